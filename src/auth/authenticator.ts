@@ -4,29 +4,31 @@ import type { Rest } from '../upstream/call/rest.ts';
 import type { Asker } from '../upstream/call/shared-work.ts';
 import type { Caller } from './caller.ts';
 
-/** Nobody that the upstream, or the operator's identity provider, knows. */
+/** The credential stands for nobody that the upstream, or the operator's identity provider, knows. */
 export class UnauthenticatedError extends Error {
   override readonly name = 'UnauthenticatedError';
   readonly code = 'UNAUTHENTICATED';
 }
 
 /**
- * REST calls for a candidate client, under a credential.
+ * Returns REST calls for a candidate client, under a credential.
  *
- * @param address the key of the address whose share of the calls under way they take; undefined for that of the operation's caller.
+ * @param address the address whose share of the calls under way they take; undefined for the share of the operation's caller.
  */
 export type RestFor = (clientId: string, authorize: Authorize, address?: string) => Rest;
 
-/** One of the two ways to be known (docs/authentication.md, "Who is calling"). */
+/** One of the two ways in which callers are identified (docs/authentication.md, "Who is calling"). */
 export interface Authenticator {
   /**
-   * Finds out which caller a bearer token stands for. For a known token it returns no promise, so the operation goes on at once.
+   * Finds out which caller a bearer token stands for. For a known token it returns no promise, so the operation goes on at
+   * once.
    *
    * @param fresh true to ask again, whatever was found a moment ago.
-   * @param asker who waits for it. What is asked of the service goes on while one of those who ask about the token waits.
-   * @param stranger where a token came from that nobody has verified yet; undefined for one that somebody has.
-   * @throws UnauthenticatedError when it stands for nobody.
-   * @throws UpstreamError when the service that must be asked cannot be reached.
+   * @param asker who waits for it. A question to the service goes on while one of those who ask about the token waits.
+   * @param stranger the address that the token came from if it has not been verified yet; undefined for a token that was
+   * verified before.
+   * @throws UnauthenticatedError if it stands for nobody.
+   * @throws UpstreamError if the service that must be asked cannot be reached.
    */
   identify(
     token: string,
@@ -35,20 +37,21 @@ export interface Authenticator {
     asker: Asker,
     stranger: string | undefined,
   ): MaybePromise<Caller>;
-  /** The credential of the REST calls made for the bearer of this token, which stands for this client. */
+  /** Returns the credential of the REST calls that are made for the bearer of this token, which stands for this client. */
   authorize(token: string, clientId: string): Authorize;
   /**
-   * Who the REST service takes the bearer of a credential for: those with the same may share what it answers.
+   * Returns the identity under which the REST service sees the bearer of a credential. Callers with the same identity may
+   * share its answers.
    *
    * @param credential all that tells who is calling.
    * @param clientId the client that it stands for.
    */
   upstreamIdentity(credential: string, clientId: string): string;
-  /** Whether all callers of a client are one to the REST service. */
+  /** True if the REST service sees all callers of a client as one. */
   readonly sharesIdentity: boolean;
-  /** Whether it knows callers without the REST service. */
+  /** True if it identifies callers without the REST service. */
   readonly verifiesItself: boolean;
-  /** Whether callers reach the upstream's bootstrap, credentials and token issue, with an API key of their own. */
+  /** True if callers may use the upstream's credentials and token issue, with an API key of their own. */
   readonly servesBootstrap: boolean;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** `money:move` by the way in which money is moved: each of these is a part of it. */
+/** The parts of `money:move`, one for each way of moving money. */
 export const MONEY_SCOPES = [
   'money:move:out',
   'money:move:internal',
@@ -21,18 +21,18 @@ export type Scope = (typeof WORDS)[number];
 
 export const SCOPES: ReadonlySet<Scope> = new Set<Scope>(WORDS);
 
-/** Someone whom the upstream, or the operator's identity provider, has accepted. */
+/** A caller that the upstream, or the operator's identity provider, has accepted. */
 export interface Caller {
-  /** The client (merchant) acted for. A UUID. */
+  /** The client (merchant) for which the caller acts. A UUID. */
   readonly clientId: string;
-  /** When set, the caller sees and moves only what belongs to this customer. */
+  /** If set, the caller sees and moves only what belongs to this customer. */
   readonly customerId: string | undefined;
-  /** Whom the operator's identity provider names; undefined in passthrough, and where its token names nobody. */
+  /** The subject of the token; undefined in passthrough, and if the token names none. */
   readonly subject: string | undefined;
-  /** Whose the idempotency keys are that the caller names; undefined for those of the client, or of the customer. */
+  /** The owner of the caller's idempotency keys; undefined if they belong to the client, or to the customer. */
   readonly keyOwner: string | undefined;
   readonly scopes: ReadonlySet<Scope>;
-  /** Whether the gateway holds the credentials of other clients too: clients take turns then, and not their customers and subjects. */
+  /** True if the gateway holds credentials of several clients. Then clients take turns, instead of customers and subjects. */
   readonly amongClients?: boolean;
   /** When the credential ends, in milliseconds since the epoch; undefined when it does not say. */
   readonly expiresAt: number | undefined;

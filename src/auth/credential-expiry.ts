@@ -6,7 +6,7 @@ import type { Caller } from './caller.ts';
 
 /** How often the service is asked again about a token without an end (docs/assumptions.md, "token expiry"). */
 const PROBE_MS = 60_000;
-/** Longer waits than a timer can take are taken in parts. */
+/** The longest single wait, in milliseconds. A timer cannot take longer ones, so they are split. */
 const LONGEST_SLEEP_MS = 3_600_000;
 
 const expired = (): UnauthenticatedError => new UnauthenticatedError('The access token has expired.');
@@ -17,10 +17,10 @@ export function assertHolds({ expiresAt }: Pick<Caller, 'expiresAt'>, now: numbe
 }
 
 /**
- * Waits for the end of a credential: its own, or, where it has none, the first time that it is refused.
+ * Waits until a credential is no longer valid: until its end, or, if it names none, until it is first refused.
  *
- * @param again finds out again whom it stands for. A failure is tried again later.
- * @returns why it holds no longer; undefined when the signal was aborted before that.
+ * @param again finds out again which caller it stands for. If that fails, it is tried again later.
+ * @returns the reason; undefined if the signal was aborted before.
  */
 export async function untilExpiry(
   caller: Caller,
@@ -47,7 +47,7 @@ export async function untilExpiry(
   return undefined;
 }
 
-/** Whether an error says that a credential holds no longer. */
+/** True if an error says that a credential is no longer valid. */
 export const isRefusal = (error: unknown): error is Error =>
   error instanceof UnauthenticatedError ||
   (error instanceof UpstreamError && (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN'));

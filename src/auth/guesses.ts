@@ -7,17 +7,17 @@ const COUNTED_MS = 60_000;
 /** Sources whose refusals are remembered. */
 const MAX_SOURCES = 10_000;
 
-/** The guesses of one source that are being made, and those that wait. */
+/** The guesses of one source: those being made, and those that wait. */
 interface Pending {
   count: number;
-  /** Told whether they may be made. */
+  /** Called with true if the guess may be made. */
   readonly waiting: ((entered: boolean) => void)[];
 }
 
 /**
- * Bounds what one source, such as a network address, may present that the upstream refuses: so much in a minute. A guess whose
- * outcome is open counts as a refusal, so that no more are sent at once than may be refused; the next one waits for it. A
- * source that is right every time is slowed down, and never refused.
+ * Bounds how many wrong credentials one source, such as a network address, may present in a minute. A guess under way counts
+ * as a refusal, so that no more are sent at once than may be refused; the next one waits for it. A source that is always
+ * right is slowed down, never refused.
  */
 export class Guesses {
   readonly #limit: number;
@@ -30,10 +30,10 @@ export class Guesses {
   }
 
   /**
-   * Makes a guess when it may be made.
+   * Makes a guess once it may be made.
    *
-   * @param isRefused whether what came of it is a refusal; `failed` where it was thrown.
-   * @param tooMany the error of a source that has been refused too often; the guess is not made then.
+   * @param isRefused decides whether the outcome is a refusal; it gets the error as `failed` if the guess threw.
+   * @param tooMany makes the error for a source that has been refused too often; the guess is then not made.
    */
   async make<T>(
     source: string,
@@ -71,7 +71,7 @@ export class Guesses {
     const left = this.#left(source);
     const free = left <= 0 ? pending.waiting.length : Math.max(0, left - pending.count);
     for (const enter of pending.waiting.splice(0, free)) {
-      // The place is its own from now on, before anybody else comes.
+      // Counted at once, so that no other guess takes the place.
       if (left > 0) pending.count += 1;
       enter(left > 0);
     }
@@ -88,7 +88,7 @@ export const KEY_GUESSES = 10;
 
 const isRefusal = (status: number | undefined): boolean => status === 401 || status === 403;
 
-/** REST calls under a credential that somebody may be guessing, from a source. */
+/** Returns REST calls that count as guesses of a source, because their credential may be guessed. */
 export const guessing = (rest: Rest, guesses: Guesses, source: string): Rest => {
   const tooMany = () =>
     new UpstreamError(

@@ -8,19 +8,19 @@ import type { Caller } from './caller.ts';
 
 /** How long an accepted token is believed before it is asked about again (docs/authentication.md), in milliseconds. */
 const KNOWN_MS = 60_000;
-/** How often the clock is read that this is measured by; otherwise it would be with every operation. */
+/** How often the clock for that is read, in milliseconds. Otherwise it would be read with every operation. */
 const CLOCK_MS = 100;
 const LATE = 'The time of the operation was over before it was known who is calling.';
 /** Accepted tokens kept in memory. */
 const KNOWN_TOKENS = 10_000;
 
-/** Whom tokens stand for that were accepted a moment ago. Nothing is kept of one that was refused. */
+/** Remembers the callers of tokens that were accepted a moment ago. It keeps nothing of refused tokens. */
 export class KnownCallers {
   readonly #known = new Lru<Caller>(KNOWN_TOKENS, { ttlResolution: CLOCK_MS });
   readonly #asking = new SingleFlight<Caller, Joinable<Caller>>();
 
   /**
-   * The caller that a token stands for; no promise where that is known.
+   * Returns the caller that a token stands for, without a promise if it is known.
    *
    * @param ask finds it out, for all who ask about the same token meanwhile: it goes on while one of them waits.
    * @param fresh true to ask again, whatever was found a moment ago.
@@ -37,7 +37,7 @@ export class KnownCallers {
 
   async #ask(token: string, ask: (party: Party) => Promise<Caller>, asker: Asker): Promise<Caller> {
     const caller = await this.#asked(token, ask, asker);
-    // A token without `exp`, or whose clock is not ours, is still asked about every minute.
+    // A token without `exp`, or whose issuer has another clock, is still asked about every minute.
     const leftMs = caller.expiresAt === undefined ? KNOWN_MS : caller.expiresAt - clock.now();
     if (leftMs > 0) this.#known.set(token, caller, { ttl: Math.min(KNOWN_MS, leftMs) });
     return caller;

@@ -17,7 +17,10 @@ interface TokenClaims {
   readonly expiresAt: number | undefined;
 }
 
-/** The client ids that a token may mean: every UUID in the given claims, in their order; and when it ends. */
+/**
+ * Returns the client ids that a token may stand for, which is every UUID in the given claims, in their order; and when the
+ * token ends.
+ */
 export function readToken(token: string, claims: readonly string[]): TokenClaims {
   try {
     const payload = decodeJwt(token);
@@ -34,11 +37,14 @@ export function readToken(token: string, claims: readonly string[]): TokenClaims
 
 const credentialOf = (token: string) => fixedCredential({ authorization: `Bearer ${token}` });
 
-/** Tokens of one address that may be refused in a minute, of all clients that nobody is known of, and of each other client. */
+/**
+ * Tokens of one address that may be refused in a minute. Clients without a known caller share this count; each other client
+ * has its own.
+ */
 const TOKEN_GUESSES = 100;
-/** How long a token that was refused is refused without asking, in milliseconds. */
+/** How long a refused token is refused again without a question to the service, in milliseconds. */
 const REFUSED_MS = 10_000;
-/** Refused tokens, and clients with a caller that was accepted, which are remembered. */
+/** How many refused tokens are remembered, and how many clients with an accepted caller. */
 const MAX_REMEMBERED = 10_000;
 
 /**
@@ -50,9 +56,9 @@ const MAX_REMEMBERED = 10_000;
 export function createPassthrough(claims: readonly string[]): Authenticator {
   const known = new KnownCallers();
   const guesses = new Guesses(TOKEN_GUESSES);
-  /** Why a token was refused, by its hash: anybody may send long ones. */
+  /** By a token's hash: why it was refused. Hashed, because strangers may send long tokens. */
   const refused = new Lru<string>(MAX_REMEMBERED, { ttl: REFUSED_MS });
-  /** Clients of callers that were accepted. */
+  /** Clients that have had an accepted caller. */
   const clients = new Lru<true>(MAX_REMEMBERED);
 
   async function ask(
@@ -100,7 +106,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
           ask(token, restFor, fresh, party, undefined, readToken(token, claims));
         return known.find(token, askAgain, fresh, asker);
       }
-      // What a stranger makes up is in nobody's way who names a client that has callers.
+      // A token that names a client with known callers is counted for that client. Made-up tokens of strangers then do not
+      // keep it out.
       const read = readToken(token, claims);
       const client = read.candidates.find((candidate) => clients.has(candidate));
       const source = client === undefined ? stranger : `${stranger} ${client}`;
@@ -113,7 +120,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
   };
 }
 
-/** Finds out for which client the service accepts a token. @throws {UnauthenticatedError} for none, or for several */
+/** Finds out for which client the service accepts a token. @throws {UnauthenticatedError} if it is none, or several */
 async function probe(
   { candidates, expiresAt }: TokenClaims,
   token: string,

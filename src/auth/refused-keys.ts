@@ -4,34 +4,34 @@ import { Lru } from '../common/lru.ts';
 
 /** How long a refusal is remembered, in milliseconds. */
 const REMEMBERED_MS = 60_000;
-/** Refusals that one address may collect in that time. People mistype a key less often, also behind one address. */
+/** Refusals that one address may collect in that time. People behind one address mistype a key less often. */
 const MAX_REFUSALS = 10;
-/** Keys, and addresses, that are remembered. */
+/** How many keys are remembered, and how many addresses. */
 const MAX_REMEMBERED = 10_000;
 
-/** What is presented to the bootstrap. */
+/** The credentials that a caller presents to the bootstrap. */
 interface PresentedKey {
   readonly clientId: string;
   readonly apiKey: string;
-  /** The client's secret, where it is presented too; undefined where the key stands alone. */
+  /** The client's secret; undefined if the key is presented alone. */
   readonly clientSecret?: string | undefined;
   /** Undefined where it is not known. */
   readonly address: string | undefined;
 }
 
 /**
- * Remembers what the upstream has refused, so that nobody can try one after the other. A key and a secret are refused as a
- * pair: the upstream does not say which of them was wrong, so the same key may come with another secret.
+ * Remembers which keys and pairs the upstream has refused, so that nobody can try one after the other. A key and a secret are
+ * refused as a pair: the upstream does not say which of them was wrong, so the same key may come with another secret.
  */
 export interface RefusedKeys {
-  /** Undefined where the upstream may be asked; else whether it is for the pair, or for the address that it came from. */
+  /** Returns undefined if the upstream may be asked; else whether the pair has been refused, or too many from its address. */
   find(presented: PresentedKey): 'pair' | 'address' | undefined;
   add(presented: PresentedKey): void;
 }
 
 export function createRefusedKeys(): RefusedKeys {
   const options = { ttl: REMEMBERED_MS };
-  // Neither key nor secret is kept, only what the pair can be recognised by, and by this process alone.
+  // Neither key nor secret is kept, only a keyed hash of the pair that this process alone can recompute.
   const hashKey = entropy.bytes(32);
   const pairs = new Lru<true>(MAX_REMEMBERED, options);
   const addresses = new Lru<number>(MAX_REMEMBERED, { ...options, noUpdateTTL: true });

@@ -1,25 +1,26 @@
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from 'jose';
 import { clock } from '../common/clock.ts';
 
-/** Where the identity provider shows its keys, and how long they are believed. */
+/** Where the identity provider publishes its keys, and how long they are believed. */
 export interface RemoteKeys {
   readonly jwksUrl: string;
-  /** Keys are read twice within this time only where the first reading failed, in milliseconds. */
+  /** Keys are read again within this time, in milliseconds, only if the first reading failed. */
   readonly cooldownMs: number;
-  /** Keys that were read longer ago are read again before they are believed, in milliseconds. */
+  /** Keys that were read longer ago than this, in milliseconds, are read again before they are believed. */
   readonly maxAgeMs: number;
 }
 
-/** How long the identity provider may take to show its keys, in milliseconds. */
+/** How long the identity provider may take to answer, in milliseconds. */
 const KEYS_TIMEOUT_MS = 5_000;
-/** While the provider does not answer, keys are believed for this time since they were read, in milliseconds. */
+/** How long keys are believed after they were read while the provider does not answer, in milliseconds. */
 const BELIEVED_MS = 600_000;
-/** A token waits this long for keys that are read again, where those of before may still be believed, in milliseconds. */
+/** How long a token waits for keys that are being read again, in milliseconds, if the earlier ones may still be believed. */
 const PATIENCE_MS = 1_000;
 
 /**
- * The keys that the identity provider shows (RFC 7517). A token of a key that is not known waits until keys may be read again:
- * keys may change twice at once, and none of the provider's own tokens is refused. All that wait share one reading.
+ * The keys that the identity provider publishes (RFC 7517). A token with an unknown key waits until keys may be read again,
+ * so that none of the provider's own tokens is refused even if the keys change twice at once. All waiting tokens share one
+ * reading.
  *
  * @param onRead called after each reading.
  */
@@ -29,12 +30,12 @@ export function createRemoteKeys(
 ): JWTVerifyGetKey {
   const keys = createRemoteJWKSet(new URL(jwksUrl), {
     timeoutDuration: KEYS_TIMEOUT_MS,
-    // When keys are read is decided here.
+    // This module decides when keys are read, not jose.
     cooldownDuration: Number.POSITIVE_INFINITY,
     cacheMaxAge: Number.POSITIVE_INFINITY,
   });
   const now = (): number => clock.monotonic();
-  /** When the reading began by which the keys are known. */
+  /** When the reading of the present keys began. */
   let readAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
@@ -53,7 +54,7 @@ export function createRemoteKeys(
       reading = undefined;
     }
   };
-  /** @throws what jose throws of keys that cannot be had. */
+  /** @throws what jose throws if keys cannot be read. */
   const read = (): Promise<void> => {
     reading ??= readNow();
     return reading;
@@ -64,7 +65,7 @@ export function createRemoteKeys(
     if (age < maxAgeMs) return;
     if (age >= Math.max(maxAgeMs, BELIEVED_MS)) return read();
     if (now() - triedAt < cooldownMs) return;
-    // What fails is counted, and the keys of before stand.
+    // A failed reading is counted, and the earlier keys stay.
     await Promise.race([read().catch(() => {}), clock.sleep(PATIENCE_MS, { ref: false })]);
   };
 
@@ -75,7 +76,7 @@ export function createRemoteKeys(
       return await keys(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      // A reading that began before the token was here may have missed its key.
+      // A reading that began before the token came may lack its key.
       while (readAt < askedAt) {
         await clock.sleep(Math.max(0, triedAt + cooldownMs - now()));
         await read();

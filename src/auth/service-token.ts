@@ -2,7 +2,7 @@ import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 
-/** An access token of the upstream, as the gateway holds it. Times are milliseconds since the epoch. */
+/** An access token of the REST service that the gateway holds. Times are milliseconds since the epoch. */
 export interface ServiceToken {
   readonly token: string;
   readonly issuedAt: number;
@@ -12,13 +12,14 @@ export interface ServiceToken {
   readonly refusedAt: number | undefined;
 }
 
-/** Where all processes of the gateway keep the one token, and agree on who renews it. */
+/** The place where all processes of the gateway keep the one token, and agree which of them renews it. */
 export interface SharedTokenStore {
   /** The token that another process has left here; undefined when there is none, or it cannot be read. */
   read(): Promise<ServiceToken | undefined>;
   write(token: ServiceToken): Promise<void>;
   /**
-   * Runs `work` while no other process does. A share that cannot be reached excludes nobody: better two tokens than none.
+   * Runs `work` while no other process does. If the store cannot be reached, runs it all the same: two tokens are better than
+   * none.
    */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   stop(): Promise<void>;
@@ -31,21 +32,21 @@ export interface ServiceTokenOptions {
   readonly share: SharedTokenStore | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Told of each answer to `issue`; with the error where there is no token. */
+  /** Called after each `issue`: with the error if it gave no token. */
   readonly onIssue?: (error?: unknown) => void;
 }
 
-/** How long after a renewal for a 401 the next one may come (docs/authentication.md). */
+/** How long after a renewal for a 401 the next one may come, in milliseconds (docs/authentication.md). */
 const REFUSAL_INTERVAL_MS = 30_000;
-/** A token is renewed this long before it ends, or in the last tenth of a short life. */
+/** A token is renewed this long before it ends, in milliseconds, or in the last tenth of its life if that is shorter. */
 const RENEW_BEFORE_MS = 60_000;
-/** After a failed renewal the next one waits for this long, then twice as long, up to the longest, in milliseconds. */
+/** The pauses after failed renewals, in milliseconds: the first, then doubling up to the longest. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 /** By how much the clocks of two processes may differ, in milliseconds. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** A renewal that failed. */
+/** The last renewal, which failed. */
 interface FailedRenewal {
   readonly error: unknown;
   readonly at: number;
@@ -53,8 +54,8 @@ interface FailedRenewal {
 }
 
 /**
- * Keeps renewals that fail apart, so that every read that meets a 401 does not send the secret once more. Until the pause is
- * over, or for as long as `Retry-After` says, each renewal fails with the error of the last one.
+ * Makes pauses between renewals that fail. Otherwise every read that gets a 401 would send the secret once more. Until the
+ * pause is over, or for as long as `Retry-After` says, each renewal fails with the error of the last one.
  */
 class RenewalPauses {
   readonly #now: () => number;
@@ -84,7 +85,7 @@ class RenewalPauses {
   }
 }
 
-/** `issue` with pauses between the failures. */
+/** Returns `issue` with pauses after failures. */
 function withPauses({ issue, now, onIssue }: ServiceTokenOptions): ServiceTokenOptions['issue'] {
   const pauses = new RenewalPauses(now);
   return async () => {
@@ -102,7 +103,10 @@ function withPauses({ issue, now, onIssue }: ServiceTokenOptions): ServiceTokenO
   };
 }
 
-/** The credential of a service-mode gateway: fetched when first needed, and renewed before it ends. */
+/**
+ * Makes the credential of a gateway in service mode. It fetches a token when one is first needed, and renews it before it
+ * ends.
+ */
 export function createServiceToken(options: ServiceTokenOptions): Authorize {
   const { share, now } = options;
   const issue = withPauses(options);
@@ -114,13 +118,18 @@ export function createServiceToken(options: ServiceTokenOptions): Authorize {
     expiresAt !== undefined &&
     expiresAt - now() <= Math.min(RENEW_BEFORE_MS, Math.max(0, expiresAt - issuedAt) / 10);
 
-  /** A token of another process that may take the place of `stale`. An older one may have ended with it. */
+  /** True if another process's token may replace `stale`. An older one may have ended when `stale` was issued. */
   const isNewer = (shared: ServiceToken, stale: ServiceToken | undefined): boolean =>
     shared.token !== stale?.token &&
     !hasEnded(shared) &&
     (stale === undefined || shared.issuedAt > stale.issuedAt - CLOCKS_DIFFER_MS);
 
-  /** Takes over what another process has renewed meanwhile, or renews. `stale` is what must be replaced. */
+  /**
+   * Takes over the token that another process has renewed meanwhile, or renews it.
+   *
+   * @param stale the token to replace; undefined for the first one
+   * @param refused true if the service has answered 401 to it
+   */
   async function replace(stale: ServiceToken | undefined, refused: boolean): Promise<ServiceToken> {
     const shared = await share?.read();
     if (shared !== undefined && isNewer(shared, stale)) return shared;

@@ -13,18 +13,21 @@ import { KnownCallers } from './known-callers.ts';
 import { createServiceToken, type SharedTokenStore } from './service-token.ts';
 import { createTokenVerifier, type SigningKeys, type TokenMetrics } from './token-verifier.ts';
 
-/** How a gateway in service mode is known to the upstream as one client. */
+/** The gateway's credentials for one client, in service mode. */
 export interface ServiceClient {
   readonly clientId: string;
   readonly clientSecret: Secret;
   readonly apiKey: Secret;
 }
 
-/** How a gateway in service mode is known to the upstream, and how it knows its callers. */
+/** The gateway's credentials in service mode, and how it verifies callers. */
 export interface ServiceOptions {
-  /** The clients that it stands for, one or more. */
+  /** The clients that the gateway stands for. */
   readonly clients: readonly [ServiceClient, ...ServiceClient[]];
-  /** The claim of callers' tokens that names one of these clients; undefined where there is one, for which all callers act. */
+  /**
+   * The claim of callers' tokens that names one of these clients; undefined if there is one client, for which all callers
+   * act.
+   */
   readonly clientClaim: string | undefined;
   readonly keys: SigningKeys;
   readonly issuer: string;
@@ -35,10 +38,11 @@ export interface ServiceOptions {
 }
 
 /**
- * Callers bring tokens of the operator's own identity provider; the gateway calls the upstream under its own.
+ * Service mode: callers bring tokens of the operator's own identity provider, and the gateway calls the upstream under its
+ * own token.
  *
- * @param restFor REST calls of the gateway itself, that belong to no operation.
- * @param shareOf where processes share the token of a client; undefined for a gateway of one process.
+ * @param restFor returns REST calls of the gateway itself, which belong to no operation.
+ * @param shareOf opens the store in which processes share the token of a client; undefined for a gateway of one process.
  */
 export function createService(
   options: ServiceOptions,
@@ -67,7 +71,7 @@ export function createService(
   const verify = async (token: string): Promise<Caller> => {
     const { client, ...bearer } = await bearerOf(token);
     if (clientClaim === undefined) return { clientId: clients[0].clientId, ...bearer };
-    // A client that is not served is told like one that is not named: which ones are is nobody's business.
+    // The answer is the same as for a token that names no client, so that it does not tell which clients the gateway serves.
     if (client === undefined || !credentials.has(client)) {
       throw new UnauthenticatedError('The access token is for no client of this gateway.');
     }
@@ -86,7 +90,10 @@ export function createService(
   };
 }
 
-/** Counts the answers to requests for a client's token, and logs once for each state that there is none, or one again. */
+/**
+ * Returns a function that counts the answers to requests for a client's token. It logs once when there is none, and once when
+ * there is one again.
+ */
 function noteIssues(
   clientId: string,
   metrics: TokenMetrics | undefined,
@@ -110,7 +117,7 @@ const causeOf = (error: unknown): object => {
   return cause instanceof UpstreamError ? { code: cause.code, status: cause.refusal?.httpStatus } : {};
 };
 
-/** Of a client that was served once, and whose events are still there. */
+/** The credential of a client that is no longer served, but whose events are still there. */
 const refuseClient: Authorize = () =>
   Promise.reject(
     new UpstreamError('UPSTREAM_UNAVAILABLE', 'The gateway has no credentials of this client.', {
@@ -118,7 +125,10 @@ const refuseClient: Authorize = () =>
     }),
   );
 
-/** A token that could not be had is the gateway's trouble, not the caller's, and nothing of its operation has left. */
+/**
+ * Fetches a token. If there is none, the error is not `UNAUTHENTICATED`, because the caller's token is not at fault; nothing
+ * of its operation has left.
+ */
 async function issue(rest: Rest, secret: Secret): Promise<CredentialToken> {
   const attempt = await issueCredentialToken(rest, secret.reveal());
   if (attempt.kind === 'answered' && attempt.status < 300 && isCredentialToken(attempt.body))
@@ -147,7 +157,7 @@ function endOf(token: string): number | undefined {
     const { exp } = decodeJwt(token);
     return exp === undefined ? undefined : exp * 1000;
   } catch {
-    // A token of another form than JWT: it is renewed when it is refused.
+    // The token is no JWT. It is renewed when the service refuses it.
     return undefined;
   }
 }

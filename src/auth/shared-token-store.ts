@@ -17,9 +17,12 @@ export interface SharedTokenStoreOptions {
 }
 
 const COMMAND_TIMEOUT_MS = 2_000;
-/** The holder renews the lock each third of this. A process that dies with the lock holds up the others for so long, in milliseconds. */
+/**
+ * How long the lock holds, in milliseconds. Its holder renews it each third of this. A process that dies with it holds up the
+ * others no longer.
+ */
 const LOCK_MS = 6_000;
-/** A process waits for the lock this long, then goes on without it, in milliseconds. */
+/** How long a process waits for the lock, in milliseconds. After that it goes on without it. */
 const PATIENCE_MS = 24_000;
 const LOCK_POLL_MS = 50;
 /** How long a token without an end is kept, in milliseconds. */
@@ -41,8 +44,9 @@ const Stored = z.object({
 });
 
 /**
- * The token in Redis, for all processes of a client. Encrypted under a key that follows from the client's secret, so that
- * access to Redis alone reveals nothing. While Redis is away every process fetches its own.
+ * Opens the store that keeps a client's token in Redis, for all processes. The token is encrypted under a key that is derived
+ * from the client's secret, so access to Redis alone does not reveal it. While Redis is away every process fetches its own
+ * token.
  */
 export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTokenStore {
   const { redisUrl, clientId, clientSecret, logger } = options;
@@ -53,7 +57,7 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
     commandTimeout: COMMAND_TIMEOUT_MS,
-    // As for payments: a peer that is gone without a word is left.
+    // As for payments: ends a connection whose other end is gone without a word.
     socketTimeout: COMMAND_TIMEOUT_MS,
     connectTimeout: COMMAND_TIMEOUT_MS,
     connectionName: 'pasarela-token',
@@ -64,7 +68,7 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
     try {
       return await work();
     } catch (error) {
-      // The client's error carries its command, and that carries what is stored.
+      // Only the message is logged: the error of the Redis client holds its command, which holds the token.
       logger.warn({ step, error: error instanceof Error ? error.message : '' }, 'the token is not shared');
       return undefined;
     }
@@ -72,7 +76,7 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
 
   const take = (owner: string) => attempt('lock', () => redis.eval(LOCK, 1, lock, owner, LOCK_MS));
 
-  /** False when Redis is away, and when another process has held the lock for too long. */
+  /** Takes the lock. Resolves with false if Redis is away, or if another process has held the lock for too long. */
   const locked = async (owner: string): Promise<boolean> => {
     const patience = clock.timeoutSignal(PATIENCE_MS);
     while (!patience.aborted) {
@@ -113,7 +117,7 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** AES-256-GCM under a key from HKDF-SHA-256 (RFC 5869). The client's id is bound in. */
+/** Seals and opens tokens: AES-256-GCM under a key from HKDF-SHA-256 (RFC 5869). The client's id is authenticated with it. */
 function sealedWith(secret: Secret, clientId: string) {
   const key = Buffer.from(hkdfSync('sha256', secret.reveal(), clientId, 'pasarela upstream token', 32));
   const context = Buffer.from(clientId);
@@ -124,7 +128,7 @@ function sealedWith(secret: Secret, clientId: string) {
       const text = Buffer.concat([cipher.update(JSON.stringify(token), 'utf8'), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
     },
-    /** Undefined for what another secret has sealed, and for anything else. */
+    /** Returns undefined for a text that another secret has sealed, and for anything else. */
     open(text: string): ServiceToken | undefined {
       const bytes = Buffer.from(text, 'base64url');
       const body = bytes.subarray(NONCE_BYTES + TAG_BYTES);

@@ -6,13 +6,13 @@ import { UnauthenticatedError } from './authenticator.ts';
 import { type Caller, MONEY_SCOPES, SCOPES } from './caller.ts';
 import { createRemoteKeys, type RemoteKeys } from './remote-keys.ts';
 
-/** How the operator's identity provider signs. */
+/** The keys by which the operator's identity provider signs. */
 export type SigningKeys = RemoteKeys | { readonly secret: Secret };
 
-/** Why a caller's token is not believed; `keys` where the identity provider's cannot be had. */
+/** Why a caller's token is refused; `keys` if those of the identity provider could not be read. */
 export type TokenFailure = 'expired' | 'unknown-key' | 'signature' | 'claims' | 'malformed' | 'keys';
 
-/** What the verification of tokens is counted by. */
+/** Counts verifications of tokens. */
 export interface TokenMetrics {
   tokenRefused(reason: TokenFailure): void;
   /** The keys of the identity provider have been read, or could not be. */
@@ -31,29 +31,29 @@ export interface TokenVerifierOptions {
   readonly clientClaim: string | undefined;
 }
 
-/** What a verified token says of its bearer. */
+/** The bearer of a verified token. */
 export interface Bearer extends Omit<Caller, 'clientId'> {
-  /** The client that it acts for; undefined where the token names none. In lower case. */
+  /** The client that the bearer acts for, in lower case; undefined if the token names none. */
   readonly client: string | undefined;
 }
 
 const SECRET_ALGORITHMS = ['HS256', 'HS384', 'HS512'];
-/** No `none`, and no HMAC: a public key must never be taken for a shared secret. */
+/** Algorithms with public keys. `none` and HMAC are left out: a public key must never serve as a shared secret. */
 const PUBLIC_ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ];
 
-/** A token that names no end would be good for ever. */
+/** `exp` is required, because a token without an end would be valid for ever. */
 const CLAIMS = { requiredClaims: ['exp'] };
 
 /**
- * Makes the verification of callers' tokens (RFC 7519): signature, issuer, audience, `nbf`, and `exp`, which must be there. Scopes come from
- * `scope` (RFC 8693, 4.2) or `scp`; those that are not the gateway's own mean nothing to it. A `customer_id` that is no
- * UUID is refused, never taken for none.
+ * Makes the verifier of callers' tokens (RFC 7519). It checks signature, issuer, audience, `nbf`, and `exp`, which is
+ * required. Scopes come from `scope` (RFC 8693, 4.2) or `scp`; scopes that the gateway does not know are ignored. A
+ * `customer_id` that is no UUID is refused, never taken for none.
  *
- * @returns a function that throws UnauthenticatedError for a token that does not hold, and UpstreamError when the
- * identity provider's keys cannot be had.
+ * @returns a function that throws UnauthenticatedError for an invalid token, and UpstreamError if the identity provider's
+ * keys cannot be read.
  */
 export function createTokenVerifier(
   options: TokenVerifierOptions,
@@ -91,7 +91,7 @@ function withRemoteKeys(
     jwtVerify(token, keySet, { ...CLAIMS, issuer, audience, algorithms: PUBLIC_ALGORITHMS });
 }
 
-/** What jose says of a token that it has read and that does not hold. What is left are keys that could not be had. */
+/** Errors of jose about a token that it has read and that is invalid. Any other error means that keys could not be read. */
 const REFUSALS = [
   errors.JWTClaimValidationFailed,
   errors.JWTInvalid,
@@ -117,7 +117,7 @@ function explain(error: unknown): Error {
   if (error instanceof UnauthenticatedError) return error;
   if (error instanceof errors.JWTExpired) return new UnauthenticatedError('The access token has expired.');
   if (REFUSALS.some((refusal) => error instanceof refusal)) {
-    // Which check failed would help a forger.
+    // The message does not say which check failed: that would help a forger.
     return new UnauthenticatedError('The access token is not accepted.');
   }
   return new UpstreamError(
@@ -152,7 +152,7 @@ function bearerOf(
   };
 }
 
-/** Words in one text, or a list of them: both forms are in use. */
+/** Returns the words of a claim, which is a text of words or a list of them. */
 function wordsOf(claim: unknown): readonly unknown[] {
   if (typeof claim === 'string') return claim.split(' ');
   return Array.isArray(claim) ? claim : [];

@@ -7,9 +7,9 @@ import { type ListDefinition, readWholeList } from './lists/reader.ts';
 /** A SPEI participant. The spec shows no field of it but that there is an id. */
 export interface Bank {
   readonly id: string;
-  /** As people know it, such as `BBVA MEXICO`; null where the catalog does not say. */
+  /** Its common name, such as `BBVA MEXICO`; null if the catalog does not say. */
   readonly name: string | null;
-  /** Its code at Banco de México, such as `40012`; null where the catalog does not say. */
+  /** Its code at Banco de México, such as `40012`; null if the catalog does not say. */
   readonly institutionCode: string | null;
   /** The first three digits of its CLABEs, such as `012`; null where the catalog does not say. */
   readonly clabeCode: string | null;
@@ -34,20 +34,20 @@ export function bankId(entry: JsonObject): string {
   );
 }
 
-/** What a catalog may say of a participant beside its id. */
+/** The fields that a catalog may have of a participant, besides its id. */
 export type BankField = 'name' | 'institutionCode' | 'clabeCode';
 
-/** Under which names a catalog says it, the first that holds something first. */
+/** The names that a catalog uses for each field. The first one that holds a value counts. */
 export type BankFieldNames = Readonly<Record<BankField, readonly string[]>>;
 
-/** The spellings that catalogs of SPEI participants are seen to use (docs/assumptions.md, "bank fields"). */
+/** The names that catalogs of SPEI participants are known to use (docs/assumptions.md, "bank fields"). */
 export const BANK_FIELD_NAMES: BankFieldNames = {
   name: ['name', 'bankName', 'bank_name'],
   institutionCode: ['institutionCode', 'institution_code', 'legalCode', 'legal_code'],
   clabeCode: ['clabeCode', 'clabe_code', 'clabePrefix', 'clabe_prefix'],
 };
 
-/** What a value must look like: a field of the right name with something else in it is not what it seems. */
+/** The form of each value. A field of a known name with another form is not shown as that value. */
 const FORMS: Readonly<Record<BankField, RegExp>> = {
   name: /^.{1,200}$/,
   institutionCode: /^\d{4,5}$/,
@@ -57,7 +57,7 @@ const FORMS: Readonly<Record<BankField, RegExp>> = {
 function fieldOf(entry: JsonObject, field: BankField, names: BankFieldNames): string | null {
   for (const name of names[field]) {
     const value = Object.hasOwn(entry, name) ? entry[name] : undefined;
-    // A number has lost the zeros that it began with, which a code of a fixed length needs.
+    // A number is not taken: it has lost leading zeros, which a code of a fixed length needs.
     const text = typeof value === 'string' ? present(value) : null;
     if (text !== null && FORMS[field].test(text)) return text;
   }

@@ -2,25 +2,25 @@ import type { Account } from './accounts.ts';
 import { type Optional, present } from './call/json.ts';
 import type { Customer } from './customers.ts';
 
-/** Whose an instrument is, as the service says it twice. */
+/** The two fields in which the service names an instrument's owner. */
 interface OwnedInstrument {
   readonly ownerId?: Optional;
   readonly customerId?: Optional;
 }
 
 /**
- * What of the client's belongings a caller may see: everything, or what belongs to one customer (docs/authentication.md,
- * "customer_id"). The one place that decides it; the session asks for everything that it reads and changes.
+ * What a caller may see of the client's belongings: all, or those of one customer (docs/authentication.md, "customer_id"). It
+ * alone decides; the session asks it about everything that it reads and changes.
  */
 export interface CustomerScope {
   /** The customer that the caller is narrowed to, in lower case; undefined for all of the client. */
   readonly customerId: string | undefined;
-  /** Whether what this owner has is in scope. */
+  /** True if what this owner has is in scope. */
   owner(ownerId: Optional): boolean;
   account(account: Account): boolean;
   customer(customer: Customer): boolean;
   instrument(instrument: OwnedInstrument): boolean;
-  /** Of the client itself, not of any customer: its webhooks, and whatever names no owner. */
+  /** True if the caller may see what belongs to no customer: the client's webhooks, and whatever names no owner. */
   readonly wholeClient: boolean;
 }
 

@@ -62,9 +62,11 @@ type InstrumentFilter = { readonly customer_id?: string | undefined };
 export type InstrumentLoader = Loader<Instrument, InstrumentFilter>;
 
 /**
- * The instruments of the client and all its customers, or of one customer (docs/upstream-api.md, endpoint 8).
+ * Returns the definition of the list of instruments: those of the client and all its customers, or of one customer
+ * (docs/upstream-api.md, endpoint 8).
  *
- * @param scope an instrument that says that it is another's spoils the list; one that does not say whose it is cannot be shown.
+ * @param scope an instrument that names another owner than the scope's makes the list invalid; one that names no owner is not
+ * shown.
  */
 const instrumentList = (scope: CustomerScope): ListDefinition<Instrument> => ({
   route: INSTRUMENTS,
@@ -89,7 +91,7 @@ const instrumentList = (scope: CustomerScope): ListDefinition<Instrument> => ({
   mayRepeatIds: true,
 });
 
-/** Makes the loader of one operation. A caller narrowed to a customer has no other list than that customer's. */
+/** Makes the loader of one operation. For a caller narrowed to a customer it reads that customer's list alone. */
 export function createInstrumentLoader(
   rest: Rest,
   scope: CustomerScope,
@@ -110,7 +112,7 @@ export function createInstrumentLoader(
 }
 
 /**
- * Whether the service lists instruments under this credential, and every one that it lists is the client's. Reads one.
+ * Returns true if the service lists instruments under this credential, and each of them is the client's. Reads one.
  *
  * @throws UpstreamError when it does not list them.
  */

@@ -149,17 +149,20 @@ interface Sides {
   readonly destination: boolean;
 }
 
-/** The transactions of one operation that are in the caller's scope: its source or its destination is. */
+/**
+ * Reads the transactions of one operation that are in the caller's scope. One is in scope if its source or its destination
+ * is.
+ */
 export interface TransactionLoader {
-  /** One transaction, or null when the caller has none of this id. Read at most once. */
+  /** Returns one transaction, or null when the caller has none of this id. Reads it at most once. */
   get(id: string, match?: TransactionMatch): Promise<Transaction | null>;
-  /** Which sides of a transaction are the caller's own; neither where it has none of this id. */
+  /** Tells which sides of a transaction are the caller's own; neither if the caller has none of this id. */
   sides(id: string): Promise<Sides>;
-  /** Whether a transaction that another caller may have read is in this one's scope. */
+  /** Returns true if a transaction, which another caller may have read, is in this caller's scope. */
   owns(transaction: Transaction): Promise<boolean>;
 }
 
-/** Makes the loader of one operation. The upstream reads transactions one by one, so a batch is as many parallel calls. */
+/** Makes the loader of one operation. The service gives transactions one by one, so a batch is as many parallel calls. */
 export function createTransactionLoader(
   rest: Rest,
   scope: CustomerScope,
@@ -190,7 +193,8 @@ export function createTransactionLoader(
     return transaction === null || (await owns(transaction)) ? transaction : null;
   };
 
-  // A batch answers with one promise for each id: DataLoader itself would keep all of them waiting for the slowest.
+  // A batch answers with one promise for each id. If it answered with the values, DataLoader would keep all of them waiting
+  // for the slowest.
   const loader = new DataLoader<Key, { readonly answer: Promise<Transaction | null> }, string>(
     async (keys) => keys.map(({ id, match }) => ({ answer: read(id, match) })),
     { cacheKeyFn: ({ id, match }) => JSON.stringify([id, match]) },

@@ -29,7 +29,7 @@ export interface WebhookBody {
   readonly auth_type?: string;
 }
 
-/** Only what changes; further `auth_…` fields are not shown by the spec and passed through. */
+/** Only the fields that change. Further `auth_…` fields, which the documentation does not show, are passed through. */
 export type WebhookChanges = Readonly<Record<string, unknown>>;
 
 export const WEBHOOKS = '/v1/clients/{clientId}/webhooks';
@@ -51,7 +51,10 @@ const WEBHOOK_LIST: ListDefinition<Webhook> = {
   mayRepeatIds: true,
 };
 
-/** All webhooks of the client (docs/upstream-api.md, endpoint 16). Answers of the single-webhook reads are not shown, so none is used. */
+/**
+ * Reads all webhooks of the client (docs/upstream-api.md, endpoint 16). The reads of one webhook are not used, because their
+ * answers are not documented.
+ */
 export const readWebhooks = (rest: Rest): Promise<readonly Webhook[]> => readWholeList(rest, WEBHOOK_LIST);
 
 /** Registers a webhook (docs/upstream-api.md, endpoint 17). */

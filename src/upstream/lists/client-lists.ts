@@ -2,34 +2,34 @@ import { LRUCache } from 'lru-cache';
 import { ListPlaces, type PlacesOptions } from './places.ts';
 import { initialPaging, type ListDefinition, type Paging } from './reader.ts';
 
-/** Items whose places are kept in memory, of all clients' lists together; about 110 bytes each. */
+/** Items whose places are kept in memory, of the lists of all clients together. One takes about 110 bytes. */
 const MAX_ITEMS = 5_000_000;
-/** How long an index is kept that nobody asks for, in milliseconds. */
+/** How long an index that nobody asks for is kept, in milliseconds. */
 const IDLE_MS = 1_800_000;
-/** How often the clock is read that this is measured by; otherwise it would be with every look-up. */
+/** How often the clock for that is read, in milliseconds. Otherwise it would be read with every look-up. */
 const CLOCK_MS = 1_000;
 
-/** What the process knows of the lists of all clients. */
+/** Keeps what the process knows of the lists of all clients. */
 export interface ClientLists {
   /**
-   * What is known of one list of one client.
+   * Returns what is known of one list of one client.
    *
    * @param part the filter that selects part of the list, as one text; empty for all of it.
    */
   of<T extends object>(clientId: string, list: ListDefinition<T>, part: string): ListPlaces<T>;
-  /** What the answers to every caller have shown of the paging of a list. */
+  /** Returns what the answers to all callers have shown of the paging of a list. */
   paging(list: Pick<ListDefinition<object>, 'route' | 'isPagingDocumented'>): Paging;
-  /** Somebody has changed a client's lists, or may have. */
+  /** Marks a client's lists as changed, because somebody has changed them or may have. */
   markChanged(clientId: string): void;
   /**
-   * An event names an item of a client's list: where the index does not have it, the list has changed.
+   * Notes that an event names an item of a client's list. If the index lacks the item, the list has changed.
    *
-   * @param key one that the list is looked up by.
+   * @param key one of the keys by which the list is looked up.
    */
   noteItem(clientId: string, route: string, key: string, value: string): void;
 }
 
-/** One for each process. */
+/** Makes the lists of a process, which has one of these. */
 export function createClientLists(options: PlacesOptions): ClientLists {
   const pagings = new Map<string, Paging>();
   const known = new LRUCache<string, ListPlaces<object>>({
@@ -49,11 +49,11 @@ export function createClientLists(options: PlacesOptions): ClientLists {
     },
     of<T extends object>(clientId: string, list: ListDefinition<T>, part: string): ListPlaces<T> {
       const key = keyOf(clientId, list.route, part);
-      // One definition stands for each route, so that what is found under it is of its type.
+      // Each route has one definition, so the value found under it has its type.
       const found = known.get(key) as ListPlaces<T> | undefined;
       if (found !== undefined) return found;
       const keep = () => {
-        // Where the cache holds the value already, setting it would leave its size as it was before the walk.
+        // Deleted first: setting a value that the cache holds already would leave its size as it was before the walk.
         known.delete(key);
         known.set(key, places as unknown as ListPlaces<object>);
       };

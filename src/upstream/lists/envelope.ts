@@ -1,26 +1,29 @@
 import { UpstreamError } from '../call/errors.ts';
 import { isObject } from '../call/json.ts';
 
-/** Where an envelope keeps its parts. Lists differ: `totalItem` here, `totalItems` there, `total_banks` for banks. */
+/** The names of an envelope's parts. Lists differ: `totalItem`, `totalItems`, `total_banks` for banks. */
 export interface Envelope {
   readonly items: string;
   readonly total: string;
   readonly page: string;
   readonly size: string;
-  /** Names of the query parameters that ask for a page: of the spec for instruments, by analogy elsewhere. */
+  /**
+   * Names of the query parameters that ask for a page. They are documented for instruments; for other lists they are assumed
+   * to be similar.
+   */
   readonly pageParameter: string;
   readonly sizeParameter: string;
 }
 
 export interface ListPage {
-  /** As they came: not even that each is an object has been checked. */
+  /** The items as they came. Not even that each is an object has been checked. */
   readonly items: readonly unknown[];
   readonly total: number;
   readonly page: number;
   readonly size: number;
 }
 
-/** A list that is not as it must be: nothing of it is shown. */
+/** A list that is invalid as a whole: none of its items is shown. */
 class InvalidListError extends UpstreamError {
   constructor(route: string, problem: string) {
     super('UPSTREAM_INVALID', `The service's list GET ${route} ${problem}.`);
@@ -30,7 +33,7 @@ class InvalidListError extends UpstreamError {
 export const invalidList = (route: string, problem: string): UpstreamError =>
   new InvalidListError(route, problem);
 
-/** The error for a list of which no two answers fit together. */
+/** Returns the error for a list whose answers do not fit together. */
 export const changesTooFast = (route: string): UpstreamError =>
   new UpstreamError(
     'UPSTREAM_UNAVAILABLE',
@@ -38,8 +41,9 @@ export const changesTooFast = (route: string): UpstreamError =>
   );
 
 /**
- * An item of a list that nobody can be shown, in its place among the others: the graph reports it there, and only there. A look-up by
- * another of its keys finds it, so that nobody is told that there is none. Its id is one that the service cannot have.
+ * An item of a list that cannot be read. It stands in its place among the others, and the graph reports the error there
+ * alone. A look-up by another of its keys finds it, so that nobody is told that there is no such item. Its id is one that the
+ * service cannot have.
  */
 export class UnreadableItem extends UpstreamError {
   readonly id: string;
@@ -58,7 +62,7 @@ export class UnreadableItem extends UpstreamError {
 /**
  * Reads an item of a list.
  *
- * @param read throws UpstreamError for an item that cannot be told from others, and `invalidList` for one that spoils the list.
+ * @param read throws UpstreamError for an item that cannot be read, and `invalidList` for one that makes the list invalid.
  * @param position of the item in the list, from 0.
  * @param keys names of the fields that items of this list are looked up by.
  */
@@ -74,7 +78,7 @@ export function itemOf<T>(
     if (!(error instanceof UpstreamError) || error instanceof InvalidListError) throw error;
     const sent = isObject(item) ? item : {};
     const known = Object.fromEntries(keys.map((key) => [key, sent[key]]));
-    // It has an id, which is all that lists rest on; the graph shows an Error in the place of an item as what it is.
+    // It has an id, which is all that lists need. The graph shows an Error in the place of an item as an error.
     return new UnreadableItem(position, error, known) as unknown as T;
   }
 }

@@ -1,7 +1,10 @@
 import type { PlaceIndex } from './place-index.ts';
 import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
 
-/** What the ends of a list say of an index: `as known`; `grown` by items that now stand in the index; or that it needs a walk. */
+/**
+ * What the ends of a list show of an index. `as known`: it holds. `grown`: new items have come, and are in the index now.
+ * `changed`: it needs a walk.
+ */
 export type EndsVerdict = 'as known' | 'grown' | 'changed';
 
 /**
@@ -22,7 +25,7 @@ export function compareEnds<T extends object>(
     slice.total !== head.total || slice.size !== size || isWholeList(slice);
   const grown = head.total - index.size;
   if (slices.some(isOdd) || grown < 0 || grown > size) return 'changed';
-  /** Whether each item stands where the index has it, moved by `by` places. */
+  /** True if each item stands where the index has it, moved by `by` places. */
   const isAsKnown = ({ start, items }: Pick<ListSlice<T>, 'start' | 'items'>, by = 0) =>
     items.every((item, at) => index.placeOf(reader.idOf(item)) === start + at - by);
   if (grown === 0) return slices.every((slice) => isAsKnown(slice)) ? 'as known' : 'changed';
@@ -40,7 +43,7 @@ export function compareEnds<T extends object>(
       items: items.slice(0, Math.max(0, end - start)),
     }));
     const come = slices.flatMap(({ start, items }) => items.slice(Math.max(0, end - start)));
-    // Items that did not fit on the pages that were read are found by a walk.
+    // If not all new items were on the pages that were read, a walk has to find them.
     return known.every((slice) => isAsKnown(slice)) && come.length === grown && areNew(come)
       ? add(come, end)
       : 'changed';

@@ -8,8 +8,8 @@ export interface Question<T> {
 }
 
 /**
- * Items to look things up in. It may outlive an operation, and its indexes with it. Where several items have the same value of
- * a key, `find` gives the first in the order of the list (docs/assumptions.md, "Lists").
+ * A list in memory, with look-ups by key. It may outlive an operation, and so may its indexes. If several items have the same
+ * value of a key, `find` gives the first in the order of the list (docs/assumptions.md, "Lists").
  */
 export class Listing<T> {
   readonly items: readonly T[];

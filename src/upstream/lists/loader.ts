@@ -11,55 +11,61 @@ export interface ListWindow<T> {
 
 /** How a list is read within one operation: whole, by the index of places, or item by item. */
 export interface ListSource<T> {
-  /** The whole list once it has arrived; undefined before that, and where it does not come whole. */
+  /** The whole list once it has arrived; undefined before that, and if it is not read whole. */
   readonly listing: Listing<T> | undefined;
   /** Begins to read what look-ups are going to need. */
   begin(): Promise<unknown>;
-  /** Answers the questions of one tick, in their order: no item, the first or all, or an error. Rejects where all fail alike. */
+  /**
+   * Answers the questions of one tick, in their order: each with its items, which may be none, or with an error. Rejects if
+   * all of them fail.
+   */
   answer(questions: readonly Question<T>[]): Promise<readonly (readonly T[] | Error)[]>;
   window(offset: number, limit: number): Promise<ListWindow<T>>;
 }
 
-/** The query parameters by which the service documents that it filters a list; of most lists none. */
+/** The filter of a list for which the service documents no filter parameter. */
 export type NoFilter = Readonly<Record<string, undefined>>;
 
-/** The items of one noun within one operation: windows of its list and look-ups in it, with each read made once. */
+/** Gives the items of one noun within one operation: windows of its list, and look-ups in it. Each read is made once. */
 export interface Loader<T, Filter extends Query = NoFilter> {
   /**
-   * The first item whose key is `value`, or null. Once the whole list has arrived the answer is no promise, so that a hundred rows
-   * cost no hundred turns of the microtask queue. Until then DataLoader batches the look-ups of a tick.
+   * Returns the first item whose key is `value`, or null. Once the whole list has arrived, the result is no promise, so that
+   * a hundred rows cost no hundred turns of the microtask queue. Until then DataLoader batches the look-ups of a tick.
    */
   find(key: keyof T & string, value: string): MaybePromise<T | null>;
-  /** All items whose key is `value`, in the order of the list; like `find` in all else. */
+  /** Returns all items whose key is `value`, in the order of the list. Otherwise like `find`. */
   where(key: keyof T & string, value: string): MaybePromise<readonly T[]>;
   /**
-   * The items at `offset` to `offset + limit - 1` of the list, or of the part of it that the service selects.
+   * Returns the items at `offset` to `offset + limit - 1` of the list, or of the part that the filter selects.
    *
    * @param limit from 1 to 100.
    */
   window(offset: number, limit: number, filter?: Filter): Promise<ListWindow<T>>;
-  /** Begins to read what look-ups are going to need; resolves once the whole list has arrived, or is known not to come whole. */
+  /**
+   * Begins to read what look-ups are going to need. Resolves once the whole list has arrived, or is known not to come whole.
+   */
   begin(): Promise<unknown>;
-  /** `where` for each of these values, before anybody asks. What fails, fails where it is looked up. */
+  /** Begins `where` for each of these values, before a resolver asks. One that fails, fails where it is looked up. */
   prefetch(key: keyof T & string, values: readonly string[]): void;
   /** How many windows and look-ups it was asked for so far. */
   lookUps(): number;
 }
 
 /**
- * A noun's loader of one operation. Every operation has one of each noun, and asks few of them: nothing is made before it is asked for.
+ * The loader of a noun in one operation. Every operation has one for each noun and uses few, so it makes nothing before it is
+ * asked.
  */
 export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T, Filter> {
   readonly #open: (filter: Filter | undefined) => ListSource<T>;
   #source: ListSource<T> | undefined;
-  /** Of the parts that a filter selects, by its text. */
+  /** The sources of the parts that filters select, by the filter's text. */
   #parts: Map<string, ListSource<T>> | undefined;
   #questions: DataLoader<Question<T>, readonly T[], string> | undefined;
-  /** What could not be read once is not read again within the operation either. */
+  /** Windows by their arguments. One that failed is not read again within the operation. */
   #windows: Map<string, Promise<ListWindow<T>>> | undefined;
   #lookUps = 0;
 
-  /** @param open the source of the list, or of the part that a filter selects: each part is a list of its own. */
+  /** @param open returns the source of the list, or of the part that a filter selects: each part is a list of its own. */
   constructor(open: (filter: Filter | undefined) => ListSource<T>) {
     this.#open = open;
   }
@@ -108,7 +114,7 @@ export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T,
     return this.#questions.load(question);
   }
 
-  /** The list without a filter. */
+  /** The source of the list without a filter. */
   get #whole(): ListSource<T> {
     this.#source ??= this.#open(undefined);
     return this.#source;
@@ -123,7 +129,7 @@ export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T,
   }
 }
 
-/** The parameters of a filter as one text; empty where it selects all. */
+/** Returns the parameters of a filter as one text; empty if it selects all. */
 export const filterKey = (filter: Query = {}): string =>
   Object.entries(filter)
     .filter(([, value]) => value !== undefined)

@@ -1,7 +1,7 @@
-/** The largest page that is ever asked for. */
+/** The largest page size that the gateway asks for. */
 export const MAX_PAGE = 100;
 
-/** Pages of one size, by their numbers from 1. */
+/** Consecutive pages of one size, by their numbers from 1. */
 interface Cover {
   readonly size: number;
   readonly pages: readonly number[];
@@ -14,8 +14,9 @@ interface PageSizes {
 }
 
 /**
- * The one or two pages that hold the items from `offset` to `offset + limit - 1`: one page where any size from `limit` to
- * 100 lines up with the window, else the two of size `limit` that it straddles. More of them where pages are smaller.
+ * Returns the one or two pages that hold the items from `offset` to `offset + limit - 1`. It is one page if any size from
+ * `limit` to 100 lines up with the window, else the two of size `limit` that the window straddles. If the service gives
+ * smaller pages, there are more of them.
  *
  * @param limit from 1 to 100.
  */
@@ -28,7 +29,7 @@ export function coverWindow(offset: number, limit: number, { smallest, largest }
   return coverWithSize(offset, limit, Math.min(least, largest));
 }
 
-/** The pages of a given size that hold the window. */
+/** Returns the pages of a given size that hold the window. */
 function coverWithSize(offset: number, limit: number, size: number): Cover {
   const first = Math.floor(offset / size) + 1;
   const last = Math.floor((offset + limit - 1) / size) + 1;

@@ -1,20 +1,22 @@
 import { entropy } from '../../common/entropy.ts';
 
-/** Part of a table's slots that may be taken before it grows. */
+/** The part of a table's slots that may be taken before the table grows. */
 const LOAD = 0.7;
 const GROWTH = 1.5;
 const MIN_CAPACITY = 16;
 const UINT32 = 2 ** 32;
 
-/** Chosen at start, so that nobody can make up values that collide. */
+/** Random in each process, so that nobody can construct values that collide. */
 const SEED_HIGH = entropy.bytes(4).readUInt32LE() | 1;
 const SEED_LOW = entropy.bytes(4).readUInt32LE() | 1;
 
-/** The halves of the hash of the value that was hashed last. Two variables cost less than a pair made for each value. */
+/** The two halves of the latest hash. Two variables cost less than an object for each value. */
 let hashHigh = 0;
 let hashLow = 0;
 
-/** Hashes a value to 64 bits. Upper and lower case hash alike; other merged characters occur in no key. */
+/**
+ * Hashes a value to 64 bits. Upper and lower case have the same hash. So do some other characters, but those occur in no key.
+ */
 function hash(value: string): void {
   let high = SEED_HIGH;
   let low = SEED_LOW;
@@ -44,15 +46,15 @@ const uint32 = (length: number) => new Uint32Array(length);
 const int32 = (length: number) => new Int32Array(length);
 
 /**
- * From the hash of a value to the items that have it: open addressing, and a chain of the items with the same value. An item of five
- * keys takes 110 bytes; Maps of the same keys would take 434 (decision 9).
+ * Leads from the hash of a value to the items that have it, by open addressing and a chain of the items with the same value.
+ * An item of five keys takes 110 bytes; Maps of the same keys would take 434 (decision 9).
  */
 class KeyTable {
   #high: Uint32Array;
   #low: Uint32Array;
-  /** The item added last, plus 1; 0 for a free slot. */
+  /** By slot: the item that was added last, plus 1; 0 for a free slot. */
   #head: Uint32Array;
-  /** For each item, the one added before it with the same value, plus 1; 0 for none. */
+  /** By item: the one that was added before it with the same value, plus 1; 0 for none. */
   #next: Uint32Array;
   #values = 0;
 
@@ -95,7 +97,7 @@ class KeyTable {
     }
   }
 
-  /** Where a hash stands, or would stand. */
+  /** Returns the slot of a hash, or the free one that it would get. */
   #slot(high: number, low: number): number {
     const capacity = this.#head.length;
     let slot = Math.floor((high / UINT32) * capacity);
@@ -122,24 +124,27 @@ class KeyTable {
 }
 
 /**
- * Where the items of a list stood when they were last seen, by each key that they are looked up by. It holds hashes of the
- * keys and positions, and nothing that a caller is shown: who looks something up reads it from where it should be, and
- * compares. A wrong place, or two keys of one hash, cost a call and never an answer.
+ * Where the items of a list stood when they were last seen, by each key. It holds hashes of the keys, and positions, and
+ * nothing that a caller is shown: a look-up reads the item from its position, and compares. A wrong place, or two keys of one
+ * hash, cost a call and never an answer.
  *
- * About 25 bytes an item and 21 for each further key.
+ * An item takes about 25 bytes, and 21 for each further key.
  */
 export class PlaceIndex {
   readonly keys: readonly string[];
   readonly #tables: ReadonlyMap<string, KeyTable>;
   readonly #idTable: KeyTable;
-  /** Where each item stands, counted from `#origin`: what is added at the head of the list moves all of them at once. */
+  /**
+   * The position of each item, counted from `#origin`. When items are added at the head of the list, changing it moves all
+   * others at once.
+   */
   #places: Int32Array;
   #origin = 0;
   #size = 0;
 
   /**
-   * @param keys names of the fields looked up by, the id first.
-   * @param expected how many items are going to be added, about.
+   * @param keys names of the fields that are looked up, the id first.
+   * @param expected about how many items are going to be added.
    */
   constructor(keys: readonly string[], expected: number) {
     this.keys = keys;
@@ -148,7 +153,7 @@ export class PlaceIndex {
     this.#places = int32(Math.max(MIN_CAPACITY, expected));
   }
 
-  /** How many items it knows. */
+  /** The number of items in the index. */
   get size(): number {
     return this.#size;
   }
@@ -160,8 +165,8 @@ export class PlaceIndex {
   /**
    * Adds an item, or moves one that is known.
    *
-   * @param item the fields of `keys`; one that is no string is not looked up by.
-   * @returns whether its id was new.
+   * @param item the fields of `keys`; a value that is no string cannot be looked up.
+   * @returns true if its id was new.
    */
   add(position: number, item: Readonly<Record<string, unknown>>): boolean {
     const id = String(item[this.keys[0] ?? '']);
@@ -183,20 +188,20 @@ export class PlaceIndex {
     return true;
   }
 
-  /** Positions, in ascending order, at which items with this value of a key were last seen. */
+  /** Returns the positions, in ascending order, at which items with this value of a key were last seen. */
   places(key: string, value: string): readonly number[] {
     const found: number[] = [];
     this.#table(key).forEach(value, (item) => found.push((this.#places[item] ?? 0) + this.#origin));
     return found.length < 2 ? found : found.sort((one, other) => one - other);
   }
 
-  /** Where the item with this id was last seen; undefined for one that is not known. */
+  /** Returns the position at which the item with this id was last seen; undefined if it is not known. */
   placeOf(id: string): number | undefined {
     const item = this.#itemOf(id);
     return item === undefined ? undefined : (this.#places[item] ?? 0) + this.#origin;
   }
 
-  /** Moves every item by as many places. */
+  /** Moves every item by `by` places. */
   shift(by: number): void {
     this.#origin += by;
   }

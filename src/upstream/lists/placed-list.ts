@@ -15,14 +15,14 @@ import { type Sought, search } from './search.ts';
 import { WholeList } from './whole-list.ts';
 
 /**
- * The part of a list that belongs to one customer, which is all that a caller narrowed to it knows of. So what the list holds of
- * others is never asked for, and takes no time to be refused.
+ * The part of a list that belongs to one customer. A narrowed caller's look-ups know nothing else of the list, so items of
+ * others are never asked for, and refusing them takes no time.
  */
 interface Owned<T> {
   /** Names the field that holds the owner's id. */
   readonly key: keyof T & string;
   readonly customerId: string;
-  /** Whether an item is in the caller's scope. */
+  /** True if an item is in the caller's scope. */
   readonly isSeen: (item: T) => boolean;
 }
 
@@ -30,9 +30,9 @@ interface PlacedLoaderOptions<T> {
   readonly lists: ClientLists;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
-  /** What the caller is narrowed to; undefined for all of the list. */
+  /** The part that the caller is narrowed to; undefined for all of the list. */
   readonly owned?: Owned<T> | undefined;
-  /** Called with the ids of each batch of look-ups by id, so that what belongs to them can be read beside them. */
+  /** Called with the ids of each batch of look-ups by id, so that what belongs to those items can be read beside them. */
   readonly onIds?: ((ids: readonly string[]) => void) | undefined;
 }
 
@@ -51,8 +51,9 @@ export function createPlacedLoader<T extends object, Filter extends Query = NoFi
 }
 
 /**
- * A list that is read whole where it comes in one answer. Of any other the pages are read that a window or a look-up needs: the index
- * of places (places.ts) knows where an item stands, and the item is read from there, under the caller's own credential.
+ * A list that is read whole if it comes in one answer. Of any other list it reads the pages that a window or a look-up needs:
+ * the index of places (places.ts) knows where an item stands, and the item is read from there, under the caller's own
+ * credential.
  */
 class PlacedList<T extends object> implements ListSource<T> {
   readonly #reader: ListReader<T>;
@@ -74,7 +75,7 @@ class PlacedList<T extends object> implements ListSource<T> {
     this.#onIds = onIds;
   }
 
-  /** The list as a whole; undefined where it does not come in one answer: then the index of places is there. */
+  /** Returns the whole list; undefined if it does not come in one answer. Then the index of places has been made. */
   begin(): Promise<Listing<T> | undefined> {
     this.#arriving ??= this.#readOnce().then(async (whole) => {
       if (whole === undefined) await this.#places.index(this.#reader);
@@ -107,7 +108,7 @@ class PlacedList<T extends object> implements ListSource<T> {
     return { items, total };
   }
 
-  /** The part of the list that belongs to one customer, as a list that is read whole. */
+  /** Returns the part of the list that belongs to one customer, as a list that is read whole. */
   ownedBy({ key, customerId, isSeen }: Owned<T>): ListSource<T> {
     const sought: Sought<T> = { key, value: customerId, all: true, matches: isSeen };
     return new WholeList(async () => {
@@ -134,7 +135,7 @@ class PlacedList<T extends object> implements ListSource<T> {
       if (places.comesWhole) return first.items;
       if (first.total > paging.largest) return undefined;
     }
-    // It may still fit in a page of the largest size.
+    // The list may still fit into one page of the largest size.
     const page = await this.#reader.page(0, paging.largest);
     return isWholeList(page) ? page.items : undefined;
   }

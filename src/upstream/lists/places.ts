@@ -8,7 +8,7 @@ import { type Walked, walkList } from './walk.ts';
 
 /** How long one walk may take, in milliseconds. */
 const WALK_TIMEOUT_MS = 900_000;
-/** How often the log tells how far a walk is, in milliseconds. */
+/** How often the process logs how far a walk is, in milliseconds. */
 const PROGRESS_MS = 5_000;
 /**
  * The first and the last page may confirm an index for max(12 × `LISTS_MAX_AGE`, 10 × the walk's duration): so a list of a million
@@ -16,7 +16,7 @@ const PROGRESS_MS = 5_000;
  */
 const CONFIRMED_AGES = 12;
 const CONFIRMED_WALKS = 10;
-/** The part of that time after which a walk begins in the background, before anybody has to wait for it. */
+/** The part of that time after which a walk begins in the background, before a caller has to wait for it. */
 const RENEW_AFTER = 0.5;
 /** How often an operation tries to have a complete index. */
 const TRIES = 4;
@@ -35,10 +35,10 @@ interface ListPlacesOptions extends PlacesOptions {
 }
 
 /**
- * Where the items of one client's list stand, shared by all callers of that client. It answers two questions: where an item
- * was last seen, which is believed only once it has been read there; and whether the items known are all that there are,
- * which is believed for `LISTS_MAX_AGE`. After that the list's two ends confirm it, or a walk over the whole list makes it new. It
- * is believed no longer once an answer shows another total, or once somebody reports a change.
+ * Knows where the items of one client's list stand, for all callers of that client. It answers two questions. Where was an
+ * item last seen? That counts only once the item has been read there. Are the known items all that there are? That is
+ * believed for `LISTS_MAX_AGE`; after that the list's two ends confirm it, or a walk over the whole list makes the index
+ * again. It is believed no longer once an answer shows another total, or a change is reported.
  */
 export class ListPlaces<T extends object> {
   readonly #options: ListPlacesOptions;
@@ -48,17 +48,20 @@ export class ListPlaces<T extends object> {
   #confirmation: SharedWork<boolean> | undefined;
   #walkMs = 0;
   #walkedAt = Number.NEGATIVE_INFINITY;
-  /** As of when the index was known to hold all items. */
+  /** The time as of which the index was known to hold all items. */
   #completeAt = Number.NEGATIVE_INFINITY;
-  /** Whether something has shown since then that it may not. */
+  /** True if something has shown since then that it may lack some. */
   #hasChanged = false;
-  /** The same for the index that the walk under way will leave. */
+  /** The same for the index that the walk under way is making. */
   #hasChangedInWalk = false;
-  /** Whether the ends have agreed with the index so far. */
+  /** True if the ends have agreed with the index so far. */
   #isConfirmable = false;
-  /** Grows with each change to the index. */
+  /** Counts the changes to the index. */
   #version = 0;
-  /** How the list came last when it was asked for without parameters: whole, or its first page; undefined before that. */
+  /**
+   * True if the last answer to a call without parameters was the whole list, false if it was the first page; undefined before
+   * the first such answer.
+   */
   comesWhole: boolean | undefined;
 
   constructor(options: ListPlacesOptions) {
@@ -74,29 +77,31 @@ export class ListPlaces<T extends object> {
     return this.#version;
   }
 
-  /** How large a page is in which look-ups are read. */
+  /** Returns the size of the pages from which look-ups are read. */
   pageSize({ paging }: ListReader<T>): number {
     return this.#walked?.size ?? paging.largest;
   }
 
-  /** Somebody reports that the list has changed, or may have: the index may not hold all items. */
+  /** Notes that the list has changed, or may have: the index may lack items. */
   markChanged(): void {
     this.#hasChanged = true;
     this.#hasChangedInWalk = true;
   }
 
-  /** Compares the total that an answer has shown with the index. The answer may be older than what a walk under way will leave. */
+  /**
+   * Compares the total of an answer with the index. The answer may be older than the index that a walk under way is making.
+   */
   noteTotal(total: number): void {
     if (this.#walked !== undefined && this.#walked.index.size !== total) this.#hasChanged = true;
   }
 
-  /** Whether the index was known to hold all items at `since`, or is to be believed now. */
+  /** True if the index was known to hold all items at `since` or later, or is still believed to. */
   #isComplete(since: number): boolean {
     if (this.#walked === undefined || this.#hasChanged) return false;
     return this.#completeAt >= since || this.#options.now() - this.#completeAt <= this.#options.maxAgeMs;
   }
 
-  /** An index, of whatever age; makes the first one. */
+  /** Returns the index, however old; makes it if there is none. */
   async index(reader: ListReader<T>): Promise<PlaceIndex> {
     for (;;) {
       if (this.#walked !== undefined) return this.#walked.index;
@@ -105,10 +110,10 @@ export class ListPlaces<T extends object> {
   }
 
   /**
-   * Sees to it that the index holds all items.
+   * Makes sure that the index holds all items.
    *
    * @param since when the question was asked.
-   * @throws UpstreamError when the list cannot be read, or not in the time of the operation.
+   * @throws UpstreamError if the list cannot be read, or not within the time of the operation.
    */
   async ensureComplete(reader: ListReader<T>, since: number): Promise<void> {
     for (let tries = 0; tries < TRIES; tries += 1) {
@@ -122,20 +127,20 @@ export class ListPlaces<T extends object> {
     if (!this.#isComplete(since)) throw changesTooFast(reader.route);
   }
 
-  /** Waits for a new index: from the walk under way, or from one that begins now. */
+  /** Waits for a new index, from the walk under way or from one that begins now. */
   async walk(reader: ListReader<T>): Promise<void> {
     const others = this.#walk;
     if (others === undefined) {
       await reader.rest.within(this.#beginWalk(reader), stillReading(reader));
       return;
     }
-    // The failure of another caller's walk is not this caller's: it walks itself, unless somebody else already does.
+    // If another caller's walk fails, this caller walks itself, unless another has begun already.
     await reader.rest.within(others, stillReading(reader)).catch((error: unknown) => {
       if (this.#walk === others) throw error;
     });
   }
 
-  /** The walk under way, or one that begins now. It goes on when nobody waits for it any more. */
+  /** Returns the walk under way, or begins one. It goes on when nobody waits for it any more. */
   #beginWalk(reader: ListReader<T>): SharedWork<void> {
     if (this.#walk !== undefined) return this.#walk;
     const walk = new SharedWork<void>();
@@ -179,17 +184,17 @@ export class ListPlaces<T extends object> {
     }
   }
 
-  /** For how long after its walk an index may be confirmed. */
+  /** How long after its walk an index may be confirmed, in milliseconds. */
   get #confirmableMs(): number {
     const { maxAgeMs } = this.#options;
     return maxAgeMs === 0 ? 0 : Math.max(CONFIRMED_AGES * maxAgeMs, CONFIRMED_WALKS * this.#walkMs);
   }
 
-  /** Finds out from the list's two ends whether the index still holds all items. One at a time, for all who wait. */
+  /** Finds out from the list's two ends whether the index still holds all items. All who wait share one comparison. */
   async #confirm(reader: ListReader<T>): Promise<boolean> {
     const others = this.#confirmation;
     if (others?.isGone === false) {
-      // Another caller's failure is not this caller's, unless this one has left, or has no time.
+      // If another caller's comparison fails, this caller makes its own, unless it has left or has no time.
       const confirmed = await reader.rest.within(others, stillReading(reader)).catch((error: unknown) => {
         if (this.#confirmation === others) throw error;
       });
@@ -219,7 +224,7 @@ export class ListPlaces<T extends object> {
       const ends = lastPage === 0 ? [0] : [0, lastPage];
       const slices = await Promise.all(ends.map((page) => reader.page(page, size)));
       const pages = Math.ceil((slices[0]?.total ?? 0) / size);
-      // An item that has come at the end may stand on a page of its own.
+      // New items at the end may stand on a page of their own.
       if (pages === lastPage + 2) slices.push(await reader.page(lastPage + 1, size));
       if (this.#walked !== walked) return true;
       const verdict = compareEnds(reader, index, size, slices);

@@ -2,28 +2,27 @@ import type { Query, Rest } from '../call/rest.ts';
 import { type Envelope, invalidList, itemOf, type ListPage, pageIn } from './envelope.ts';
 import { coverWindow, MAX_PAGE } from './page-cover.ts';
 
-/** What a noun says of its list. */
+/** The definition of a noun's list. */
 export interface ListDefinition<T> {
   readonly route: string;
   readonly envelope: Envelope;
-  /** Names of the fields that the index of places knows items by, the id first. */
+  /** Names of the fields by which the index of places finds items, the id first. */
   readonly keys: readonly (keyof T & string)[];
-  /** @throws UpstreamError `UPSTREAM_INVALID` for an item without an id. */
+  /** Returns the item with its type. @throws UpstreamError `UPSTREAM_INVALID` for an item without an id. */
   readonly identify: (item: unknown) => T;
-  /** True where the service documents the paging, which counts pages from 1. Elsewhere the answers tell how it counts. */
+  /** True if the service documents the paging, which counts pages from 1. Otherwise the answers show how it counts. */
   readonly isPagingDocumented?: true;
-  /** True where an id may come twice on a page: the first counts. Elsewhere that is an invalid list. */
+  /** True if an id may stand twice on a page: the first counts. Otherwise such a list is invalid. */
   readonly mayRepeatIds?: true;
 }
 
 /**
- * What answers have shown of the paging of one route. Every answer is checked against what it says of itself, and corrects
- * what is known here.
+ * What answers have shown of the paging of one route. Every answer is checked against its own statements, and corrects this.
  */
 export interface Paging {
   /** The number of the first page, as an answer to a call without parameters states it; undefined before the first such answer. */
   firstPage: number | undefined;
-  /** The sizes that the service gives: it answers another size with the nearest of these. */
+  /** The smallest and the largest page that the service gives. If asked for another size, it gives the nearest of these. */
   smallest: number;
   largest: number;
 }
@@ -36,7 +35,7 @@ export const initialPaging = ({
   largest: MAX_PAGE,
 });
 
-/** Learns from a page that has come in another size than asked for. */
+/** Notes the size of a page that is not the size that was asked for. */
 function learnSize(paging: Paging, asked: number, size: number): void {
   if (size === asked) return;
   if (size < asked) {
@@ -48,7 +47,7 @@ function learnSize(paging: Paging, asked: number, size: number): void {
   }
 }
 
-/** Part of a list, as one answer shows it. */
+/** A part of a list, as one answer shows it. */
 export interface ListSlice<T> {
   /** Position of its first item in the list, from 0. */
   readonly start: number;
@@ -59,24 +58,27 @@ export interface ListSlice<T> {
   readonly size: number;
 }
 
-/** Whether a slice is all of the list. */
+/** True if a slice is the whole list. */
 export const isWholeList = <T>({ start, items, total }: ListSlice<T>): boolean =>
   start === 0 && items.length === total;
 
-/** Whether a page holds as many items as one of its size must, given where it starts and the list's total. */
+/** True if a page holds as many items as it must, by its size, its start and the list's total. */
 const isFull = ({ items, total, size }: ListPage, start: number): boolean =>
   items.length === Math.max(0, Math.min(size, total - start));
 
-/** A window that ends by this position is mostly all there in the answer to a call without parameters. */
+/** A window that ends at or before this position is mostly in the answer to a call without parameters. */
 const USUAL_PAGE = 50;
-/** How often the pages of a window are read again that do not fit together, as the list changed from one to the next. */
+/**
+ * How often the pages of a window are read, in all, if they do not fit together because the list changed from one to the
+ * next.
+ */
 const TRIES = 4;
-/** How many pages of a list that is read whole are asked for at once. */
+/** Pages of a list that are asked for at once when it is read whole. */
 const PARALLEL_PAGES = 4;
 
 /**
- * Reads one list, or the part of it that a query selects, under one caller's credential. It keeps nothing but what it learns of the
- * paging, and never gives part of a list as if it were the whole. Every read throws UpstreamError.
+ * Reads one list, or the part that a query selects, under one caller's credential. It keeps nothing but what it learns of the
+ * paging, and never gives part of a list as the whole. Every read throws UpstreamError.
  */
 export class ListReader<T extends object> {
   readonly rest: Rest;
@@ -92,7 +94,7 @@ export class ListReader<T extends object> {
     this.#query = query;
   }
 
-  /** The same list over other calls. */
+  /** Returns a reader of the same list over other calls. */
   over(rest: Rest): ListReader<T> {
     return new ListReader(rest, this.list, this.paging, this.#query);
   }
@@ -101,14 +103,14 @@ export class ListReader<T extends object> {
     return this.list.route;
   }
 
-  /** The id of an item, which is a string: `identify` has seen to it. */
+  /** Returns the id of an item. `identify` has checked that it is a string. */
   idOf(item: T): string {
     return String(Reflect.get(item, this.list.keys[0] ?? ''));
   }
 
   /**
-   * Asks without paging parameters. The service answers with all of the list, or with its first page, which says how pages are
-   * counted.
+   * Reads the list without paging parameters. The service answers with the whole list, or with its first page, which shows
+   * how it counts pages.
    */
   async first(): Promise<ListSlice<T>> {
     const page = await this.#ask({});
@@ -123,9 +125,9 @@ export class ListReader<T extends object> {
    * Reads one page.
    *
    * @param index number of the page, counted from 0.
-   * @returns the page, or all of the list where the answer holds all of it. A page of another size than the one asked for
-   * starts where its own size puts it.
-   * @throws UpstreamError `UPSTREAM_INVALID` when the answer is another page, or is not as full as it must be.
+   * @returns the page, or the whole list if the answer holds it. A page of another size than the one asked for starts where
+   * its own size puts it.
+   * @throws UpstreamError `UPSTREAM_INVALID` if the answer is another page, or is not as full as it must be.
    */
   async page(index: number, size: number): Promise<ListSlice<T>> {
     const { pageParameter, sizeParameter } = this.list.envelope;
@@ -151,7 +153,10 @@ export class ListReader<T extends object> {
     return slice;
   }
 
-  /** Reads the one or two pages that hold the items from `offset` to `offset + length - 1`; more where the service keeps to small ones. */
+  /**
+   * Reads the one or two pages that hold the items from `offset` to `offset + length - 1`; more if the service gives smaller
+   * pages.
+   */
   async range(offset: number, length: number): Promise<readonly ListSlice<T>[]> {
     const cover = coverWindow(offset, length, this.paging);
     return Promise.all(cover.pages.map((page) => this.page(page - 1, cover.size)));
@@ -161,7 +166,7 @@ export class ListReader<T extends object> {
    * Reads the items from `offset` to `offset + limit - 1`.
    *
    * @param limit from 1 to 100.
-   * @throws UpstreamError `UPSTREAM_INVALID` when its pages say different things of the list time and again.
+   * @throws UpstreamError `UPSTREAM_INVALID` if its pages contradict each other {@link TRIES} times.
    */
   async window(offset: number, limit: number): Promise<ListSlice<T>> {
     for (let tries = 0; tries < TRIES; tries += 1) {
@@ -178,10 +183,10 @@ export class ListReader<T extends object> {
     throw this.#invalid('shows pages that do not fit together');
   }
 
-  /** Reads all items, of each id the first, among them each `UnreadableItem`. */
+  /** Reads all items: of each id the first, and each `UnreadableItem`. */
   async whole(): Promise<readonly T[]> {
     const first = await this.first();
-    // No id is in one answer twice, where none may be.
+    // No id stands twice in one answer: that was checked when it came, unless ids may repeat.
     if (isWholeList(first) && !this.list.mayRepeatIds) return first.items;
     const found = new Map<string, T>();
     const take = (slice: ListSlice<T>): void => {
@@ -208,7 +213,7 @@ export class ListReader<T extends object> {
     return [...found.values()];
   }
 
-  /** The pages that hold a window, of the largest size that the service has given so far. */
+  /** Reads the pages that hold a window, by the sizes that the service has given so far. */
   async #pagesOf(offset: number, limit: number): Promise<readonly ListSlice<T>[]> {
     const end = offset + limit;
     if (this.paging.firstPage !== undefined) return this.range(offset, limit);
@@ -216,7 +221,7 @@ export class ListReader<T extends object> {
       const first = await this.first();
       return isWholeList(first) || end <= first.items.length ? [first] : this.range(offset, limit);
     }
-    // Beside the call that tells how pages are counted, the pages are read as if they were counted from 1.
+    // While one call finds out how pages are counted, the others assume that they are counted from 1.
     const [first, guessed] = await Promise.all([
       this.first(),
       this.range(offset, limit).catch((error: unknown) => error),
@@ -238,7 +243,7 @@ export class ListReader<T extends object> {
     const { identify, keys } = this.list;
     const items = page.items.map((item, at) => itemOf(identify, item, from + at, keys));
     this.#assertDistinct(items);
-    // All of it may have come in one answer, whatever size was asked for.
+    // The whole list may have come in one answer, whatever size was asked for.
     const size = isAll ? Math.max(page.size, items.length) : page.size;
     return { start: from, items, total: page.total, size };
   }
@@ -247,7 +252,7 @@ export class ListReader<T extends object> {
     if (this.list.mayRepeatIds) return;
     const distinct = this.#countIds(items);
     if (distinct === items.length) return;
-    // An item that stands there twice stands in the place of another.
+    // If an item stands there twice, another one is missing.
     throw this.#invalid(`shows ${items.length} items on a page, of which ${distinct} differ`);
   }
 
@@ -256,7 +261,7 @@ export class ListReader<T extends object> {
     return id === undefined ? items.length : new Set(items.map((item) => item[id])).size;
   }
 
-  /** Pages that follow each other as one slice; undefined where they do not fit together. */
+  /** Joins consecutive pages into one slice; undefined if they do not fit together. */
   #join(slices: readonly ListSlice<T>[]): ListSlice<T> | undefined {
     const [first] = slices;
     if (first === undefined || slices.length === 1) return first;
@@ -275,6 +280,6 @@ export class ListReader<T extends object> {
   }
 }
 
-/** All items of a list that is always read whole, of each id the first, among them each `UnreadableItem`. */
+/** Reads all items of a list that is always read whole: of each id the first, and each `UnreadableItem`. */
 export const readWholeList = <T extends object>(rest: Rest, list: ListDefinition<T>): Promise<readonly T[]> =>
   new ListReader(rest, list, initialPaging(list)).whole();

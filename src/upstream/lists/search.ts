@@ -4,19 +4,19 @@ import type { Question } from './listing.ts';
 import type { ListPlaces } from './places.ts';
 import type { ListReader, ListSlice } from './reader.ts';
 
-/** A look-up, perhaps with a comparison of its own: keys may differ from `value` in case. */
+/** A look-up. Its comparison may be its own, because a key may differ from `value` in case. */
 export interface Sought<T> extends Question<T> {
   readonly matches?: (item: T) => boolean;
 }
 
-/** How often a look-up is made again where the list has changed in between. */
+/** How many rounds a look-up makes if the list changes in between. */
 const ROUNDS = 6;
 
 /**
- * Answers questions from the pages on which the index has seen what they ask for. An item that is not found there has moved: it is
- * looked for at the offset by which its neighbours moved, then by a new index.
+ * Answers questions from the pages on which the index has seen their items. An item that is not there has moved: it is looked
+ * for at the offset by which its neighbours moved, then by a new index.
  *
- * @param since when the questions were asked: absence is believed only of an index that was complete then.
+ * @param since when the questions were asked. An item counts as absent only if an index was complete at that time or later.
  */
 export async function search<T extends object>(
   reader: ListReader<T>,
@@ -29,7 +29,7 @@ export async function search<T extends object>(
   await places.index(reader);
   for (let round = 0; round < ROUNDS; round += 1) {
     const { version } = places;
-    // Only a complete index tells that what was found is all, or nothing. It is confirmed beside the reads.
+    // Only a complete index shows that there are no further items. It is confirmed beside the reads.
     const [missing] = await Promise.all([
       new Round(reader, places, answers).look(open),
       open.some(({ all }) => all) ? places.ensureComplete(reader, since) : undefined,
@@ -39,27 +39,27 @@ export async function search<T extends object>(
     if (open.length === 0 || (missing.length === 0 && places.version === version)) {
       return questions.map((question) => answers.get(question) ?? []);
     }
-    // The index has items where they are not.
+    // The index has positions that are wrong.
     if (missing.length > 0 && places.version === version) await places.walk(reader);
     for (const question of open) answers.delete(question);
   }
   throw changesTooFast(reader.route);
 }
 
-/** A question, and the places at which the index has what it asks for. */
+/** A question, and the places at which the index has its items. */
 interface Placed<T> {
   readonly question: Sought<T>;
   readonly at: readonly number[];
 }
 
-/** One look at the pages that hold what is asked for. */
+/** One round of reading the pages that hold the items of the questions. */
 class Round<T extends object> {
   readonly #reader: ListReader<T>;
   readonly #places: ListPlaces<T>;
   readonly #answers: Map<Sought<T>, readonly T[]>;
   /** Items that have been read, by position. */
   readonly #read = new Map<number, T>();
-  /** How far items were found from where the index has them, by the place in the index. */
+  /** How far items were found from their places in the index. */
   readonly #shifts: { readonly place: number; readonly by: number }[] = [];
 
   constructor(reader: ListReader<T>, places: ListPlaces<T>, answers: Map<Sought<T>, readonly T[]>) {
@@ -68,7 +68,10 @@ class Round<T extends object> {
     this.#answers = answers;
   }
 
-  /** Reads where the index has what is asked for, then where it may have moved to. @returns the questions whose items are at neither. */
+  /**
+   * Reads the places of the index, then the places to which items may have moved. @returns the questions whose items are at
+   * neither.
+   */
   async look(questions: readonly Sought<T>[]): Promise<readonly Sought<T>[]> {
     const index = await this.#places.index(this.#reader);
     const asked = questions.map((question) => ({ question, at: index.places(question.key, question.value) }));
@@ -86,7 +89,7 @@ class Round<T extends object> {
     return missing.map(({ question }) => question);
   }
 
-  /** Answers what can be answered by now. @returns the questions whose items have not been read. */
+  /** Answers the questions that can be answered now. @returns the questions whose items have not been read. */
   #answer(asked: readonly Placed<T>[]): readonly Placed<T>[] {
     const items = [...this.#read].sort(([one], [other]) => one - other).map(([, item]) => item);
     const groups = new Map<string, Map<string, T[]>>();
@@ -98,7 +101,7 @@ class Round<T extends object> {
     return asked.filter(({ question, at }) => {
       if (at.length === 0) return false;
       const { key, value, all, matches = (item: T) => item[key] === value } = question;
-      // An item that moves between two reads is seen twice, and another one not at all.
+      // If an item moves between two reads, it is seen twice, and another item not at all.
       const candidates = this.#distinct(groupsBy(key).get(value.toLowerCase()) ?? []);
       const found = candidates.filter(matches);
       const isEach = candidates.length >= at.length;
@@ -113,7 +116,7 @@ class Round<T extends object> {
     return items.filter((item) => ids.size < ids.add(this.#reader.idOf(item)).size);
   }
 
-  /** How far the item that stood nearest to a place was found from its own. */
+  /** Returns how far the item nearest to a place was found from its own place. */
   #shiftNear(place: number): number {
     let nearest: { readonly place: number; readonly by: number } | undefined;
     for (const shift of this.#shifts) {
@@ -124,7 +127,7 @@ class Round<T extends object> {
     return nearest?.by ?? 0;
   }
 
-  /** Reads what stands at these places, with as few pages as hold them, each as small as that allows. */
+  /** Reads the items at these places with as few pages as possible, each as small as possible. */
   async #readRanges(places: readonly number[]): Promise<void> {
     const ranges = this.#byPage(places.filter((place) => !this.#read.has(place)));
     await Promise.all(
@@ -134,7 +137,7 @@ class Round<T extends object> {
     );
   }
 
-  /** Reads the full pages of these places, so that what has moved a little is on them. */
+  /** Reads the full pages of these places, so that items that have moved a little are on them. */
   async #readFullPages(places: readonly number[]): Promise<void> {
     const size = this.#places.pageSize(this.#reader);
     await Promise.all(
@@ -142,7 +145,7 @@ class Round<T extends object> {
     );
   }
 
-  /** For each page of the index the places on it, from the least to the most. */
+  /** Returns, for each page of the index that has some of the places, the least and the greatest of them. */
   #byPage(places: readonly number[]): readonly { page: number; least: number; most: number }[] {
     const size = this.#places.pageSize(this.#reader);
     const ranges = new Map<number, { page: number; least: number; most: number }>();

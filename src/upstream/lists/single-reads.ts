@@ -3,12 +3,12 @@ import { asError, type ListSource, type ListWindow } from './loader.ts';
 import { MAX_PAGE } from './page-cover.ts';
 import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
 
-/** Up to this many items are read one by one; more of them through the list. */
+/** Up to this many items are read one by one, more of them through the list. */
 const FEW = 2;
 
-/** Items that windows have shown, by id: a look-up of one costs no call. */
+/** Items that windows have shown, by id. Looking up one of them costs no call. */
 export class ShownItems<T extends { readonly id: string }> {
-  /** Windows that nobody has looked for an item in yet. */
+  /** Windows in which no item has been looked up yet. */
   readonly #fresh: (readonly T[])[] = [];
   readonly #byId = new Map<string, T>();
 
@@ -23,7 +23,10 @@ export class ShownItems<T extends { readonly id: string }> {
   }
 }
 
-/** A list whose items the service also gives one by one, so that it is neither read whole nor indexed. Look-ups are by id alone. */
+/**
+ * A list whose items the service also gives one by one. It is therefore neither read whole nor indexed. Look-ups are by id
+ * alone.
+ */
 export class SingleReads<T extends { readonly id: string }> implements ListSource<T> {
   readonly listing: Listing<T> | undefined = undefined;
   readonly #reader: ListReader<T>;
@@ -31,7 +34,7 @@ export class SingleReads<T extends { readonly id: string }> implements ListSourc
   readonly #shown: ShownItems<T>;
   readonly #pages = new Map<number, Promise<ListSlice<T>>>();
 
-  /** @param readOne gives null for an id that the caller has nothing of. */
+  /** @param readOne resolves with null for an id of which the caller has no item. */
   constructor(reader: ListReader<T>, readOne: (id: string) => Promise<T | null>, shown: ShownItems<T>) {
     this.#reader = reader;
     this.#readOne = readOne;
@@ -62,7 +65,10 @@ export class SingleReads<T extends { readonly id: string }> implements ListSourc
     });
   }
 
-  /** Goes through the list while its pages are fewer than the ids left. @returns the ids that are cheaper to read one by one. */
+  /**
+   * Reads the list page by page while it has fewer pages than ids are left. @returns the ids that are cheaper to read one by
+   * one.
+   */
   async #findInList(
     ids: readonly string[],
     found: Map<string, T | null | Error>,

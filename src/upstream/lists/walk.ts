@@ -6,23 +6,23 @@ import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
 
 /** Pages that a walk asks for at once. */
 const PARALLEL_PAGES = 8;
-/** How often the list is gone through, at most, until every item has been seen. */
+/** How often a walk goes through the list, at most, until every item has been seen. */
 const MAX_PASSES = 4;
-/** Pages that are read again after a pass, to find out whether the list has changed meanwhile. */
+/** Pages that are read again after a pass, to find out if the list has changed meanwhile. */
 const SAMPLES = 32;
-/** Pages from each end of the list in which items are looked for that moved past the walk. */
+/** Pages at each end of the list in which a walk looks for items that have moved past it. */
 const CHASED_PAGES = 10;
-/** How often a page is asked for that does not come, and the wait before the second time, in milliseconds. */
+/** How often a page that does not come is asked for, and the wait before the second time, in milliseconds. */
 const PAGE_TRIES = 4;
 const PAGE_DELAY_MS = 500;
-/** A service that asks for more patience than this, in milliseconds, ends the walk. */
+/** If the service asks to wait longer than this, in milliseconds, the walk ends. */
 const MOST_PAUSE_MS = 30_000;
 
-/** A list that has been gone through. */
+/** The result of a walk. */
 export interface Walked {
   /** Every item of the list, as it was at `seenAt`. */
   readonly index: PlaceIndex;
-  /** Size of the pages it came in. */
+  /** The size of the pages in which the list came. */
   readonly size: number;
   /** When the last reads of the walk began. */
   readonly seenAt: number;
@@ -36,19 +36,19 @@ export interface WalkOptions {
   readonly onProgress: (seen: number, total: number) => void;
 }
 
-/** The service changed the size of its pages while the list was gone through, so that the positions seen are of no use. */
+/** The service changed the size of its pages during the walk, so that the positions seen are of no use. */
 class RepagedError extends Error {}
 
 /**
- * Goes through a list page by page, and keeps where each item stands: keys and places, not the items. A list that changes
- * meanwhile is gone through until as many items have been seen as the service says that there are: one that moved is found,
- * one that came or went may be either.
+ * Goes through a list page by page, and keeps where each item stands: keys and places, not the items. If the list changes
+ * meanwhile, the walk goes on until it has seen as many items as the service says that there are. An item that moved is then
+ * found; one that came or went may be in the index or not.
  *
- * Counts alone do not tell when one item has gone and another has come between two reads. So a pass is checked by reading
- * up to 32 of its pages again, which is all of a small list; in a large one such a change can go unnoticed.
+ * Counts alone do not show that one item has gone and another has come between two reads. So a pass is checked by reading up
+ * to 32 of its pages again. That is all of a small list; in a large one such a change can go unnoticed.
  *
  * @param reader of calls that outlive the operation that asks; their deadline is the walk's.
- * @throws UpstreamError `UPSTREAM_INVALID` when the list never shows as many items as it says that it holds.
+ * @throws UpstreamError `UPSTREAM_INVALID` when the list never shows as many items as it says that there are.
  */
 export async function walkList<T extends object>(
   reader: ListReader<T>,
@@ -76,21 +76,21 @@ export async function walkList<T extends object>(
   throw invalidList(reader.route, 'changes faster than it can be read');
 }
 
-/** One time through the list. */
+/** One pass through the list. */
 class Pass<T extends object> {
   index: PlaceIndex;
   size = 0;
-  /** What the latest answer said. */
+  /** The total in the latest answer. */
   total = 0;
   readonly #reader: ListReader<T>;
   readonly #options: WalkOptions;
   readonly #before: PlaceIndex | undefined;
-  /** The largest total of the answers that have come. */
+  /** The largest total of all answers. */
   #largestTotal = 0;
   #hasShrunk = false;
   #seen = 0;
 
-  /** @param before what an earlier pass has seen, all of which is still in the list. */
+  /** @param before the index of an earlier pass, if all of its items are still in the list. */
   constructor(reader: ListReader<T>, options: WalkOptions, before: PlaceIndex | undefined) {
     this.#reader = reader;
     this.#options = options;
@@ -98,17 +98,17 @@ class Pass<T extends object> {
     this.index = before ?? new PlaceIndex(reader.list.keys, 0);
   }
 
-  /** Whether all that was seen is still there, as far as the totals tell. */
+  /** True if all items that were seen are still there, as far as the totals show. */
   get isReusable(): boolean {
     return !this.#hasShrunk && this.index.size <= this.total;
   }
 
-  /** Whether another pass would see nothing more. */
+  /** True if another pass would see nothing more. */
   isStuck(before: number | undefined): boolean {
     return this.isReusable && before === this.index.size;
   }
 
-  /** @returns when the last reads began, once all items are in the index; undefined when some are not. */
+  /** @returns when the last reads began, if all items are in the index; undefined if some are not. */
   async run(): Promise<number | undefined> {
     const start = this.#options.now();
     this.#options.onLastReads();
@@ -137,7 +137,7 @@ class Pass<T extends object> {
     return start;
   }
 
-  /** Reads from the second page to the last, wherever that is by now. */
+  /** Reads from the second page to the last. The number of the last page may change meanwhile. */
   async #readOn(): Promise<void> {
     let next = 1;
     const worker = async (): Promise<void> => {
@@ -147,11 +147,11 @@ class Pass<T extends object> {
         this.#take(await this.#readPage(page));
       }
     };
-    // A list that has grown behind the last worker has one more page.
+    // If the list has grown after the last worker ended, it has one more page.
     while (next < this.#pages) await Promise.all(Array.from({ length: PARALLEL_PAGES }, worker));
   }
 
-  /** The first page, the last one, and some in between. */
+  /** Returns the numbers of the first page, the last one, and some in between. */
   #samples(): Set<number> {
     const last = this.#pages - 1;
     return new Set(Array.from({ length: SAMPLES }, (_, index) => Math.round((index * last) / (SAMPLES - 1))));
@@ -161,7 +161,7 @@ class Pass<T extends object> {
     await Promise.all(Array.from(pages, async (page) => this.#take(await this.#readPage(page))));
   }
 
-  /** Items that are new, or that have just been changed, often stand at one end of the list. */
+  /** Reads pages at both ends, because items that are new or have just changed often stand there. */
   async #chase(): Promise<void> {
     for (let page = 0; page < Math.min(CHASED_PAGES, this.#pages); page += 1) {
       await this.#readAgain(new Set([page, this.#pages - 1 - page]));
@@ -184,13 +184,13 @@ class Pass<T extends object> {
       const largest = this.#largestTotal;
       try {
         const slice = await this.#reader.page(page, size);
-        // What began before another answer had come may be older than that.
+        // A read that began before another answer came may show an older total.
         if (slice.total < largest) this.#hasShrunk = true;
         return slice;
       } catch (error) {
         if (tries === PAGE_TRIES || !isPassing(error)) throw error;
         const pause = error.retryAfterMs ?? PAGE_DELAY_MS * tries;
-        // Whoever needs the list meanwhile would wait for this walk: they are told what the service says, instead.
+        // All who need the list would wait for this walk meanwhile. Instead, the walk ends and they get the service's error.
         if (pause > MOST_PAUSE_MS) throw error;
         await clock.sleep(pause);
       }

@@ -1,7 +1,7 @@
 import { Listing, type Question } from './listing.ts';
 import { ListLoader, type ListSource, type ListWindow } from './loader.ts';
 
-/** A list that is read whole, at most once. A failed read fails every look-up of the operation alike. */
+/** A list that is read whole, at most once. If the read fails, every look-up of the operation fails. */
 export class WholeList<T> implements ListSource<T> {
   readonly #read: () => Promise<Listing<T>>;
   #arriving: Promise<Listing<T>> | undefined;
@@ -30,7 +30,7 @@ export class WholeList<T> implements ListSource<T> {
   }
 }
 
-/** The loader of a list that is always read whole, for one operation. */
+/** The loader, for one operation, of a list that is always read whole. */
 export class WholeLoader<T> extends ListLoader<T> {
   constructor(read: () => Promise<Listing<T>>) {
     super(() => new WholeList(read));
@@ -41,5 +41,5 @@ export class WholeLoader<T> extends ListLoader<T> {
   }
 }
 
-/** A list without items. */
+/** Returns a list without items. */
 export const emptyList = <T>(): ListSource<T> => new WholeList<T>(async () => new Listing<T>([]));

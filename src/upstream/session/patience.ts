@@ -1,20 +1,20 @@
-/** How long what fails is tried again before it is given up, in milliseconds. */
+/** How long a failing read is tried again before it is given up, in milliseconds. */
 const GIVEN_MS = 5_000;
-/** How often it is tried once that time is over. */
+/** After that time it is tried once in this many milliseconds. */
 const PAUSE_MS = 1_000;
-/** Failures further apart than this have nothing to do with each other. */
+/** Failures that are further apart than this, in milliseconds, count as separate outages. */
 const FORGOTTEN_MS = 30_000;
 
 /**
- * How long one reader waits for a service that fails: some seconds in all, however many things are asked for meanwhile, so
- * that an outage costs a page of a hundred items no more time than a page of one. Times are milliseconds since the epoch.
+ * How long one reader waits for a failing service: 5 s in all, however many things it asks for, so that an outage costs a
+ * page of a hundred items no more time than a page of one. Times are milliseconds since the epoch.
  */
 export class Patience {
   #failingSince: number | undefined;
   #failedAt = 0;
   #triedAt = 0;
 
-  /** Whether to ask at all: while the patience is spent, no more than once a second. Who is allowed to is expected to ask. */
+  /** Returns true if the reader may ask now. Once the time is spent, that is once a second; the reader must then ask. */
   mayTry(now: number): boolean {
     if (!this.#isSpent(now)) return true;
     if (now - Math.max(this.#failedAt, this.#triedAt) < PAUSE_MS) return false;
@@ -26,7 +26,7 @@ export class Patience {
     this.#failingSince = undefined;
   }
 
-  /** @returns whether to give up. */
+  /** @returns true if the reader must give up. */
   failed(now: number): boolean {
     if (now - this.#failedAt >= FORGOTTEN_MS) this.#failingSince = undefined;
     this.#failingSince ??= now;

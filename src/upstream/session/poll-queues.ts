@@ -1,11 +1,14 @@
 import type { SharedPoll } from './shared-poll.ts';
 
-/** The polls of one requester that wait. */
+/** The waiting polls of one requester. */
 interface RequesterQueue {
   readonly requester: string;
   /** How many readings of its own are under way. */
   underWay: number;
-  /** Polls that a message has hinted at, and polls that are due by their schedule; each in the order in which they began to wait. */
+  /**
+   * Polls that a message has hinted at, and polls that are due by their schedule, each in the order in which they began to
+   * wait.
+   */
   readonly hinted: Set<SharedPoll>;
   readonly due: Set<SharedPoll>;
 }
@@ -17,7 +20,7 @@ interface RequesterQueue {
 export class PollQueues {
   readonly #perRequester: number;
   readonly #queues = new Map<string, RequesterQueue>();
-  /** Why each poll waits. */
+  /** By waiting poll: whether it was hinted at or is due. */
   readonly #waiting = new Map<SharedPoll, 'hinted' | 'due'>();
 
   /** @param perRequester how many readings of one requester may be under way. */
@@ -25,7 +28,7 @@ export class PollQueues {
     this.#perRequester = perRequester;
   }
 
-  /** Whether something waits that could be taken now. */
+  /** True if a waiting poll could be taken now. */
   get isReady(): boolean {
     return this.#queues.values().some((queue) => this.#isReady(queue));
   }
@@ -42,7 +45,7 @@ export class PollQueues {
     for (const requester of poll.requesters) this.#drop(requester, poll);
   }
 
-  /** Puts a poll that waits into the queue of one more requester. */
+  /** Puts a waiting poll into the queue of one more requester. */
   join(poll: SharedPoll, requester: string): void {
     const way = this.#waiting.get(poll);
     if (way !== undefined) this.#queueOf(requester)[way].add(poll);
@@ -53,20 +56,23 @@ export class PollQueues {
     this.#drop(requester, poll);
   }
 
-  /** Takes the next poll out, and counts it as its requester's reading under way until `end`. */
+  /** Takes out the next poll, and counts it as a reading under way of its requester until `end`. */
   take(): { readonly poll: SharedPoll; readonly requester: string } | undefined {
     const queue = this.#queues.values().find((one) => this.#isReady(one));
     const [poll] = queue === undefined ? [] : queue.hinted.size > 0 ? queue.hinted : queue.due;
     if (queue === undefined || poll === undefined) return undefined;
     this.begin(queue.requester);
     this.remove(poll);
-    // The others come first now.
+    // Moves the requester behind the others.
     this.#queues.delete(queue.requester);
     this.#queues.set(queue.requester, queue);
     return { poll, requester: queue.requester };
   }
 
-  /** The requester whose reading of it may begin at once, out of turn; undefined where other requesters wait, or its requesters have enough under way. */
+  /**
+   * Returns the requester whose reading of the poll may begin at once, out of turn; undefined if other requesters wait, or if
+   * its requesters have enough readings under way.
+   */
   requesterAtOnce(poll: SharedPoll): string | undefined {
     const requesters = new Set(poll.requesters);
     const isOthers = (queue: RequesterQueue): boolean =>

@@ -6,21 +6,27 @@ import { Pace, type Polled, SharedPoll } from './shared-poll.ts';
 
 export type { Polled, Schedule } from './shared-poll.ts';
 
-/** Waits, in milliseconds, before another reading after a hint whose reading showed nothing new: the service's reads may lag behind its messages. */
+/**
+ * After a hint whose reading showed nothing new, the waits before the next readings, in milliseconds: the service's reads may
+ * lag behind its messages.
+ */
 const HINT_LAGS = [1_000, 3_000];
-/** The pace of a transaction is remembered for so long after everybody has left it, and of so many transactions. */
+/**
+ * How long the pace of a transaction is remembered after all watchers have left, in milliseconds, and of how many
+ * transactions.
+ */
 const REMEMBERED = { ms: 1_800_000, max: 20_000 };
 /** How many readings of one requester may be under way, so that readings that hang do not use up the rate. */
 const UNDER_WAY = 16;
 
 /**
- * Reads transactions again, each on its schedule: a lost webhook delays an answer, and never loses it. Watchers with the
- * same `pollKey` share a reading. All readings together keep to a rate; past it they wait in a queue for each requester, and the requesters take turns.
- * A transaction that a message hints at is read at once: the reading counts for the rate, and waits for it only where the rate is used up
- * and others wait.
+ * Reads transactions again, each on its schedule, so that a lost webhook delays an answer and never loses it. Watchers with
+ * the same `pollKey` share a reading. All readings together keep to a rate. Beyond it they wait in a queue for each
+ * requester, and the requesters take turns. A transaction that a message hints at is read at once. That reading counts for
+ * the rate, and waits only if the rate is used up and others wait.
  */
 export class Polls {
-  /** The alarms that all waits for transactions share. */
+  /** The timers that all waits for transactions share. */
   readonly alarms: Alarms;
   readonly #clock: AlarmClock;
   readonly #perSecond: number;
@@ -30,7 +36,7 @@ export class Polls {
   /** The polls whose time has come. */
   readonly #queues = new PollQueues(UNDER_WAY);
   readonly #wake = new CallAlarm(() => this.#pump());
-  /** Readings that may be made now, and when that was counted. Below zero where hints have used up readings of the future. */
+  /** How many readings may be made now, as of when that was counted. Below zero if hints have used up later readings. */
   #allowed: number;
   #countedAt: number;
 
@@ -43,7 +49,10 @@ export class Polls {
     this.#countedAt = clock.now();
   }
 
-  /** Reads it again from now on. The watcher has just read it, so one who joins others waits for their next reading. */
+  /**
+   * Begins to read the watcher's transaction again. The watcher has just read it, so if it joins others it waits for their
+   * next reading.
+   */
   add(polled: Polled): void {
     let poll = this.#polls.get(polled.pollKey);
     if (poll === undefined) {
@@ -58,7 +67,7 @@ export class Polls {
     if (poll.add(polled)) this.#queues.join(poll, polled.pollRequester);
   }
 
-  /** A message has brought its state: its next reading is a whole wait away again. */
+  /** Puts off the next reading by a whole wait, because a message has brought the state. */
   putOff(polled: Polled): void {
     const poll = this.#polls.get(polled.pollKey);
     if (poll === undefined || poll.isReading) return;
@@ -67,10 +76,11 @@ export class Polls {
   }
 
   /**
-   * A message hints that its state may have changed: it is read at once, and again soon while that shows nothing new. Past a
-   * number of hints the schedule alone decides.
+   * Reads the transaction at once, because a message hints that its state may have changed; and again soon while that shows
+   * nothing new. After a number of hints the schedule alone decides.
    *
-   * @param messageId of the message, which is one hint to all that share a reading; undefined for a hint to this one alone.
+   * @param messageId of the message. One message is one hint to all that share a reading; undefined for a hint to this
+   * watcher alone.
    */
   hint(polled: Polled, messageId?: string): void {
     const poll = this.#polls.get(polled.pollKey);
@@ -148,7 +158,7 @@ export class Polls {
     this.alarms.set(this.#wake, this.#clock.now() + wait);
   }
 
-  /** Reads as each watcher in turn, so that each credential is asked about now and then. */
+  /** Reads under each watcher's credential in turn, so that each credential is checked now and then. */
   async #read(poll: SharedPoll, requester: string): Promise<void> {
     const present = [...poll.watchers];
     const reader = poll.takeReader();
@@ -167,20 +177,20 @@ export class Polls {
         return;
       }
       this.remove(reader);
-      // Another's credential may still be good.
+      // The next reading is made under another watcher's credential, which may still be valid.
       if (poll.watchers.size > 0) this.#line(poll);
       return;
     }
     this.#end(poll, requester);
     let isNews = false;
-    // A watcher that joined meanwhile has read it later than this.
+    // Watchers that joined meanwhile are left out: they have read a later state.
     for (const watcher of present) {
       if (poll.watchers.has(watcher)) isNews = watcher.takePoll(transaction, watcher === reader) || isNews;
     }
     this.#stepOn(poll, isNews);
   }
 
-  /** A reading is over: another of its requester's may begin. */
+  /** Ends a reading, so that another of its requester's may begin. */
   #end(poll: SharedPoll, requester: string): void {
     poll.isReading = false;
     this.#queues.end(requester);

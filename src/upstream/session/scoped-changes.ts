@@ -14,7 +14,7 @@ import {
 } from '../transactions.ts';
 import { WEBHOOK } from '../webhooks.ts';
 
-/** What a change needs to look up before it may leave; narrowed themselves. */
+/** Look-ups that a change needs before it may be sent. They are narrowed themselves. */
 export interface OwnershipReads {
   readonly instruments: InstrumentLoader;
   readonly transactions: TransactionLoader;
@@ -25,13 +25,13 @@ interface Change {
   readonly body: JsonObject;
 }
 
-/** The identifier of what the caller has none of; undefined when the change may leave. */
+/** Returns the identifier of the noun that is not the caller's; undefined if the change may be sent. */
 type Check = (change: Change) => Promise<string | undefined>;
 
 /**
- * Changes on behalf of a caller narrowed to one customer. What names something that is not the customer's is answered
- * here, in the form that the upstream gives an id that it does not know, so that the two cannot be told apart. A route
- * that is not listed is forbidden: a new one must first say what it touches.
+ * Makes the changes of a caller narrowed to one customer. If a change names something that is not the customer's, the gateway
+ * answers it itself, as the service answers an id that it does not know, so that the two cannot be told apart. A route that
+ * is not listed is forbidden: a new one must first say what it touches.
  *
  * @param look makes the look-ups, once they are needed.
  */
@@ -63,7 +63,7 @@ export function scopeChanges(
     [`POST ${PENNY_VALIDATION}`, movement],
     [
       `POST ${REFUND}`,
-      // The money goes back from where it had arrived.
+      // The money goes back from the account at which it had arrived.
       async ({ params }) =>
         (await read().transactions.sides(params['transactionId'] ?? '')).destination
           ? undefined
@@ -99,13 +99,13 @@ export function scopeChanges(
 
 const text = (value: unknown): Optional => (typeof value === 'string' ? present(value) : undefined);
 
-/** The bodies are made by the nouns: JSON objects, or none. */
+/** Parses a body that a noun has made: a JSON object, or none. */
 function parse(body: string | undefined): JsonObject {
   const value: unknown = body === undefined ? {} : JSON.parse(body);
   return isObject(value) ? value : {};
 }
 
-/** In the form of docs/upstream-api.md, "Errors", as the upstream answers for an id that nobody has. */
+/** Returns an answer in the form of docs/upstream-api.md, "Errors", as the service gives it for an id that nobody has. */
 function notFound(identifier: string): Answered {
   const body = {
     code: 9,
@@ -123,7 +123,7 @@ const forbidden = (): Attempt => ({
   }),
 });
 
-/** A look-up that failed before the change left. */
+/** Returns the error of a look-up that failed before the change was sent. */
 const notSent = (cause: UpstreamError): UpstreamError =>
   new UpstreamError(cause.code, cause.message, {
     cause,

@@ -13,22 +13,22 @@ import { readWebhooks, WEBHOOKS, type Webhook } from '../webhooks.ts';
 import { type OwnershipReads, scopeChanges } from './scoped-changes.ts';
 
 /**
- * One caller's view of the REST service during one operation. What has been read once is not read again; another
- * operation, and every event of a subscription, has a session of its own.
+ * One caller's view of the REST service during one operation. It reads nothing twice. Another operation, and every event of a
+ * subscription, has a session of its own.
  *
- * Nothing reaches a resolver but through here, and everything here is narrowed to what the caller may see and touch
- * (customer-scope.ts): that is why no member reads the REST service freely.
+ * Resolvers reach the REST service only through it, and it narrows everything to what the caller may see and change
+ * (customer-scope.ts). So no member gives free access to the service.
  */
 export interface Session {
   readonly clientId: string;
   /**
-   * Begins to read whole lists that the operation is going to need, beside whatever it reads first. What fails, fails
+   * Begins to read whole lists that the operation is going to need, beside whatever it reads first. A list that fails, fails
    * where it is looked up.
    *
-   * @returns a promise that resolves once all have arrived, or failed: look-ups in them need no promise then.
+   * @returns a promise that resolves once all have arrived or failed. After that look-ups in them need no promise.
    */
   prefetch(lists: readonly PrefetchList[]): Promise<unknown>;
-  /** For calls that change something. */
+  /** The calls that change something. */
   readonly rest: RestChanges;
   /** Offset of upstream timestamps that carry none, such as `-06:00`. */
   readonly utcOffset: string;
@@ -38,29 +38,29 @@ export interface Session {
   readonly webhooks: WholeLoader<Webhook>;
   readonly instruments: InstrumentLoader;
   readonly transactions: TransactionLoader;
-  /** A transaction as the service has it now, for a refund of it; null when the caller has none of this id. */
+  /** Reads a transaction again, for a refund of it; null if the caller has none of this id. */
   original(id: string): Promise<Transaction | null>;
-  /** How many look-ups each list's route has answered so far: many rows share one call. */
+  /** Returns, by route of a list, how many look-ups it has answered so far. Many look-ups may share one call. */
   lookUps(): ReadonlyMap<string, number>;
 }
 
 /**
- * The lists that do not depend on what is read before them. `customers.accounts` are the accounts of the very customers
- * that are looked up: they can be read beside them.
+ * The lists that can be read first. `customers.accounts` are the accounts of the customers that are looked up; they can be
+ * read beside these customers.
  */
 export type PrefetchList = 'banks' | 'accounts' | 'customers' | 'customers.accounts';
 
-/** Routes of the lists of what belongs to a client. */
+/** Routes of the lists that belong to a client. */
 export const CLIENT_LISTS: ReadonlySet<string> = new Set([ACCOUNTS, CUSTOMERS, INSTRUMENTS, WEBHOOKS]);
 
-/** The bank catalog belongs to nobody: once read, it serves all callers for a while. */
+/** Keeps the bank catalog for a while. It is the same for all callers, so one reading serves them all. */
 export interface BankCache {
   read(rest: Rest): Promise<Listing<Bank>>;
 }
 
 /**
- * @param names under which the catalog says what it may say of a bank.
- * @param ttlMs how long a catalog that was read serves.
+ * @param names that the catalog uses for the fields of a bank.
+ * @param ttlMs how long a catalog that was read serves, in milliseconds.
  * @param now milliseconds of a monotonic clock.
  */
 export function createBankCache(names: BankFieldNames, ttlMs: number, now: () => number): BankCache {
@@ -71,7 +71,7 @@ export function createBankCache(names: BankFieldNames, ttlMs: number, now: () =>
         rest.served(BANKS);
         return kept.banks;
       }
-      // Reads in flight are not shared: one caller's refused token must not fail another caller.
+      // Reads under way are not shared: if one caller's token is refused, the others must not fail.
       const banks = new Listing(await readBanks(rest, names));
       kept = { banks, until: now() + ttlMs };
       return banks;
@@ -89,9 +89,9 @@ export interface SessionOptions {
 }
 
 /**
- * Makes the loaders of one operation over a caller's REST calls.
+ * Makes the session of one operation over a caller's REST calls.
  *
- * @param beforePayments the same caller's calls, for what a payment has to look up before it may leave.
+ * @param beforePayments the same caller's calls, for look-ups that a payment needs before it may be sent.
  * @param customerId the customer that the caller is narrowed to; undefined for all of the client.
  */
 export function createSession(
@@ -104,7 +104,7 @@ export function createSession(
   const { lists, now } = options;
   const ownedBy = <T>(key: keyof T & string, isSeen: (item: T) => boolean) =>
     scope.customerId === undefined ? undefined : { key, customerId: scope.customerId, isSeen };
-  /** Whether the accounts of the customers that are looked up are read beside them. */
+  /** True if the accounts of the customers that are looked up are read beside them. */
   let prefetchesAccounts = false;
   const banks = new WholeLoader(() => options.banks.read(rest));
   const accounts: AccountLoader = createPlacedLoader(rest, ACCOUNT_LIST, {

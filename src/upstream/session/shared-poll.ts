@@ -2,35 +2,35 @@ import { Alarm } from '../../common/alarms.ts';
 import type { Transaction } from '../transactions.ts';
 
 /**
- * Waits between two readings, in milliseconds: each holds until so long after somebody began to wait. The last one holds from
- * then on.
+ * The waits between two readings, in milliseconds. Each holds until `until` milliseconds after the first watcher came; the
+ * last one has no end.
  */
 export type Schedule = readonly { readonly until: number; readonly wait: number }[];
 
-/** A transaction that is read again where no message tells of it. */
+/** A watcher of a transaction, which is read again in case no message tells of a change. */
 export interface Polled {
-  /** The same for all that one reading may serve. */
+  /** Equal for all watchers that one reading may serve. */
   readonly pollKey: string;
-  /** For whom it is read: the group of its requester. Each has one share of the readings. */
+  /** The group of its requester, for which it is read. Each group has one share of the readings. */
   readonly pollRequester: string;
   readonly schedule: Schedule;
   /** Reads under its own credential. */
   read(): Promise<Transaction | null>;
   /**
-   * Takes in a reading. @returns whether it showed anything new.
+   * Takes in a reading. @returns true if it showed anything new.
    *
-   * @param isOwn whether it was made under its own credential.
+   * @param isOwn true if it was made under the watcher's own credential.
    */
   takePoll(transaction: Transaction | null, isOwn: boolean): boolean;
-  /** Takes note that a reading under its own credential has failed. @returns whether it may be read again. */
+  /** Called when a reading under its own credential has failed. @returns true if it may be read again. */
   pollFailed(error: unknown): boolean;
 }
 
 const MINUTE = 60_000;
-/** How many readings of one transaction hints may cause at once, and after how long one more. */
+/** How many readings of one transaction hints may cause at once, and after how many milliseconds they may cause one more. */
 const HINTS = { atOnce: 8, oneMoreAfterMs: 15 * MINUTE };
 
-/** The pace at which one transaction is read, for all who wait for it together, and for those who leave and come back. */
+/** The pace at which one transaction is read, shared by all its watchers, also by those who leave and come back. */
 export class Pace {
   readonly begun: number;
   leftAt = 0;
@@ -42,7 +42,7 @@ export class Pace {
     this.#countedAt = now;
   }
 
-  /** Whether a hint may cause a reading; uses up that right. */
+  /** Returns true if a hint may cause a reading, and counts that reading. */
   takeHint(now: number): boolean {
     const more = (now - this.#countedAt) / HINTS.oneMoreAfterMs;
     this.#hints = Math.min(HINTS.atOnce, this.#hints + Math.max(0, more));
@@ -63,9 +63,12 @@ export class SharedPoll extends Alarm {
   readonly #schedule: Schedule;
   readonly #isDue: (poll: SharedPoll) => void;
   isReading = false;
-  /** Whether a hint has come while it was being read. */
+  /** True if a hint has come while it was being read. */
   isHinted = false;
-  /** The message that was the last hint. Every watcher reports it. */
+  /**
+   * The id of the message that was the last hint. Every watcher of the transaction reports the same message, which counts
+   * once.
+   */
   hintedBy: string | undefined;
   /** How many readings have followed a hint and shown nothing new; undefined where the schedule alone decides. */
   lags: number | undefined;
@@ -91,7 +94,7 @@ export class SharedPoll extends Alarm {
     return this.#requesters.keys();
   }
 
-  /** @returns whether it is the first of its requester. */
+  /** @returns true if it is the first watcher of its requester. */
   add(polled: Polled): boolean {
     if (this.#watchers.has(polled)) return false;
     this.#watchers.add(polled);
@@ -100,7 +103,7 @@ export class SharedPoll extends Alarm {
     return count === 0;
   }
 
-  /** @returns whether it was there, and whether it was the last of its requester. */
+  /** @returns `was`: true if it was there; `isLast`: true if it was the last watcher of its requester. */
   remove(polled: Polled): { readonly was: boolean; readonly isLast: boolean } {
     if (!this.#watchers.delete(polled)) return { was: false, isLast: false };
     const count = (this.#requesters.get(polled.pollRequester) ?? 0) - 1;
@@ -109,7 +112,7 @@ export class SharedPoll extends Alarm {
     return { was: true, isLast: count <= 0 };
   }
 
-  /** The watcher whose turn it is to read, under its own credential; the next time it is another's. */
+  /** Returns the watcher under whose credential the next reading is made. The following one is made under another's. */
   takeReader(): Polled | undefined {
     const [reader] = this.#watchers;
     if (reader === undefined) return undefined;

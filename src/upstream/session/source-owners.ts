@@ -10,15 +10,16 @@ const REMEMBERED = 20_000;
 /** How long a transaction that the upstream does not know is not asked for again, in milliseconds. */
 const UNKNOWN_FOR_MS = 60_000;
 
-/** Whose instrument the money of a transaction came from. */
+/** Finds the owner of the instrument from which the money of a transaction came. */
 export interface SourceOwners {
-  /** The answer of `find` where that needs no call; undefined where it does. */
+  /** Returns the answer of `find` if that needs no call, else undefined. */
   known(clientId: string, transactionId: string): { readonly owner: string | null | undefined } | undefined;
   /**
-   * The owner's id: null where the transaction names no source or its instrument no owner, undefined where the upstream
+   * Returns the owner's id; null if the transaction names no source, or its instrument no owner; undefined if the service
    * knows no such transaction.
    *
-   * @param isSettled whether a transaction that is unknown now is not about to appear: it is then not asked for again for a minute.
+   * @param isSettled true if a transaction that is unknown now is not about to appear: it is then not asked for again for a
+   * minute.
    */
   find(rest: Rest, transactionId: string, isSettled: boolean): Promise<string | null | undefined>;
 }
