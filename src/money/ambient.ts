@@ -1,7 +1,7 @@
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 
-/** Time and chance, handed in so that a test may choose them. */
+/** Time and chance. They are passed in, so that a test can choose them. */
 export interface Ambient {
   /** Ms since the epoch. */
   now(): number;
@@ -9,7 +9,7 @@ export interface Ambient {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** In [0, 1). */
   random(): number;
-  /** A name that no other call has, in any process. */
+  /** Returns a name that no other call has, in any process. */
   newId(): string;
 }
 
@@ -17,7 +17,7 @@ export const systemAmbient: Ambient = {
   now: () => clock.now(),
   sleep: (ms, signal) =>
     clock.sleep(Math.max(0, ms), { signal }).catch(() => {
-      // The only rejection is the abort, which is told by the signal.
+      // The only rejection is the abort, which the caller sees by its signal.
     }),
   random: () => entropy.random(),
   newId: () => entropy.uuid(),

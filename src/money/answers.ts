@@ -4,7 +4,10 @@ import { tellMismatch } from './mismatch.ts';
 import { type AnswerReading, type Comparison, mismatched, type Outcome, type outcomeOf } from './outcome.ts';
 import type { StoredAnswer } from './record.ts';
 
-/** Reads answers for {@link outcomeOf}, and tells the operator of one that is not the answer to its order. */
+/**
+ * Returns how answers are read for {@link outcomeOf}. An answer that is not the answer to its order is logged and counted for
+ * the operator.
+ */
 export function readingOf(call: Call): AnswerReading {
   const { order } = call;
   return {
@@ -18,7 +21,7 @@ export function readingOf(call: Call): AnswerReading {
   };
 }
 
-/** What the reader of an answer chokes on cannot be read. */
+/** Reads an answer. If the reader throws, logs that and returns `otherwise`. */
 export function readable<T>({ order, logger }: Call, read: () => T, otherwise: T): T {
   try {
     return read();
@@ -28,7 +31,7 @@ export function readable<T>({ order, logger }: Call, read: () => T, otherwise: T
   }
 }
 
-/** @returns undefined for what is no JSON */
+/** @returns undefined for a text that is not JSON */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -38,8 +41,8 @@ export function parsed(text: string): unknown {
 }
 
 /**
- * Stores an outcome that is settled. A transaction that the record knows as another payment's answers no second one: somebody on the way
- * has mixed answers up.
+ * Stores a settled outcome. If the record has the transaction for another payment, somebody on the way has mixed answers up:
+ * the outcome becomes a mismatch.
  */
 export async function stored(call: Call, outcome: Outcome): Promise<Outcome> {
   if (outcome.kind !== 'done' && outcome.kind !== 'refused') return outcome;
@@ -48,9 +51,9 @@ export async function stored(call: Call, outcome: Outcome): Promise<Outcome> {
 }
 
 /**
- * Stores what the upstream said. While the store is away, the caller is told all the same.
+ * Stores the answer of the upstream. While the store is away the caller is answered all the same.
  *
- * @returns false where the transaction is known to be another payment's: nothing was stored.
+ * @returns false if the transaction is known to be another payment's: nothing was stored.
  */
 export async function storeAnswer(
   call: Call,

@@ -1,12 +1,12 @@
-/** Pauses in ms: the longest of the first, and the longest of all. */
+/** Upper bounds of pauses, in ms: of the first pause, and of all. */
 export interface Backoff {
   readonly first: number;
   readonly most: number;
 }
 
 /**
- * The pause before the next try, in ms: doubling, and spread over its upper half so that many who fail together do not
- * come back together.
+ * Returns the pause before the next try, in ms. It doubles each time, and is random in its upper half, so that calls that
+ * fail together do not come back together.
  *
  * @param tries how many pauses there were before this one.
  */
@@ -15,5 +15,8 @@ export function backoff({ first, most }: Backoff, tries: number, random: () => n
   return longest / 2 + (longest / 2) * random();
 }
 
-/** How long after the first sending the same bytes may leave again: an hour less than the upstream remembers them. */
+/**
+ * How long after the first sending the same bytes may be sent again, in ms: an hour less than the upstream remembers their
+ * key.
+ */
 export const RETRY_WINDOW_MS = 23 * 60 * 60 * 1000;

@@ -7,19 +7,19 @@ import type { Persistence } from './persist.ts';
 import type { MoneyRecords } from './record.ts';
 import type { SettlingCalls } from './settling/open-payment.ts';
 
-/** The upstream as one intent sees it. `resolvers` implements it over REST. */
+/** The upstream calls of one intent. `resolvers` implements them over REST. */
 export interface MoneyCalls extends AnswerReading {
   /**
-   * Sends the request: `body` as it is, with the same headers each time but for the credentials.
+   * Sends the request: `body` unchanged, with the same headers each time except for the credentials.
    *
    * @param number 1 for the first request under the key, more for a repeat.
-   * @param signal aborts at the operation's deadline alone, never because the caller went away.
-   * @param ownerDigest as in {@link Call}: the upstream's key is made of it too.
+   * @param signal aborts at the operation's deadline, never because the caller left.
+   * @param ownerDigest as in {@link Call}; a part of the upstream's key.
    */
   send(body: string, number: number, signal: AbortSignal, ownerDigest: string | undefined): Promise<Attempt>;
-  /** What the caller is told of a refusal in one word. */
+  /** Returns the code of a refusal that the caller gets. */
   codeOf(refusal: UpstreamAnswer): string;
-  /** By which the upstream knows a repeat. Absent where it knows none. */
+  /** Returns the key by which the upstream recognises a repeat. Absent if it has no key for this operation. */
   upstreamKey?(ownerDigest: string | undefined): string;
 }
 
@@ -27,21 +27,21 @@ export interface RefundCalls extends MoneyCalls {
   readonly originalId: string;
   /** Reads the credit that is to be refunded. */
   readOriginal(signal: AbortSignal): Promise<Attempt>;
-  /** Whether what was read is a transaction. */
+  /** True if the answer is a transaction. */
   isTransaction(original: UpstreamAnswer): boolean;
   isRefunded(original: UpstreamAnswer): boolean;
 }
 
-/** What settles an order after its call has ended, under its caller's own credential. */
+/** The calls that settle an order after its call has ended, under its caller's own credential. */
 export interface Later {
   readonly calls: () => SettlingCalls;
-  /** Until when the credential holds, in ms since the epoch. */
+  /** When the credential ends, in ms since the epoch. */
   readonly until: number;
 }
 
 /** An intent together with the calls that carry it out. */
 export type MoneyOrder = MoneyIntent & {
-  /** Undefined where the gateway settles it under a credential of its own. */
+  /** Undefined if the gateway settles it under its own credential. */
   readonly later?: Later | undefined;
 } & (
     | { readonly mutation: 'refundTransaction'; readonly calls: RefundCalls }
@@ -51,11 +51,11 @@ export type MoneyOrder = MoneyIntent & {
       }
   );
 
-/** What the caller is told. */
+/** The result that the caller gets. */
 export type MoneyResult =
   | { readonly kind: 'done' | 'refused'; readonly answer: UpstreamAnswer; readonly replayed: boolean }
   | UnknownResult
-  /** Nothing moved by this call and the key is free: a top-level error, made from what happened. */
+  /** This call has moved nothing, and the key is free. The caller gets a top-level error, made from `because`. */
   | { readonly kind: 'nothing-moved'; readonly because: Attempt }
   /** The credit reads REFUNDED. Nothing was sent, and the key is free. */
   | { readonly kind: 'refund-not-allowed'; readonly original: UpstreamAnswer }
@@ -64,23 +64,23 @@ export type MoneyResult =
 export interface UnknownResult {
   readonly kind: 'unknown';
   readonly reason: UnknownReason;
-  /** True when the same input under the same key cannot do it twice. */
+  /** True if sending the same input under the same key cannot move money twice. */
   readonly safeToRetry: boolean;
-  /** Until when that holds, in ms since the epoch; undefined when it does not. */
+  /** Until when that holds, in ms since the epoch; undefined if it does not. */
   readonly retryUntil: number | undefined;
-  /** What became of the last request; undefined when this call sent none. */
+  /** The outcome of the last request; undefined if this call sent none. */
   readonly last: Attempt | undefined;
-  /** The upstream gave one and the same answer to a request and its repeat: most likely it will give it again. */
+  /** True if the upstream gave the same answer to a request and to its repeat. It will most likely give it again. */
   readonly sameAnswerAgain: boolean;
-  /** Of a refund: the credit as it reads now, where it could be read. */
+  /** Of a refund: the credit as it reads now, if it could be read. */
   readonly original: UpstreamAnswer | undefined;
 }
 
-/** One call of `execute`, on its way. */
+/** One call of `execute` that is under way. */
 export interface Call {
   readonly order: MoneyOrder;
   readonly name: RecordName;
-  /** The part of that name that tells the owners of one key apart; undefined for the first owner, whose name has none. */
+  /** The part of that name that tells owners of one key apart; undefined for the first owner, whose name has no such part. */
   readonly ownerDigest: string | undefined;
   /** Names this call in the record. */
   readonly owner: string;
@@ -94,6 +94,6 @@ export interface Call {
   readonly persistence: Persistence;
   readonly ambient: Ambient;
   readonly logger: Logger;
-  /** An answer was not the answer to its order. */
+  /** Called when an answer is not the answer to its order. */
   readonly onMismatch: (mutation: MoneyIntent['mutation']) => void;
 }

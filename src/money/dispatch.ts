@@ -7,16 +7,19 @@ import { isStopped } from './payments-off.ts';
 import { RecordsUnavailableError, type Sent, type StoredAnswer } from './record.ts';
 import { type Dispatch, NOTHING_MORE, unknown, withoutRetry } from './unknown-result.ts';
 
-/** Repeats after answers of the service that are its own and settle nothing: 3 s, for what may be under way to end. */
+/**
+ * How often a request is repeated after answers of the service itself that settle nothing: for about 3 s, in which another
+ * request with the key may end.
+ */
 const MOST_BRIEF_REPEATS = 4;
 
 const REPEAT_BACKOFF = { first: 200, most: 4_000 };
 
 /**
- * Carries out an intent that this call has claimed, and under which nothing has left.
+ * Carries out an intent that this call has claimed, and under which nothing has been sent.
  *
- * @returns undefined when the claim was lost before anything was sent.
- * @throws {RecordsUnavailableError} when the record cannot be reached: nothing was sent.
+ * @returns undefined if the claim was lost before anything was sent.
+ * @throws {RecordsUnavailableError} if the record cannot be reached: nothing was sent.
  */
 export async function begin(call: Call): Promise<MoneyResult | undefined> {
   const { order, ambient } = call;
@@ -36,12 +39,12 @@ export async function begin(call: Call): Promise<MoneyResult | undefined> {
 }
 
 /**
- * Follows the table for a request that an earlier call left behind, by dying or by reaching its deadline.
+ * Goes on with a request that an earlier call sent before it died or reached its deadline.
  *
- * The store's clock and this process's own each give an age of the request, and the greater counts. So a clock that is wrong, or leaps,
- * never has money out repeated after the upstream has forgotten its key.
+ * The store's clock and this process's clock each give an age of the request, and the greater one counts. So a clock that is
+ * wrong, or leaps, never makes money out be repeated after the upstream has forgotten its key.
  *
- * @param askedAt by this process's clock, before the store was asked
+ * @param askedAt when the store was asked, by this process's clock
  */
 export async function takeUp(
   call: Call,
@@ -61,11 +64,11 @@ export async function takeUp(
   }
 }
 
-/** The answer of an earlier call, told again. */
+/** Returns the answer of an earlier call. */
 export async function replay(call: Call, { kind, status, text }: StoredAnswer): Promise<MoneyResult> {
   const { order } = call;
   const answer: UpstreamAnswer = { status, text, body: parsed(text) };
-  // Versions before stored as a refusal what somebody on the way had said.
+  // Earlier versions also stored answers of proxies as refusals.
   const isKnown = kind === 'done' || (kind === 'refused' && order.calls.isServiceError(answer));
   if (isKnown) return { kind, answer, replayed: true };
   const last: Attempt = { kind: 'answered', ...answer, retryAfterMs: undefined };
@@ -74,13 +77,13 @@ export async function replay(call: Call, { kind, status, text }: StoredAnswer): 
   return { ...report, original: await originalNow(call, order.calls) };
 }
 
-/** Why nothing may be sent any more, by the answer that has been kept. */
+/** Returns why nothing may be sent any more, by the stored answer. */
 export function reasonOf(kind: StoredAnswer['kind'], status: number): UnknownReason {
   if (kind === 'refused') return 'NO_ANSWER';
   return status === 409 ? 'STILL_PROCESSING' : 'ANSWER_DOES_NOT_MATCH';
 }
 
-/** Sends, and for money out sends again, until the outcome is known or the time is up. */
+/** Sends the request. Repeats money out until the outcome is known or the time is up. */
 async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promise<MoneyResult> {
   const { order, ambient } = call;
   let previous: Attempt | undefined;
@@ -92,7 +95,7 @@ async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promi
       const open = unknown(call, sent, {});
       return closed ? withoutRetry(open) : open;
     }
-    // The journal alone reads this; the payment does not wait for it.
+    // Only the journal needs this, so the payment does not wait for it.
     if (attempt > 1) void call.records.sentAgain(call.name, order.requestId).catch(() => undefined);
     const happened = await send(call, sent.body, attempt);
     const isFirst = fresh && repeat === 0;
@@ -122,22 +125,29 @@ async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promi
   }
 }
 
-/** What became of a customer's payment, to a caller that acts for its client and has sent the same under the same key. */
+/**
+ * Returns the outcome of a customer's payment to a caller for the whole client that has sent the same input under the same
+ * key.
+ */
 export const replayCustomers = (call: Call, answer: StoredAnswer | undefined): Promise<MoneyResult> =>
   answer === undefined ? Promise.resolve(NOTHING_MORE) : replay(call, answer);
 
-/** Whether the same bytes may leave once more after a pause in ms: within this call, and while the upstream knows them. */
+/**
+ * True if the same bytes may be sent once more after a pause in ms: within this call's time, and while the upstream knows
+ * their key.
+ */
 function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, pause: number): boolean {
   const next = ambient.now() + pause;
   return next < deadline && next < sentAt + RETRY_WINDOW_MS && !waiting.aborted;
 }
 
 /**
- * A step that failed may have been done all the same. Then the key is given back, as soon as that is possible: this call
- * made the claim afresh and has sent nothing. Until it is given back, money out that is recorded may be sent by the gateway itself.
+ * Marks the record as sent. If that fails, it may have been done all the same. The key is then given back as soon as
+ * possible, because this call made the claim and has sent nothing. Until then the gateway itself may send money out that is
+ * recorded.
  *
- * @returns what the caller is told instead; undefined when the claim was lost.
- * @throws {RecordsUnavailableError} when it is certain that nothing will be sent.
+ * @returns true if it is marked; the result for the caller if it is not; undefined if the claim was lost.
+ * @throws {RecordsUnavailableError} if it is certain that nothing will be sent.
  */
 async function markSent(call: Call, sent: Dispatch): Promise<true | MoneyResult | undefined> {
   const { records, name, owner, order, ownerDigest } = call;
@@ -176,7 +186,7 @@ async function readOriginal({ waiting, logger }: Call, calls: RefundCalls): Prom
   }
 }
 
-/** The credit as it reads now; undefined when there is no time to read it, or no sense in what was read. */
+/** Reads the credit again; undefined if there is no time to read it, or if the answer is no transaction. */
 async function originalNow(call: Call, calls: RefundCalls): Promise<UpstreamAnswer | undefined> {
   return call.waiting.aborted ? undefined : asTransaction(call, calls, await readOriginal(call, calls));
 }
@@ -197,7 +207,7 @@ function isSame(previous: Attempt | undefined, happened: Attempt): boolean {
   );
 }
 
-/** By the clock as well: a timer may fire late. */
+/** True if the time is over or the caller has left. Compares the clock too, because a timer may fire late. */
 function isOver({ ambient, deadline, waiting }: Call): boolean {
   return waiting.aborted || ambient.now() >= deadline;
 }
@@ -210,22 +220,23 @@ function tooLate({ ambient, deadline }: Call): MoneyResult {
   };
 }
 
-/** Forgets the key, which this call took afresh: nothing moved, and the next call may try afresh. */
+/** Gives back the key, which this call took first. Nothing moved, and the next call may try again. */
 async function releaseKey<T extends MoneyResult>(call: Call, result: T): Promise<T> {
   await release(call);
   return result;
 }
 
 /**
- * Likewise for what is recorded as sent. Where the record cannot be taken back now, and this process ends before it can, the gateway
- * sends it again by itself; and where this call's lease had ended, another call may send it. Then the caller is told that it may yet happen.
+ * Gives back the key of a payment that is recorded as sent, but was not. If that fails now and this process ends, the gateway
+ * sends the payment later by itself; and if this call's lease has ended, another call may send it. The caller is then told
+ * that it may yet happen.
  */
 async function giveUp(call: Call, sent: Dispatch, result: MoneyResult): Promise<MoneyResult> {
   const isFree = await release(call);
   return isFree || call.order.calls.upstreamKey === undefined ? result : unknown(call, sent, {});
 }
 
-/** @returns whether nobody has the key: not this call any more, and no other that has taken it over. */
+/** @returns true if nobody holds the key: neither this call, nor another one that has taken it over. */
 async function release({ persistence, records, name, owner }: Call): Promise<boolean> {
   let isFree = false;
   const isDone = await persistence.persist('release', async () => {

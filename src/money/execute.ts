@@ -18,30 +18,33 @@ import { runUnderKey } from './under-key.ts';
 interface Limits {
   /** The operation's deadline, in ms since the epoch. Waits, reads, requests and repeats all fit within it. */
   readonly deadline: number;
-  /** The caller's presence. Its end stops waiting and repeating; a request that has left runs on, and its answer is kept. */
+  /**
+   * Aborts when the caller leaves. Waiting and repeating then stop; a request that was sent goes on, and its answer is
+   * stored.
+   */
   readonly signal: AbortSignal;
 }
 
 export interface Money {
   /**
-   * Moves money at most once for the order's key, and tells which of three it is: done, refused or unknown.
+   * Moves money at most once for the order's key, and returns whether it is done, refused or unknown.
    *
-   * It goes on when nobody awaits it any more, and ends by its deadline and the time that the store takes.
+   * It goes on when nobody awaits it any more. It ends at its deadline, plus the time that the store takes.
    *
-   * @throws {RecordsUnavailableError} when the record cannot be reached: this call has sent nothing.
+   * @throws {RecordsUnavailableError} if the record cannot be reached: this call has sent nothing.
    */
   execute(order: MoneyOrder, limits: Limits): Promise<MoneyResult>;
-  /** What became of earlier orders. */
+  /** Reads the outcomes of earlier orders. */
   readonly payments: Payments;
-  /** Settles what is open of a client without its callers, from now on. */
+  /** Settles the open payments of a client without its callers, from now on. */
   readonly serve: Settler['serve'];
-  /** Compares the balances of clients with what has moved, from now on. To be called once. */
+  /** Compares the balances of clients with the money that is known to have moved, from now on. To be called once. */
   reconcile(clients: ReadonlyMap<string, ReconcilingCalls>, options: ReconcilingOptions): void;
   /** How many calls of `execute` have not ended. */
   inFlight(): number;
-  /** Whether the record could be kept now, so that an order would be sent. Never fails. */
+  /** Resolves with true if the record could be written now, so that an order would be sent. Never fails. */
   isAvailable(): Promise<boolean>;
-  /** Since when payments are held; undefined when they are not, and when that cannot be read. Never fails. */
+  /** Resolves with since when payments are held; undefined if they are not, or if that cannot be read. Never fails. */
   held(): Promise<Hold | undefined>;
   /** Resolves when every running call has ended, and every answer is stored or was tried a last time. */
   stop(): Promise<void>;
@@ -52,21 +55,21 @@ interface MoneyParts {
   readonly logger: Logger;
   readonly ambient?: Ambient;
   readonly leaseMs?: number;
-  /** An answer was not the answer to its order. */
+  /** Called when an answer is not the answer to its order. */
   readonly onMismatch?: ((mutation: MoneyMutation) => void) | undefined;
-  /** A call has ended. */
+  /** Called when a call has ended. */
   readonly onPayment?: ((mutation: MoneyMutation, outcome: PaymentOutcome) => void) | undefined;
-  /** A payment was settled without its caller. */
+  /** Called when a payment was settled without its caller. */
   readonly onSettled?:
     | ((mutation: MoneyMutation, kind: 'done' | 'refused', by: SettledBy) => void)
     | undefined;
-  /** The balances of a client were compared. */
+  /** Called after each comparison of a client's balances. */
   readonly onComparison?: ((outcome: ComparisonOutcome) => void) | undefined;
-  /** A balance has changed by what the gateway does not know: it shows more, or less. */
+  /** Called for each unexplained change of a balance: `more` if the balance is higher than expected, `less` if lower. */
   readonly onDifference?: ((direction: 'more' | 'less') => void) | undefined;
 }
 
-/** @param options.leaseMs how long after its process died an intent is taken up by the next call with its key. */
+/** @param options.leaseMs how long a dead process keeps an intent from the next call with its key, in ms. */
 export function createMoney(options: MoneyParts): Money {
   const { records, logger, ambient = systemAmbient, onSettled, onMismatch } = options;
   const { onComparison = () => {}, onDifference = () => {} } = options;
@@ -120,7 +123,7 @@ function executing(
     readonly payments: Payments;
     readonly persistence: Persistence;
     readonly settler: Settler;
-    /** Has the end of everything wait for this. */
+    /** Makes `stop` wait for this work. */
     track(work: Promise<unknown>): void;
   },
 ): Money['execute'] {
@@ -169,7 +172,7 @@ function executing(
   };
 }
 
-/** One line for each call: what a person can look up, and nothing of whom it is about. Nothing waits for it. */
+/** Logs one line for each call, with what a person needs to look it up and no personal data. Nothing waits for it. */
 async function logged(
   { mutation, clientId }: MoneyOrder,
   id: Promise<string>,

@@ -9,7 +9,10 @@ export const MONEY_MUTATIONS = [
 ] as const;
 export type MoneyMutation = (typeof MONEY_MUTATIONS)[number];
 
-/** Whether the same may be sent again: the upstream has a key for money out, and for nothing else (docs/upstream-api.md, endpoint 11). */
+/**
+ * True if the same request may be sent again. The upstream has a key for money out, and for nothing else
+ * (docs/upstream-api.md, endpoint 11).
+ */
 export const isRepeatable = (mutation: MoneyMutation): boolean => mutation === 'createMoneyOut';
 
 /** One caller's wish to move money once, under the key that names it. */
@@ -19,30 +22,30 @@ export interface MoneyIntent {
   /** The customer that the caller is narrowed to; undefined for the client itself. Each has keys of its own. */
   readonly customerId: string | undefined;
   /**
-   * Who owns the key among those who act for the same client or customer: in service mode whom the token names. Undefined where
-   * nobody is told apart.
+   * Who owns the key among callers for the same client or customer: in service mode the token's subject. Undefined if callers
+   * are not told apart.
    */
   readonly keyOwner: string | undefined;
   /** The caller's `idempotencyKey`, as {@link isIdempotencyKey} wants it. */
   readonly key: string;
-  /** {@link inputHash} of what the caller asked for. It tells a repeat from another use of the key. */
+  /** {@link inputHash} of the caller's input. It tells a repeat from another use of the key. */
   readonly inputHash: string;
-  /** The JSON text of the upstream request. Its UTF-8 bytes are what leaves, the first time and every time. */
+  /** The JSON text of the upstream request. Its UTF-8 bytes are sent, the first time and every time. */
   readonly body: string;
-  /** What a list of payments shows of it besides. */
+  /** Further fields that a list of payments shows. */
   readonly shown: Shown;
-  /** Of the request that asks for it; undefined where nobody does. */
+  /** Id of the request that asks for it; undefined if there is none. */
   readonly requestId?: string | undefined;
 }
 
-/** What {@link MoneyIntent} says of itself to people. */
+/** The fields of a {@link MoneyIntent} that people are shown. */
 export interface Shown {
   /** Pesos, with two decimals; null for a refund that names none. */
   readonly amount: string | null;
   /** Ids of instruments; null for a refund. */
   readonly source: string | null;
   readonly destination: string | null;
-  /** Who asks: a subject, or a digest of the credential. */
+  /** The caller: a subject, or a digest of the credential. */
   readonly requestedBy: string;
 }
 
@@ -53,7 +56,9 @@ export interface RecordName {
   readonly hash: string;
 }
 
-/** Whether a caller's key is 8 to 128 printable characters (code points; space counts, controls and line breaks do not). */
+/**
+ * True if a caller's key has 8 to 128 printable characters (code points; spaces count, controls and line breaks are refused).
+ */
 export function isIdempotencyKey(key: string): boolean {
   return /^[^\p{Control}\p{Format}\p{Surrogate}\p{Unassigned}\p{Private_Use}\p{Line_Separator}\p{Paragraph_Separator}]{8,128}$/u.test(
     key,
@@ -61,22 +66,22 @@ export function isIdempotencyKey(key: string): boolean {
 }
 
 /**
- * SHA-256, base64url, of a mutation and its input. The order of an object's fields does not matter, and a field that is
- * undefined is a field that is absent.
+ * Returns the SHA-256, in base64url, of a mutation and its input. The order of an object's fields does not matter, and an
+ * undefined field counts as absent.
  *
- * @param input plain JSON values: what the caller gave, without its idempotency key.
+ * @param input plain JSON values: the caller's input without its idempotency key.
  */
 export function inputHash(mutation: MoneyMutation, input: unknown): string {
   return sha256(JSON.stringify([mutation, input], withSortedFields));
 }
 
 /**
- * The name under which an intent is recorded: the same for every process and every repeat.
+ * Returns the name under which an intent is recorded. It is the same in every process and for every repeat.
  *
- * Versions before knew no owner of a key. So the first owner that uses a key gets the name that they would give it, and they and
- * this version find each other's records; a second owner of the same key has a name of its own, by its digest.
+ * Earlier versions knew no owner of a key. So the first owner of a key gets the name that they would use, and they and this
+ * version find each other's records. A second owner of the same key gets a name of its own, by its digest.
  *
- * @param ownerDigest undefined for the first name
+ * @param ownerDigest undefined for the first owner
  */
 export function recordName(
   { clientId, customerId, key }: Pick<MoneyIntent, 'clientId' | 'customerId' | 'key'>,
@@ -86,11 +91,13 @@ export function recordName(
   return { clientId, hash: sha256(JSON.stringify([clientId, customerId ?? null, key, ...owned])) };
 }
 
-/** What a record holds of its key's owner: a digest, empty where there is none. */
+/** Returns what a record holds of its key's owner: a digest, empty if callers are not told apart. */
 export const ownerDigest = ({ clientId, keyOwner }: Pick<MoneyIntent, 'clientId' | 'keyOwner'>): string =>
   keyOwner === undefined ? '' : sha256(JSON.stringify([clientId, keyOwner]));
 
-/** The same for all callers of a client that send one input under one key, whoever they act for. */
+/**
+ * Returns a text that is equal for all callers of a client that send the same input under the same key, whoever they act for.
+ */
 export const twinOf = ({ clientId, key, inputHash }: MoneyIntent): string =>
   sha256(JSON.stringify([clientId, key, inputHash]));
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { clock } from '../common/clock.ts';
 
 /**
- * The clock of the kernel. It counts the time since the machine was started, its sleep and the time in which no process ran
- * included, and cannot be set. It means something only while the machine has not been started again.
+ * The clock of the kernel. It counts the time since the machine was started, including its sleep and times in which no
+ * process ran, and it cannot be set. Two readings can be compared only if the machine was not started again in between.
  */
 export interface BootClock {
   /** Names this start of the machine. */
@@ -12,7 +12,7 @@ export interface BootClock {
   now(): number;
 }
 
-/** @returns undefined where the system names no start: only Linux does. */
+/** @returns undefined on systems that do not name the start of the machine: only Linux does. */
 export function systemBootClock(): BootClock | undefined {
   try {
     const id = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -44,7 +44,7 @@ export const stampOf = ({ now, boot }: Clocks): Stamp => ({
   bootMs: boot?.now() ?? 0,
 });
 
-/** How long ago a moment is at most, in ms: as the clock says that shows the longer time. */
+/** Returns how long ago a moment was, in ms, by the clock that gives the longer time. */
 export function ageOf(stamp: Stamp, { now, boot }: Clocks): number {
   const byWall = now() - stamp.wall;
   return boot === undefined || boot.id !== stamp.bootId

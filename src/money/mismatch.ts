@@ -5,11 +5,11 @@ import type { MoneyMutation } from './intent.ts';
 export interface Mismatch {
   readonly mutation: MoneyMutation;
   readonly clientId: string;
-  /** Of the answer, those that differ from the order. */
+  /** The fields of the answer that differ from the order. */
   readonly fields: readonly string[];
 }
 
-/** Tells the operator, by a line and a count: somebody on the way has mixed answers up. */
+/** Reports a mismatch to the operator, by a log line and a counter: somebody on the way has mixed answers up. */
 export function tellMismatch(
   mismatch: Mismatch,
   logger: Logger,

@@ -10,23 +10,26 @@ import type { MoneyRecords } from './record.ts';
 import type { SettledBy } from './settling/settler.ts';
 import { openSqliteRecords } from './sqlite/sqlite-record.ts';
 
-/** What money is opened with. */
+/** Options for opening money. */
 export interface MoneyOptions {
   /** As `connectRedis` takes it; undefined for a file. */
   readonly redisUrl: string | undefined;
   /** Folder of that file, made when it is not there. */
   readonly dataDir: string;
-  /** How long lines of the journal are kept, in ms; {@link JOURNAL_RETENTION_MS} where it is not given. */
+  /** How long lines of the journal are kept, in ms; {@link JOURNAL_RETENTION_MS} if it is absent. */
   readonly journalMs?: number | undefined;
-  /** How long a step waits for another process that writes the file, in ms; as `openSqliteRecords` says where it is not given. */
+  /**
+   * How long a step waits for another process that writes the file, in ms; the default of `openSqliteRecords` if it is
+   * absent.
+   */
   readonly busyTimeoutMs?: number | undefined;
-  /** Whether nothing is sent, by the configuration of this process. */
+  /** True if the configuration of this process stops payments. */
   readonly isOff?: boolean | undefined;
   readonly logger: Logger;
   readonly metrics?: MoneyMetrics;
 }
 
-/** What is counted of payments. */
+/** Counts what happens to payments. */
 interface MoneyMetrics {
   /** An answer was not the answer to its order. */
   mismatch(mutation: MoneyMutation): void;
@@ -40,7 +43,7 @@ interface MoneyMetrics {
   difference(direction: 'more' | 'less'): void;
 }
 
-/** Money over the store that the options name. Its `stop` closes the store as well. */
+/** Opens money over the store that the options name. Its `stop` closes the store too. */
 export async function openMoney(options: MoneyOptions): Promise<Money> {
   const opened = await openMoneyRecords(options);
   const { logger, metrics, isOff = false } = options;
@@ -75,7 +78,7 @@ async function tellOfHold(money: Money, logger: Logger): Promise<void> {
 /** The file that holds the records where there is no Redis. */
 export const sqliteRecordsIn = (dataDir: string): string => join(dataDir, 'money.sqlite');
 
-/** The record of each intent to pay: in Redis when there is one, else in `money.sqlite` in the data folder. */
+/** Opens the record of each intent to pay: in Redis if there is one, else in `money.sqlite` in the data folder. */
 export async function openMoneyRecords(options: MoneyOptions): Promise<MoneyRecords> {
   const { redisUrl, dataDir, logger, journalMs = JOURNAL_RETENTION_MS, busyTimeoutMs } = options;
   if (redisUrl !== undefined) {

@@ -1,7 +1,7 @@
 import { MONEY_MUTATIONS, type MoneyMutation } from './intent.ts';
 import type { OrderSummary } from './record.ts';
 
-/** In the place of an operation. */
+/** The letters that stand for operations in stored texts. */
 export const OPERATION_LETTERS: Readonly<Record<MoneyMutation, string>> = {
   createMoneyOut: 'o',
   createInternalTransaction: 'i',
@@ -9,13 +9,13 @@ export const OPERATION_LETTERS: Readonly<Record<MoneyMutation, string>> = {
   refundTransaction: 'r',
 };
 
-/** Characters of an input hash that tell whose a description is. */
+/** Characters of the input hash that a summary holds. */
 const INPUT_DIGITS = 8;
 
 /**
- * What was asked for, as a store keeps it: a list, which takes less room than an object. Its second item is the operation, its third
- * the customer. It bears a part of the input's hash, by which a reader knows whether it belongs to the record: a version before,
- * which takes a free key over for another input, leaves the list of the first there.
+ * Returns the order in the form in which a store keeps it: a list, which takes less room than an object. Its second item is
+ * the operation, its third the customer. Its first item is a part of the input's hash, which shows whether the list belongs
+ * to the record: an earlier version that takes over a free key for another input leaves the list of the first input there.
  */
 export const packSummary = (
   { operation, customerId, amount, source, destination, requestedBy }: OrderSummary,
@@ -31,13 +31,13 @@ export const packSummary = (
 ];
 
 /**
- * @param text a JSON list that begins as {@link packSummary} has it
- * @param inputHash undefined where it need not be told for which input it was written
- * @returns null where there is none, and where it was written for another input.
+ * @param text a JSON list that begins as {@link packSummary} writes it
+ * @param inputHash undefined if the list may be of any input
+ * @returns null if there is no list, or if it was written for another input.
  */
 export function readSummary(text: unknown, inputHash: string | undefined): OrderSummary | null {
   if (typeof text !== 'string' || text === '') return null;
-  // Only ever made of packSummary.
+  // Only packSummary writes it.
   const [input, letter, ...rest] = JSON.parse(text) as [string, string, ...string[]];
   const operation = MONEY_MUTATIONS.find((one) => OPERATION_LETTERS[one] === letter);
   if (operation === undefined || inputHash?.startsWith(input) === false) return null;
@@ -55,10 +55,10 @@ export function readSummary(text: unknown, inputHash: string | undefined): Order
 const unlessEmpty = (text: string): string | null => (text === '' ? null : text);
 
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
-/** Before a UUID in base64url: no id of the service holds it (docs/assumptions.md). */
+/** Stands before a UUID in base64url. No id of the service contains it (docs/assumptions.md). */
 const PACKED = '~';
 
-/** An id in less room where it is a UUID, as nearly all are. */
+/** Returns an id in a shorter form if it is a UUID, as nearly all are. */
 export const packed = (id: string): string =>
   UUID.test(id) ? PACKED + Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url') : id;
 

@@ -3,30 +3,30 @@ import type { MoneyMutation } from './intent.ts';
 
 /** Why an outcome is unknown. */
 export type UnknownReason =
-  /** The answer was lost, or something other than the service gave it. */
+  /** The answer was lost, or a proxy gave it. */
   | 'NO_ANSWER'
   /** The service says that a request with this key is still under way. */
   | 'STILL_PROCESSING'
   /** The service's answer is not the answer to this order. */
   | 'ANSWER_DOES_NOT_MATCH'
-  /** The service has forgotten the key by now, or may have. */
+  /** The service has forgotten the key, or may have. */
   | 'TOO_LATE_TO_ASK';
 
 /**
  * What may be done about an unknown outcome.
  *
- * - `repeat`: the same bytes under the same upstream key, as long as the call has time.
- * - `repeat-briefly`: likewise, a few times only: the same answer has been the service's own.
- * - `read-original`: the credit to be refunded.
+ * - `repeat`: send the same bytes under the same upstream key, as long as the call has time.
+ * - `repeat-briefly`: likewise, but a few times only, because the service itself gave this answer.
+ * - `read-original`: read the credit to be refunded.
  * - `report`: nothing.
  */
 type Next = 'repeat' | 'repeat-briefly' | 'read-original' | 'report';
 
 /**
- * What is known afterwards.
+ * The outcome of one request.
  *
  * - `done`, `refused`: settled by the upstream's answer; stored.
- * - `nothing-moved`: refused before anything happened; the key is free again, and the caller gets a top-level error.
+ * - `nothing-moved`: refused before anything happened. The key is free again, and the caller gets a top-level error.
  * - `unknown`: with `close`, nothing may be sent under the key after this call, and that is stored with the answer.
  */
 export type Outcome =
@@ -40,8 +40,8 @@ export type Outcome =
     };
 
 /**
- * A 2xx answer beside the order: it answers it; it is a transaction that does not, in the fields that are named; or it cannot be
- * read.
+ * A 2xx answer compared with the order: it is the answer to it, it is a transaction that differs in the named fields, or it
+ * cannot be read.
  */
 export type Comparison =
   | { readonly kind: 'same' | 'unreadable' }
@@ -49,17 +49,17 @@ export type Comparison =
 
 /** How an answer is read. */
 export interface AnswerReading {
-  /** Whether a 2xx answers this order. */
+  /** Compares a 2xx with this order. */
   compare(answer: UpstreamAnswer): Comparison;
-  /** Whether a 4xx is the service's own word, and not that of somebody on the way. */
+  /** True if a 4xx comes from the service itself, and not from a proxy. */
   isServiceError(answer: UpstreamAnswer): boolean;
 }
 
 /**
- * The outcome table of a request that moves money. Pure. What is told is believed by who says it and what it says, never by its
- * status alone: between here and the service stand others, who answer without knowing what became of the request.
+ * The outcome table of a request that moves money. Pure. An answer counts by who gives it and by what it says, never by its
+ * status alone: the proxies between here and the service answer without knowing what became of the request.
  *
- * @param first true when no earlier request under this key can have reached the upstream.
+ * @param first true if no earlier request under this key can have reached the upstream.
  */
 export function outcomeOf(
   mutation: MoneyMutation,
@@ -89,11 +89,11 @@ function accepted(mutation: MoneyMutation, answer: UpstreamAnswer, reading: Answ
   }
 }
 
-/** The outcome of an order after a 2xx that is not the answer to it. */
+/** Returns the outcome of an order after a 2xx that is not the answer to it. */
 export function mismatched(mutation: MoneyMutation, answer: UpstreamAnswer): Outcome {
   const { next } = unknown(mutation, 'ANSWER_DOES_NOT_MATCH');
   const reason = 'ANSWER_DOES_NOT_MATCH';
-  // The service repeats its first answer: a second time tells whether somebody on the way had mixed answers up.
+  // The service repeats its first answer, so a repeat shows whether somebody on the way had mixed answers up.
   if (next === 'repeat') return { kind: 'unknown', reason, next: 'repeat-briefly' };
   return { kind: 'unknown', reason, next, close: answer };
 }
@@ -110,7 +110,7 @@ function denied(
   if (verdictOf(status) === 'turned-away') {
     if (!isService) return unknown(mutation, 'NO_ANSWER');
     if (first) return { kind: 'nothing-moved' };
-    // Asking again without the right to ask gives the same answer; waiting does help against a rate limit.
+    // A 401 or 403 would come again. After a 429, waiting helps.
     return status === 429
       ? unknown(mutation, 'NO_ANSWER')
       : { kind: 'unknown', reason: 'NO_ANSWER', next: 'report' };
@@ -120,10 +120,10 @@ function denied(
 }
 
 /**
- * The upstream's 409 of money out says "in progress" or "other body", and no documented field tells which (docs/upstream-api.md,
- * endpoint 11). On a repeat of our own bytes it can only be the former. On a first attempt the key was in use
- * upstream though no record of it is left here: repeating may still bring the answer of a call that is running, but
- * how long the upstream remembers that call is not ours to know, so that nothing may be sent later.
+ * The upstream's 409 of money out means "in progress" or "other body", and no documented field tells which
+ * (docs/upstream-api.md, endpoint 11). On a repeat of our own bytes it can only be the former. On a first attempt the key was
+ * already in use at the upstream, although no record of it is left here. Repeating may then still bring the answer of a call
+ * that is under way. But nobody knows how long the upstream remembers that call, so nothing may be sent later.
  */
 function conflict(first: boolean, answer: UpstreamAnswer): Outcome {
   const reason = 'STILL_PROCESSING';

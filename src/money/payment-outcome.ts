@@ -2,12 +2,12 @@ import type { MoneyResult } from './call.ts';
 import { PaymentsHeldError, RecordsUnavailableError } from './record.ts';
 
 /**
- * How a call ended, for the log and for what is counted.
+ * How a call ended, for the log and the counters.
  *
- * - `replayed`: its payment had been settled by an earlier call.
+ * - `replayed`: an earlier call had settled its payment.
  * - `not_sent`: nothing moved, for a reason outside the record.
- * - `conflict`: the key is another payment's, or another call's.
- * - `held`, `store_unavailable`: nothing was sent, as the record does not allow it.
+ * - `conflict`: the key is another payment's, or another call holds it.
+ * - `held`, `store_unavailable`: nothing was sent, because the record does not allow it.
  */
 export const PAYMENT_OUTCOMES = [
   ...(['done', 'refused', 'unknown', 'replayed', 'not_sent', 'conflict'] as const),
@@ -29,7 +29,7 @@ export function outcomeName(result: MoneyResult): PaymentOutcome {
   }
 }
 
-/** Of a call that threw. */
+/** Returns the outcome of a call that threw. */
 export function failureName(error: unknown): PaymentOutcome {
   if (error instanceof PaymentsHeldError) return 'held';
   return error instanceof RecordsUnavailableError ? 'store_unavailable' : 'failed';

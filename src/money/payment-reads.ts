@@ -5,57 +5,57 @@ import type { MoneyRecords, PaymentPosition, PaymentRecord, PaymentSearch } from
 /** A record and the name that it has for people. */
 export interface RecordedPayment extends PaymentRecord {
   /**
-   * The same for as long as the record is kept. It is the hash of the record under a key that the store keeps: a
-   * plain hash would let an attacker test guesses of a caller's key.
+   * The payment's id, which stays the same as long as the record is kept. It is the hash of the record, encrypted under a key
+   * that the store keeps: with a plain hash an attacker could test guesses of a caller's key.
    */
   readonly id: string;
 }
 
-/** Whose payments are looked for: a narrowed caller's customer, or all of the client's. */
+/** Whose payments are searched: those of a narrowed caller's customer, or all of the client's. */
 interface PaymentReader {
   readonly clientId: string;
   readonly customerId: string | undefined;
 }
 
-/** A page of payments, in the order in which they were looked for. */
+/** A page of payments, in the order of the search. */
 interface PaymentsPage {
   readonly payments: readonly RecordedPayment[];
-  /** Whether more follow. */
+  /** True if more follow. */
   readonly goesOn: boolean;
 }
 
 /**
- * Reads what became of payments; never sends anything, and takes no key. A payment that was claimed by a call which ended before
- * it sent anything is none.
+ * Reads what became of payments. It never sends anything, and takes no key. A payment whose call claimed it and ended before
+ * it sent anything counts as absent.
  *
  * Every method rejects with `RecordsUnavailableError` when the store cannot be reached.
  */
 export interface Payments {
-  /** The intent that this caller names by its own key; undefined where it has not used it. */
+  /** Returns the payment of the caller's own key; undefined if the caller has not used it. */
   byKey(caller: KeyHolder): Promise<RecordedPayment | undefined>;
   /** By {@link RecordedPayment.id}. */
   byId(reader: PaymentReader, id: string): Promise<RecordedPayment | undefined>;
   byTransaction(reader: PaymentReader, transactionId: string): Promise<RecordedPayment | undefined>;
-  /** @param matches what the index does not tell apart */
+  /** @param matches a condition that the index does not know */
   page(
     search: Omit<PaymentSearch, 'limit'>,
     size: number,
     matches: (payment: PaymentRecord) => boolean,
   ): Promise<PaymentsPage>;
-  /** The id of the record of this name. */
+  /** Returns the id of the record of this name. */
   idOf(name: RecordName): Promise<string>;
-  /** When the oldest payment was asked for whose outcome is unknown, in ms since the epoch; undefined where there is none. */
+  /** Returns when the oldest payment of unknown outcome was asked for, in ms since the epoch; undefined if there is none. */
   oldestUnknown(): Promise<number | undefined>;
-  /** What the cursors of a client are sealed with. */
+  /** Returns the key that seals the cursors of a client. */
   sealKey(clientId: string): Promise<Buffer>;
 }
 
-/** Who names a key. */
+/** The caller that names a key. */
 type KeyHolder = Pick<MoneyIntent, 'clientId' | 'customerId' | 'keyOwner' | 'key'>;
 
 const ID = /^[\w-]{43}$/;
 
-/** @param served clients that the process looks after, whether or not it has paid for them */
+/** @param served clients whose payments the process settles, whether or not it has paid for them */
 export function createPayments(records: MoneyRecords, served: Iterable<string> = []): Payments {
   const named = async (
     clientId: string,
@@ -63,7 +63,7 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
   ): Promise<RecordedPayment | undefined> =>
     record === undefined ? undefined : { ...record, id: idOf(await records.idKey(clientId), record.hash) };
 
-  /** What the reader may see, and what there is to see. */
+  /** Returns the payment, if the reader may see it and it exists. */
   const shown = (
     { clientId, customerId }: PaymentReader,
     record: PaymentRecord | undefined,
@@ -91,7 +91,7 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
     async page(search, size, matches) {
       const found: PaymentRecord[] = [];
       let beyond: PaymentPosition | undefined = search.beyond;
-      // One more than is asked for tells whether more follow.
+      // Reads one payment more than the page holds, which shows whether more follow.
       while (found.length <= size) {
         const { records: some, next } = await records.search({ ...search, beyond, limit: size + 1 });
         found.push(...some.filter((record) => record.asked !== null && matches(record)));
@@ -115,13 +115,13 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
   };
 }
 
-/** Of those that are not settled only a few are held by a call. */
+/** Finds the oldest unknown payment of a client among its open ones. Only a few of these are held by a call. */
 async function oldestUnknownOf(records: MoneyRecords, clientId: string): Promise<number | undefined> {
   let beyond: PaymentPosition | undefined;
   do {
     const search = { ...EVERYTHING, clientId, classes: ['open'] as const, beyond };
     const found = await records.search({ ...search, isBack: true, limit: 20 });
-    // Over Redis, a version before leaves what it settles among the open ones until it is tidied up.
+    // In Redis, an earlier version leaves payments that it settles among the open ones until they are tidied up.
     const unknown = found.records.find(
       ({ isHeld, answer }) => !isHeld && (answer?.kind ?? 'unknown') === 'unknown',
     );
@@ -138,15 +138,15 @@ const EVERYTHING = {
   to: undefined,
 } as const;
 
-/** A call that has ended before it sent anything has left a free key. */
+/** Returns undefined for a record whose call ended before it sent anything: its key is free. */
 const unlessNothing = (record: PaymentRecord | undefined): PaymentRecord | undefined =>
   record?.state === 'claimed' && !record.isHeld ? undefined : record;
 
-/** A hash is as good as random, so that no two share a block and the vector need not differ. */
+/** A hash is as good as random, so no two share a block, and one vector serves all. */
 const CIPHER = 'aes-256-cbc';
 const NO_VECTOR = Buffer.alloc(16);
 
-/** The id that a record has for people. @param key `idKey` of its client */
+/** Returns the id of a record for people. @param key `idKey` of its client */
 export function idOf(key: Buffer, hash: string): string {
   const cipher = createCipheriv(CIPHER, key, NO_VECTOR).setAutoPadding(false);
   return Buffer.concat([cipher.update(hash, 'base64url'), cipher.final()]).toString('base64url');

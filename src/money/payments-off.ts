@@ -1,7 +1,7 @@
 import { clock } from '../common/clock.ts';
 import { type Hold, type MoneyRecords, PaymentsHeldError } from './record.ts';
 
-/** The same records, for a process whose configuration holds payments: it answers what is known, and sends nothing. */
+/** Returns the same records for a process whose configuration stops payments. It answers what is known, and sends nothing. */
 export function withPaymentsOff(records: MoneyRecords): MoneyRecords {
   const off: Hold = { why: 'off', since: clock.now(), missing: 0 };
   return {
@@ -15,8 +15,8 @@ export function withPaymentsOff(records: MoneyRecords): MoneyRecords {
 }
 
 /**
- * Whether nothing may be sent again either, as an operator has stopped payments. Where the record was put back, what it knows is sent
- * again as ever: that moves nothing twice.
+ * Resolves with true if nothing may be sent again, because an operator has stopped payments. After a record was put back,
+ * payments that it knows are sent again as ever: that moves nothing twice.
  */
 export const isStopped = (records: Pick<MoneyRecords, 'held'>): Promise<boolean> =>
   records.held().then(

@@ -2,17 +2,17 @@ import type { Logger } from '../common/logger.ts';
 import type { Ambient } from './ambient.ts';
 import { backoff } from './backoff.ts';
 
-/** Steps that must reach the store in the end, though nobody waits for them. */
+/** Takes steps that must reach the store in the end, though nobody waits for them. */
 export interface Persistence {
   /**
-   * Takes a step. When the store is away this resolves after the first failure, and the step is tried on until it
-   * succeeds or {@link stop} is called.
+   * Takes a step. If the store is away, this resolves after the first failure, and the step is repeated until it succeeds or
+   * {@link stop} is called.
    *
    * @param what names the step in the log.
-   * @returns whether it is known to be done.
+   * @returns true if the step is known to be done.
    */
   persist(what: string, step: () => Promise<void>): Promise<boolean>;
-  /** Tries every open step a last time, and resolves when all have ended. */
+  /** Tries every open step a last time. Resolves when all have ended. */
   stop(): Promise<void>;
 }
 

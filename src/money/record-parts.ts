@@ -1,10 +1,10 @@
 import type { MoneyMutation } from './intent.ts';
 
 /**
- * The answer to an intent, as it is replayed to every later call with its key.
+ * The answer to an intent, which every later call with its key gets.
  *
- * `done` and `refused` are what the upstream said. `unknown` says that nothing may be sent under this key any more; it
- * gives way to a `done` or `refused` that is learnt late.
+ * `done` and `refused` are answers of the upstream. `unknown` says that nothing may be sent under this key any more; a `done`
+ * or `refused` that comes later replaces it.
  */
 export interface StoredAnswer {
   readonly kind: 'done' | 'refused' | 'unknown';
@@ -13,17 +13,17 @@ export interface StoredAnswer {
   readonly text: string;
 }
 
-/** What left, or may have left, for the upstream. */
+/** A request that has been sent to the upstream, or may have been. */
 export interface Sent {
-  /** The very text that was handed to the network. */
+  /** The exact text that was handed to the network. */
   readonly body: string;
-  /** When, in ms since the epoch, by the clock of the store. Never later than the sending itself. */
+  /** Time of the sending, in ms since the epoch, by the clock of the store. Never later than the sending itself. */
   readonly sentAt: number;
-  /** How long ago that was, in ms; where the store has reason to doubt its clock, at most. */
+  /** How long ago that was, in ms. If the store has reason to doubt its clock, the longest time that it can be. */
   readonly ageMs: number;
 }
 
-/** What was asked for, as a list of payments shows it. No names, no numbers of accounts, and not the caller's key. */
+/** The order as a list of payments shows it: without names, account numbers and the caller's key. */
 export interface OrderSummary {
   readonly operation: MoneyMutation;
   /** Pesos, with two decimals; null for a refund that names none. */
@@ -33,13 +33,13 @@ export interface OrderSummary {
   readonly destination: string | null;
   /** The customer that the caller is narrowed to; null for the client itself. */
   readonly customerId: string | null;
-  /** Who asked: a subject, or a digest of the credential. */
+  /** The caller: a subject, or a digest of the credential. */
   readonly requestedBy: string;
 }
 
 /** What a store keeps of a request besides its text, until the payment is settled. */
 export interface SentDetails {
-  /** By which the upstream knows a repeat; null where it knows none. */
+  /** The key by which the upstream recognises a repeat; null if it has none for this operation. */
   readonly upstreamKey: string | null;
   /** Id of the credit that a refund returns; null for anything else. */
   readonly original: string | null;

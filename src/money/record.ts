@@ -13,40 +13,40 @@ export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
 export interface PaymentRecord {
   /** {@link RecordName.hash} of it. */
   readonly hash: string;
-  /** As in {@link Claim}; null in a record of a version before. */
+  /** As in {@link Claim}; null in a record of an earlier version. */
   readonly keyOwner: string | null;
-  /** Null in a record of a version before, whose caller has not come back since. */
+  /** Null in a record of an earlier version whose caller has not come back since. */
   readonly asked: OrderSummary | null;
   readonly state: 'claimed' | 'sent' | 'answered';
-  /** Whether a call holds the key now. */
+  /** True if a call holds the key now. */
   readonly isHeld: boolean;
   readonly createdAt: number;
-  /** Null where nothing has left. */
+  /** Null if nothing has been sent. */
   readonly sent: Pick<Sent, 'sentAt' | 'ageMs'> | null;
-  /** What has left, until it is settled; null before and after. */
+  /** The text that was sent, until the payment is settled; null before and after. */
   readonly body: string | null;
-  /** When it was done or refused; null before, and in a record of a version before. */
+  /** When it became done or refused; null before, and in a record of an earlier version. */
   readonly settledAt: number | null;
   readonly attempts: number;
   /** Null until it is answered. */
   readonly answer: StoredAnswer | null;
   /** As in {@link SentDetails}; null once it is settled. */
   readonly original: string | null;
-  /** What the gateway has seen of it while it looked by itself (open-payment.ts); null where it has not looked. */
+  /** What the settler saw at its last look (open-payment.ts); null if it has not looked. */
   readonly seen?: string | null;
 }
 
-/** Where a payment stands among the others of its client. */
+/** The position of a payment among those of its client. */
 export interface PaymentPosition {
   readonly createdAt: number;
   readonly hash: string;
 }
 
-/** `open` is all that is neither done nor refused. */
+/** `open` payments are neither done nor refused. */
 export const PAYMENT_CLASSES = ['open', 'done', 'refused'] as const;
 export type PaymentClass = (typeof PAYMENT_CLASSES)[number];
 
-/** Which payments are looked for. */
+/** The conditions of a search for payments. */
 export interface PaymentSearch {
   readonly clientId: string;
   /** Only this customer's; undefined for all of the client's. */
@@ -57,24 +57,24 @@ export interface PaymentSearch {
   readonly from: number | undefined;
   /** Only those that were asked for before this time. */
   readonly to: number | undefined;
-  /** Only what is older than this, or newer where `isBack`. */
+  /** Only payments older than this position, or newer ones if `isBack`. */
   readonly beyond: PaymentPosition | undefined;
-  /** The oldest first, instead of the newest. */
+  /** True to get the oldest first, instead of the newest. */
   readonly isBack: boolean;
   readonly limit: number;
 }
 
-/** What a search has come upon. */
+/** The result of a search. */
 export interface PaymentsFound {
   readonly records: readonly PaymentRecord[];
-  /** Where to look on; undefined where nothing is left. */
+  /** Where the search goes on; undefined if nothing is left. */
   readonly next: PaymentPosition | undefined;
 }
 
 export interface Claim {
-  /** What is asked for. A record of a version before, which does not have it, is given it. */
+  /** The order. A record of an earlier version, which lacks it, is given it. */
   readonly asked: OrderSummary;
-  /** Of the request that asks for it, for the journal; undefined where nobody asks. */
+  /** Id of the request, for the journal; undefined if there is none. */
   readonly requestId?: string | undefined;
   /** Names one call of one process. */
   readonly owner: string;
@@ -82,26 +82,29 @@ export interface Claim {
   readonly inputHash: string;
   /** How long the key is the caller's, in ms from now. */
   readonly leaseMs: number;
-  /** Whose the key is: `ownerDigest` of the intent. */
+  /** The owner of the key: `ownerDigest` of the intent. */
   readonly keyOwner: string;
-  /** `twinOf` the intent: where a customer's intent is found by callers that act for the whole client. */
+  /** `twinOf` the intent, by which callers for the whole client find a customer's intent. */
   readonly twin: string;
-  /** Whether it is a customer's, and is to be found there; else the claim looks there before it takes a key afresh. */
+  /**
+   * True if it is a customer's: it is then found by its twin. Otherwise the claim looks for a customer's twin before it takes
+   * a new key.
+   */
   readonly isCustomers: boolean;
 }
 
 /**
- * What a claim found.
+ * The result of a claim.
  *
- * - `claimed`: the key is the caller's, and nothing has left under it.
- * - `sent`: an earlier call may have sent this. The key is now the caller's where the same may be sent again ({@link isRepeatable}). Any
- *   other payment stays with the earlier call, which may still release it.
- * - `busy`: another call holds the key, and its lease runs.
+ * - `claimed`: the caller holds the key, and nothing has been sent under it.
+ * - `sent`: an earlier call may have sent this. If the same may be sent again ({@link isRepeatable}), the caller now holds
+ *   the key. Any other payment stays with the earlier call, which may still release it.
+ * - `busy`: another call holds the key, and its lease has not ended.
  * - `answered`: the intent is settled.
- * - `other-input`: the key names another intent.
- * - `not-yours`: somebody else of the same client or customer uses this key under this name. Records of versions before, which
- *   name nobody, are everybody's.
- * - `customers`: a customer of the client has sent the same under the same key. Its answer; undefined where none is known.
+ * - `other-input`: the key was used for another input.
+ * - `not-yours`: another owner of the same client or customer uses this key under this name. Records of earlier versions,
+ *   which name no owner, belong to everybody.
+ * - `customers`: a customer of the client has sent the same under the same key. Has its answer; undefined if none is known.
  */
 export type Claimed =
   | { readonly state: 'claimed' }
@@ -140,24 +143,24 @@ export type Claimed =
  * written.
  */
 export interface MoneyRecords extends OpenRecords {
-  /** Takes the key when it is free, or when its holder's lease has ended. Otherwise tells what is there. */
+  /** Takes the key if it is free, or if its holder's lease has ended. Otherwise returns what is recorded under it. */
   claim(name: RecordName, claim: Claim): Promise<Claimed>;
   /**
-   * Notes that the request is about to leave. Nothing may be sent before this has resolved with true.
-   * False: the key is no longer the owner's, and nothing may be sent.
+   * Records that the request is about to be sent. Nothing may be sent before this has resolved with true. If it resolves with
+   * false, the owner no longer holds the key, and nothing may be sent.
    *
-   * @param body the very text that will be handed to the network
+   * @param body the exact text that will be handed to the network
    * @throws {PaymentsHeldError} while payments are held: nothing may be sent.
    */
   markSent(name: RecordName, owner: string, body: string, details?: SentDetails): Promise<boolean>;
-  /** Lets the owner's lease end in so many ms from now; 0 gives the key to the next call. */
+  /** Makes the owner's lease end in `leaseMs` from now; 0 gives the key to the next call. */
   renew(name: RecordName, owner: string, leaseMs: number): Promise<void>;
   /**
-   * Settles the intent, unless it is settled. `inputHash` as in the claim.
+   * Settles the intent, unless it is settled already. `inputHash` is that of the claim.
    *
-   * @param transactionId of what was done; undefined for anything else
-   * @param code what it was refused with, for the journal
-   * @returns false where the transaction is known as another payment's, one of the last two days at least: nothing was written.
+   * @param transactionId of a payment that is done; undefined otherwise
+   * @param code of a refusal, for the journal
+   * @returns false if the transaction is known as another payment's, of the last two days at least: nothing was written.
    */
   answer(
     name: RecordName,
@@ -167,42 +170,45 @@ export interface MoneyRecords extends OpenRecords {
     code?: string,
   ): Promise<boolean>;
   /**
-   * Counts that the same is sent once more. It need not outlive the store.
+   * Counts that the same request is sent once more. The count need not survive a loss of the store.
    *
-   * @param requestId of the request for which it is; undefined where nobody asks
+   * @param requestId of the request that sends it; undefined if there is none
    */
   sentAgain(name: RecordName, requestId?: string): Promise<void>;
-  /** The record of this name, without taking its key; undefined where there is none. */
+  /** Returns the record of this name, without taking its key; undefined if there is none. */
   read(name: RecordName): Promise<PaymentRecord | undefined>;
-  /** The record whose payment this transaction is; undefined where there is none. */
+  /** Returns the record of the payment that became this transaction; undefined if there is none. */
   readByTransaction(clientId: string, transactionId: string): Promise<PaymentRecord | undefined>;
-  /** Records that were sent, by when they were asked for, and among those of one time by their hashes. Found by index. */
+  /**
+   * Returns records that were sent, ordered by when they were asked for, and those of one time by their hashes. Uses an
+   * index.
+   */
   search(search: PaymentSearch): Promise<PaymentsFound>;
-  /** The clients whose payments this store is known to hold. */
+  /** Returns the clients whose payments this store is known to hold. */
   clients(): Promise<readonly string[]>;
-  /** What happened, line by line. Each method above that changes a record adds its line in the same step. */
+  /** The journal. Each method above that changes a record adds its line in the same step. */
   readonly journal: JournalStore;
-  /** What was read of the balances of accounts, to be compared with what has moved. */
+  /** The readings of account balances, for the comparison with what has moved. */
   readonly readings: ReadingStore;
-  /** 32 random bytes that this store keeps for a client, made when they are asked for first. */
+  /** Returns 32 random bytes that this store keeps for a client. They are made when they are first asked for. */
   idKey(clientId: string): Promise<Buffer>;
   /**
-   * Forgets the key, when it is still the owner's: it knows that nothing moved. Compare and delete, so that a release
-   * that comes late never frees what somebody else has taken over.
+   * Deletes the record if the owner still holds the key: the owner knows that nothing moved. Compares and deletes in one
+   * step, so that a late release never frees a key that another call has taken over.
    *
-   * @returns whether nothing is recorded under the key now; false where somebody else has it, or it is answered.
+   * @returns true if nothing is recorded under the key now; false if another call holds it, or it is answered.
    */
   release(name: RecordName, owner: string): Promise<boolean>;
-  /** Whether a request could be noted as sent now, as far as is known. Never fails. */
+  /** Resolves with true if a request could be recorded as sent now, as far as is known. Never fails. */
   isAvailable(): Promise<boolean>;
-  /** Since when payments are held; undefined when they are not. Rejects when that cannot be read. */
+  /** Resolves with since when and why payments are held; undefined if they are not. Rejects if that cannot be read. */
   held(): Promise<Hold | undefined>;
   /**
-   * Holds payments: nothing is sent, and nothing sent again, until {@link resume}. An operator has decided that. Rejects also where
-   * it is done, but a failover may forget it.
+   * Stops payments, because an operator has decided so: nothing is sent, and nothing sent again, until {@link resume}.
+   * Rejects also if it is done, but a failover may forget it.
    */
   holdPayments(): Promise<void>;
-  /** Lets payments go on, whatever is missing. An operator has decided that. */
+  /** Lets payments go on, however many are missing, because an operator has decided so. */
   resume(): Promise<void>;
   /** Closes the store. */
   stop(): Promise<void>;
@@ -211,27 +217,30 @@ export interface MoneyRecords extends OpenRecords {
 /**
  * Why payments are held.
  *
- * - `put-back`: the store has been put back to an earlier state, and would let payments that it has forgotten be made again.
- *   What was sent, and is known, may be sent again.
+ * - `put-back`: the store was put back to an earlier state. It would let payments that it has forgotten be made again.
+ *   Payments that were sent, and that it knows, may be sent again.
  * - `stopped`: an operator has stopped all payments, by a command.
- * - `off`: likewise, by the configuration of this process.
+ * - `off`: the configuration of this process stops them.
  */
 type HoldReason = 'put-back' | 'stopped' | 'off';
 
-/** Payments are held. */
+/** Why, and since when, payments are held. */
 export interface Hold {
-  /** The gravest reason: `put-back` before the others. */
+  /** The most serious reason: `put-back` before the others. */
   readonly why: HoldReason;
   /** Ms since the epoch, by the clock of the store. */
   readonly since: number;
-  /** How many payments at least are known to be missing; 0 where that is not known. */
+  /** The least number of payments that are missing; 0 if that is not known. */
   readonly missing: number;
 }
 
-/** The store could not be reached or written. Before `markSent` that means: no call was made, and nothing moved by it. */
+/**
+ * The store could not be reached or written. Thrown by `markSent` or before it, it means that no request was sent and nothing
+ * moved.
+ */
 export class RecordsUnavailableError extends Error {
   readonly code = 'STORE_UNAVAILABLE';
-  /** Whether it is certain that the step was not done. */
+  /** True if it is certain that the step was not done. */
   readonly isUndone: boolean;
 
   constructor(step: string, cause: unknown, isUndone = false) {
@@ -241,7 +250,7 @@ export class RecordsUnavailableError extends Error {
   }
 }
 
-/** Nothing was sent, and nothing will be until an operator says so. */
+/** Payments are held: nothing was sent, and nothing will be until an operator lets them go on. */
 export class PaymentsHeldError extends RecordsUnavailableError {
   readonly why: HoldReason;
 

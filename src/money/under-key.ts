@@ -7,11 +7,12 @@ import type { Claimed } from './record.ts';
 const POLL_BACKOFF = { first: 25, most: 500 };
 
 /**
- * Claims the key of a call, then does what the state of its record asks for: sends, repeats, or gives the stored answer. While another
- * call holds the key, this one asks again, with backoff. A message from the holder could get lost, so asking is needed anyway.
+ * Claims the key of a call, then does what the state of its record requires: sends, repeats, or returns the stored answer.
+ * While another call holds the key, this one asks again, with backoff. It asks because a message from the holder could get
+ * lost.
  *
- * @param leaseMs how long the key is the call's, and is renewed for
- * @param onName is told of the name that the record has in the end, where it is not the first
+ * @param leaseMs how long a claim or a renewal holds the key, in ms
+ * @param onName is called with the name of the record, if that is not the first one
  */
 export async function runUnderKey(
   first: Call,
@@ -41,7 +42,7 @@ export async function runUnderKey(
   }
 }
 
-/** The call under the name that its key has for its owner alone. */
+/** Returns the call under the name that its key has for its owner alone. */
 function named(call: Call): Call {
   const digest = ownerDigest(call.order);
   return { ...call, ownerDigest: digest, name: recordName(call.order, digest) };
@@ -54,21 +55,22 @@ async function claim({ name, owner, order, records }: Call, leaseMs: number): Pr
   try {
     return await records.claim(name, { owner, inputHash, leaseMs, asked, requestId, ...whose });
   } catch (error) {
-    // The claim may have been made and only its reply lost. It may even have taken over what another call had sent, so
-    // that it must not be released; but it need not hold up the next call. Tried once: the lease ends by itself soon.
+    // The claim may have been made, and only its reply lost. It may even have taken over a request that another call had
+    // sent, so it must not be released. But it need not hold up the next call. Tried once, because the lease ends by itself
+    // soon.
     void records.renew(name, owner, 0).catch(() => undefined);
     throw error;
   }
 }
 
-/** Keeps the lease up while `work` runs. What is left unknown is there for the next call at once. */
+/** Renews the lease while `work` runs. If the outcome is unknown, ends the lease, so that the next call need not wait. */
 async function withLease<T extends MoneyResult | undefined>(
   { name, owner, records, ambient }: Call,
   leaseMs: number,
   work: () => Promise<T>,
 ): Promise<T> {
   const over = new AbortController();
-  // A lease that cannot be moved costs a waiting call its patience, nothing else.
+  // If the lease cannot be changed, a waiting call waits longer, and nothing else happens.
   const renew = (ms: number): Promise<void> => records.renew(name, owner, ms).catch(() => undefined);
   const beat = async (): Promise<void> => {
     while (!over.signal.aborted) {

@@ -2,10 +2,10 @@ import { RETRY_WINDOW_MS } from './backoff.ts';
 import type { Call, UnknownResult } from './call.ts';
 import { isRepeatable } from './intent.ts';
 
-/** What leaves, or has left. */
+/** A request that is sent, or was. */
 export interface Dispatch {
   readonly body: string;
-  /** When it left first, in ms since the epoch by this process's clock; rather too early than too late. */
+  /** When it was first sent, in ms since the epoch by this process's clock. In doubt, too early rather than too late. */
   readonly sentAt: number;
 }
 
@@ -19,7 +19,7 @@ export const NOTHING_MORE: UnknownResult = {
   original: undefined,
 };
 
-/** What is told of an order that was sent, and of which no more is known than what was seen. */
+/** Returns the result for an order that was sent and whose outcome is unknown. `seen` is what this call has found out. */
 export function unknown(
   { order, ambient }: Call,
   { sentAt }: Dispatch,
@@ -32,7 +32,7 @@ export function unknown(
   return { ...NOTHING_MORE, ...seen, ...(isTooLate && { reason: 'TOO_LATE_TO_ASK' }) };
 }
 
-/** Nothing may be sent any more. */
+/** Returns the result without permission to send the request again. */
 export function withoutRetry(report: UnknownResult): UnknownResult {
   return { ...report, safeToRetry: false, retryUntil: undefined };
 }

@@ -4,13 +4,13 @@ import type { OrderSummary } from '../record.ts';
 import { type JournalStep, partsOf, type ReadLine, readLine } from './journal.ts';
 import type { JournalLine, JournalStore } from './store.ts';
 
-/** A line of the journal as people and their programs read it: what was asked for stands in every line of a payment. */
+/** A line of the journal in the form for people and their programs: every entry repeats what its payment asked for. */
 export interface JournalEntry {
-  /** When, in ms since the epoch, by the clock of the store. */
+  /** Time of the line, in ms since the epoch, by the clock of the store. */
   readonly at: number;
   readonly clientId: string;
   readonly step: JournalStep;
-  /** `Payment.id`; null where the line that began the payment has been cut off. */
+  /** `Payment.id`; null if the line that began the payment has been cut off. */
   readonly paymentId: string | null;
   /** Null likewise. */
   readonly asked: OrderSummary | null;
@@ -18,13 +18,13 @@ export interface JournalEntry {
   readonly transactionId: string | null;
   /** HTTP status of the service's answer. */
   readonly status: number | null;
-  /** What it was refused with. */
+  /** The code of a refusal. */
   readonly code: string | null;
-  /** The line as it is kept: a chain of these is what `verifyJournal` tries. */
+  /** The line as it is stored, from which `verifyJournal` checks the chain. */
   readonly line: JournalLine;
 }
 
-/** Payments whose beginnings are remembered while their later lines are read. */
+/** How many first lines are remembered while later lines of their payments are read. */
 const REMEMBERED = 50_000;
 
 interface Beginning {
@@ -37,7 +37,7 @@ interface EntrySource {
   idKey(clientId: string): Promise<Buffer>;
 }
 
-/** Gives the lines of one client's journal the form of entries. */
+/** Makes entries of the lines of one client's journal. */
 export class JournalEntries {
   readonly #source: EntrySource;
   readonly #clientId: string;
@@ -58,7 +58,7 @@ export class JournalEntries {
     return read.flatMap(({ line, told }) => (told === undefined ? [] : [this.#entry(line, told)]));
   }
 
-  /** Reads the beginnings that are not in the same part of the journal. */
+  /** Reads the first lines of payments that began in another part of the journal. */
   async #look(ids: readonly string[]): Promise<void> {
     const missing = [...new Set(ids)].filter((id) => !this.#begun.has(id));
     if (missing.length === 0) return;

@@ -4,13 +4,13 @@ import { packed, packSummary, readSummary, unpacked } from '../order-summary.ts'
 import type { OrderSummary, StoredAnswer } from '../record.ts';
 import type { JournalLine } from './store.ts';
 
-/** How long lines are kept, in ms, where nobody says. */
+/** How long lines are kept, in ms, if `JOURNAL_RETENTION` is not set. */
 export const JOURNAL_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
 
 /**
- * What happened to a payment. `nothing_moved` frees its key: nothing was sent, or the service turned it away before anything
- * moved. A payment that was `sent`, and has no later line than `retried`, is unknown; `unknown` says that it stays so unless
- * the service tells more by itself.
+ * A step of a payment. `nothing_moved` frees its key: nothing was sent, or the service turned it away before anything moved.
+ * A payment with a line `sent` and no later line than `retried` is unknown. The step `unknown` says that nothing is sent
+ * under its key any more.
  */
 export type JournalStep = 'asked' | 'sent' | 'retried' | 'done' | 'refused' | 'unknown' | 'nothing_moved';
 
@@ -30,27 +30,27 @@ const STEPS: ReadonlyMap<string, JournalStep> = new Map(
   Object.entries(LETTERS).map(([step, letter]) => [letter, step as JournalStep]),
 );
 
-/** How many fields of a line that begins a payment are of what was asked for. */
+/** How many fields at the beginning of an `asked` line describe the order. */
 const ASKED_FIELDS = 7;
 
 /** Hexadecimal digits that are kept of a digest: 96 bits, as IPsec keeps of SHA-1. */
 export const DIGEST_DIGITS = 24;
 
 /**
- * The digest of a line: SHA-1, as it is all that a script of Redis can compute. It is the digest of the line before, and the
- * time of the store, that come first under the hash: nobody knows them beforehand, so nobody can have prepared two lines
- * with one digest. To find another line for a digest that is there, SHA-1 helps nobody.
+ * Returns the digest of a line. It is SHA-1, because a script of Redis can compute no other. The digest of the line before
+ * and the time of the store come first in the hash. Nobody knows them in advance, so nobody can have prepared two lines with
+ * one digest. The known attacks on SHA-1 do not help to find another line for a given digest.
  */
 export const digestOf = (previous: string, { id, text }: Pick<JournalLine, 'id' | 'text'>): string =>
   createHash('sha1').update(`${previous} ${id} ${text}`).digest('hex').slice(0, DIGEST_DIGITS);
 
-/** Of an id: ms since the epoch, and the number within it. */
+/** Returns the two parts of an id: ms since the epoch, and the number within that millisecond. */
 export const partsOf = (id: string): [number, number] => {
   const [ms, number] = id.split('-');
   return [Number(ms), Number(number)];
 };
 
-/** The line that begins a payment. */
+/** Returns the line that begins a payment. */
 export const askedLine = (
   asked: OrderSummary,
   inputHash: string,
@@ -58,10 +58,10 @@ export const askedLine = (
   requestId: string,
 ): string => LETTERS.asked + JSON.stringify([...packSummary(asked, inputHash), hash, packed(requestId)]);
 
-/** What {@link askedLine} holds of what was asked for, as `readSummary` reads it. */
+/** Returns the part of an {@link askedLine} that `readSummary` reads. */
 const askedIn = (text: string): string => text.slice(LETTERS.asked.length);
 
-/** What a store needs to write a line that goes on with a payment: it puts the payment between the two. */
+/** The parts of a later line of a payment. The store writes the payment's first line, or its hash, between the two. */
 export interface NextLine {
   readonly letter: string;
   readonly rest: string;
@@ -78,14 +78,14 @@ export const answeredLine = ({ kind, status }: StoredAnswer, transactionId = '',
   rest: JSON.stringify([status, code, packed(transactionId)]),
 });
 
-/** The text of a line that goes on with a payment. @param begun id of the line that has begun it; undefined where there is none */
+/** Returns the text of a later line of a payment. @param begun id of its first line; undefined if there is none */
 export const nextLine = ({ letter, rest }: NextLine, begun: string | undefined, hash: string): string =>
   `${letter}${begun ?? `:${hash}`}${rest}`;
 
-/** A line as it is read. What it does not tell is undefined. */
+/** A line that has been parsed. Fields that it lacks are undefined. */
 export interface ReadLine {
   readonly step: JournalStep;
-  /** The line that has begun the payment; undefined for that line itself, and where there is none. */
+  /** Id of the payment's first line; undefined for the first line itself, and if there is none. */
   readonly begun?: string | undefined;
   /** Of the record. */
   readonly hash?: string | undefined;
@@ -96,7 +96,7 @@ export interface ReadLine {
   readonly transactionId?: string | undefined;
 }
 
-/** @returns undefined for what is no line of a journal */
+/** @returns undefined for a text that is no line of a journal */
 export function readLine(text: string): ReadLine | undefined {
   const step = STEPS.get(text.slice(0, 1));
   if (step === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** A line as a store keeps it. */
+/** A line of the journal as a store keeps it. */
 export interface JournalLine {
   /** `<ms since the epoch>-<number within it>`, by the clock of the store. Ids grow along the journal. */
   readonly id: string;
@@ -7,9 +7,9 @@ export interface JournalLine {
   readonly text: string;
 }
 
-/** What a store knows of a client's journal besides its lines. */
+/** What a store keeps of a client's journal besides its lines. */
 export interface JournalHead {
-  /** How many lines have ever been written, and how many of them were cut off as too old. */
+  /** How many lines have ever been written, and how many of them were cut off because of their age. */
   readonly written: number;
   readonly cut: number;
   /** The digest of the last line that was cut off; empty where none was. */
@@ -20,21 +20,21 @@ export interface JournalHead {
 }
 
 /**
- * The journal of payments: lines that are only ever added, each in one step with the change of the record that it tells of. Each
- * client has one, and each line bears a digest over itself and the digest of the line before, so that a line which is changed
- * or taken out later is found.
+ * The journal of payments. Lines are only ever added, each in one step with the change of the record that it describes. Each
+ * client has one. Each line bears a digest over itself and the digest of the line before, so that a line that is changed or
+ * removed later is noticed.
  *
- * An attacker who can write to the store can also rewrite the whole chain. The digest of an earlier line, kept elsewhere, reveals
- * that.
+ * An attacker who can write to the store can also rewrite the whole chain. The digest of an earlier line, kept elsewhere,
+ * reveals that.
  *
  * Every method rejects with `RecordsUnavailableError` when the store cannot be reached.
  */
 export interface JournalStore {
-  /** Whose journals there are. */
+  /** Returns the clients that have a journal. */
   clients(): Promise<readonly string[]>;
   head(clientId: string): Promise<JournalHead>;
-  /** Lines after an id, the oldest first; from the beginning where it is undefined. */
+  /** Returns lines after an id, the oldest first; from the beginning if it is undefined. */
   read(clientId: string, after: string | undefined, limit: number): Promise<readonly JournalLine[]>;
-  /** The lines of these ids; undefined for those that are not there. */
+  /** Returns the lines of these ids; undefined for ids without a line. */
   lines(clientId: string, ids: readonly string[]): Promise<readonly (JournalLine | undefined)[]>;
 }

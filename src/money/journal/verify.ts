@@ -4,22 +4,22 @@ import type { JournalLine, JournalStore } from './store.ts';
 /** Lines that are read from a store at a time. */
 export const JOURNAL_PAGE = 2_000;
 
-/** What was found of a client's journal. */
+/** The result of verifying a client's journal. */
 export interface Verdict {
-  /** Lines that hold, from the oldest that is kept. */
+  /** Number of intact lines, from the oldest that is kept. */
   readonly lines: number;
-  /** Id and digest of the last of them; empty where there is none. */
+  /** Id and digest of the last of them; empty if there is none. */
   readonly last: string;
   readonly digest: string;
-  /** Undefined where all hold. */
+  /** Undefined if all lines are intact. */
   readonly problem: JournalProblem | undefined;
 }
 
 /**
- * - `broken`: this line does not follow from the one before. It was changed, or lines before it were taken out.
- * - `torn`: every line that is there holds, and so many are missing at the end.
- * - `headless`: lines are there, and what the store keeps beside them is gone.
- * - `unknown-anchor`: the line that somebody knows of is not there, or is another.
+ * - `broken`: this line does not follow from the one before. It was changed, or lines before it were removed.
+ * - `torn`: every line that is there is intact, and `missing` lines are gone at the end.
+ * - `headless`: lines are there, and the head that the store keeps beside them is gone.
+ * - `unknown-anchor`: the line of the anchor is not there, or has another digest.
  */
 export type JournalProblem =
   | { readonly kind: 'broken'; readonly number: number; readonly id: string; readonly at: number }
@@ -27,16 +27,16 @@ export type JournalProblem =
   | { readonly kind: 'headless' }
   | { readonly kind: 'unknown-anchor' };
 
-/** A line that somebody has noted outside of the store. */
+/** Id and digest of a line that somebody has noted outside of the store. */
 export interface Anchor {
   readonly id: string;
   readonly digest: string;
 }
 
 /**
- * Follows the chain of a client's journal from the oldest line that is kept. Lines may be added and cut off meanwhile.
+ * Checks the chain of a client's journal from the oldest line that is kept. Lines may be added and cut off meanwhile.
  *
- * @param onLines is told how many lines have been read, and how many there are
+ * @param onLines is called with how many lines have been read, and how many there are
  */
 export async function verifyJournal(
   store: JournalStore,
@@ -71,8 +71,8 @@ export async function verifyJournal(
 }
 
 /**
- * The head, and the first lines that follow from it. Lines are added, and the oldest cut off, while both are read: lines that the head
- * counts as cut off are left out.
+ * Reads the head, and the first lines that follow from it. Lines may be added, and the oldest cut off, between the two reads;
+ * lines that the head counts as cut off are left out.
  */
 export async function firstLines(store: JournalStore, clientId: string) {
   for (;;) {
@@ -83,7 +83,7 @@ export async function firstLines(store: JournalStore, clientId: string) {
     const [line] = first;
     const follows =
       line === undefined ? head.written === head.cut : digestOf(head.base, line) === line.digest;
-    // Otherwise everything that was read may be cut off by now.
+    // Otherwise all lines that were read may have been cut off meanwhile.
     if (follows || head.cut === before.cut) return { head, first };
   }
 }

@@ -7,19 +7,20 @@ import { CLIENTS } from './keys.ts';
 import type { RedisMarks } from './marks.ts';
 import { CHECK, RESUME, STOP, STOP_CLIENT } from './scripts.ts';
 
-/** The clients at which it was noticed that Redis had been put back. While there is one, nobody's payments are sent. */
+/** The clients whose ledger showed that Redis was put back. While there is one, no client's payments are sent. */
 const HELD = 'pasarela:money:held';
 /** Since when an operator has stopped payments, in ms since the epoch. */
 const STOPPED = 'pasarela:money:stopped';
 
-/** How many payments of a client were sent, in the slot of its records. */
+/** The key of a client's ledger, which counts its sent payments. It is in the slot of the client's records. */
 export const ledgerOf = (clientId: string): string => `pasarela:money:{${clientId}}:ledger`;
 
 /**
- * Looks whether Redis has been put back, or an operator has stopped payments, and keeps all processes from paying until an operator says go on.
+ * Finds out whether Redis was put back, or an operator has stopped payments. While one of these holds, no process sends
+ * payments, until an operator lets them go on.
  *
- * That payments are stopped stands in the ledger of each client that has paid, so that no payment of theirs is sent from then on; and
- * in a place of its own, which a process asks before it sends the first payment of a client.
+ * A stop is written into the ledger of each client that has paid, so that no further payment of that client is sent. It is
+ * also written into {@link STOPPED}, which a process reads before it sends the first payment of a client.
  */
 export class RedisHolds {
   readonly #redis: RedisClient;
@@ -33,12 +34,12 @@ export class RedisHolds {
     this.#marks = marks;
   }
 
-  /** Whether payments were held when that was asked for last. */
+  /** True if payments were held when that was last read. */
   get isHeld(): boolean {
     return this.#isHeld;
   }
 
-  /** Compares the ledgers with what is known of them. */
+  /** Compares the ledgers with the marks of this process. */
   async look(): Promise<void> {
     for (const clientId of this.#marks.clients) {
       if ((await this.#check(clientId)) !== undefined) await this.found(clientId);
@@ -46,13 +47,15 @@ export class RedisHolds {
     await this.held();
   }
 
-  /** A ledger is behind: for the other processes, also those that know nothing of this client. */
+  /**
+   * Records that a client's ledger is behind, for the other processes too, also for those that know nothing of this client.
+   */
   async found(clientId: string): Promise<void> {
     this.#isHeld = true;
     await this.#redis.sadd(HELD, clientId);
   }
 
-  /** As all processes have it now. Rejects when Redis does not answer. */
+  /** Returns the hold that all processes see now. Rejects when Redis does not answer. */
   async held(): Promise<Hold | undefined> {
     const [clients, stopped] = await Promise.all([this.#redis.smembers(HELD), this.#redis.get(STOPPED)]);
     const holds = await Promise.all(clients.map((clientId) => this.#check(clientId)));
@@ -68,7 +71,10 @@ export class RedisHolds {
     };
   }
 
-  /** Stops all payments that it can reach. Rejects where one of them may go on, as a failover may forget that they are stopped. */
+  /**
+   * Stops all payments that it can reach. Rejects if one of them may go on, because a failover may forget that they are
+   * stopped.
+   */
   async stop(): Promise<void> {
     const failures: unknown[] = [];
     const write = (script: Script, key: string, args: readonly number[]): Promise<unknown> =>

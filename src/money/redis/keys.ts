@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { RecordName } from '../intent.ts';
 
-/** The clients that have paid. In a slot of its own, so that it is written beside their records and not with them. */
+/**
+ * The set of clients that have paid. It is in a slot of its own, so it is written beside their records and not in one step
+ * with them.
+ */
 export const CLIENTS = 'pasarela:money:clients';
 
 /** The prefix of a client's keys; its id is their hash tag, so that a Cluster keeps them together. */
@@ -9,10 +12,13 @@ export const keysOf = (clientId: string): string => `pasarela:money:{${clientId}
 
 export const keyOf = ({ clientId, hash }: RecordName): string => keysOf(clientId) + hash;
 
-/** Parts of the index by transactions of one day: enough for thousands of payments a day to lie close together in Redis. */
+/**
+ * How many parts the index by transactions of one day has. With thousands of payments a day, each part stays small enough for
+ * the compact form of a Redis hash.
+ */
 const PARTS = 32;
 
-/** Names the part of a day's index that a transaction is in: what follows the day in its key. */
+/** Returns the part of a day's index that holds a transaction. It follows the day in the key. */
 export function partOf(transactionId: string): string {
   const [first = 0] = createHash('sha1').update(transactionId.toLowerCase()).digest();
   return String(first % PARTS);

@@ -2,20 +2,20 @@ import { readFileSync } from 'node:fs';
 import { disk } from '../../common/disk.ts';
 import { Lru } from '../../common/lru.ts';
 
-/** How many payments of a client Redis has recorded as sent, counted anew with each `epoch`. */
+/** How many payments of a client Redis has recorded as sent. The count begins again with each `epoch`. */
 export interface Mark {
   readonly epoch: number;
   readonly sent: number;
 }
 
-/** Clients whose marks are kept. */
+/** How many clients' marks are kept. */
 const MOST_CLIENTS = 1_000;
 const NOTHING: Mark = { epoch: 0, sent: 0 };
 
 /**
- * How far the ledger of each client in Redis has been seen to have come, by this process and those before it that had the same
- * folder. A Redis that shows less has been put back to an earlier state. Only what every replica has is to be noted: a
- * failover that loses nothing leaves no ledger behind its mark.
+ * The highest count of each client's ledger in Redis that this process has seen, or an earlier process with the same folder.
+ * A Redis that shows less was put back to an earlier state. Only counts that every replica has may be noted: then a failover
+ * that loses nothing never shows less than a mark.
  */
 export class RedisMarks {
   readonly #path: string;
@@ -23,7 +23,7 @@ export class RedisMarks {
   #writing: Promise<void> | undefined;
   #isStale = false;
 
-  /** @param path of the file that they are kept in. It need not be writable: they last as long as the process then. */
+  /** @param path of the file that keeps them. If it cannot be written, they last as long as the process. */
   constructor(path: string) {
     this.#path = path;
     for (const [client, mark] of Object.entries(readMarks(path))) this.#marks.set(client, mark);
@@ -48,7 +48,7 @@ export class RedisMarks {
     });
   }
 
-  /** Resolves once what is known is on the disk, where that can be. */
+  /** Resolves once the marks are on the disk, if they can be written. */
   async stop(): Promise<void> {
     await this.#writing;
   }
@@ -61,7 +61,7 @@ export class RedisMarks {
       try {
         await disk.replace(this.#path, JSON.stringify(merged), process.pid);
       } catch {
-        // A folder that cannot be written is told of by `doctor`, and by the spool. These marks last as long as the process.
+        // `doctor` and the spool report a folder that cannot be written. These marks then last as long as the process.
         return;
       }
     }

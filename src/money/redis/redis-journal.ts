@@ -3,7 +3,10 @@ import { DIGEST_DIGITS } from '../journal/journal.ts';
 import type { JournalHead, JournalLine } from '../journal/store.ts';
 import { keysOf } from './keys.ts';
 
-/** Lines that are cut off at most when a payment begins: more than it writes, so that the journal shrinks where it is too long. */
+/**
+ * How many lines a payment that begins cuts off at most. It is more than a payment writes, so that a journal that is too long
+ * shrinks.
+ */
 const CUT_AT_ONCE = 16;
 
 /**

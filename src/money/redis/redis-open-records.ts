@@ -109,7 +109,7 @@ export class RedisOpen {
   }
 
   async due(clientId: string, limit: number): Promise<readonly RecordName[]> {
-    // DUE returns members.
+    // DUE returns a list of members.
     const hashes = (await runScript(this.#redis, DUE, [dueKey(clientId)], [limit])) as string[];
     return hashes.map((hash) => ({ clientId, hash }));
   }
@@ -123,7 +123,7 @@ export class RedisOpen {
       await this.#holds.found(name.clientId);
       return undefined;
     }
-    // TAKE returns so many texts.
+    // TAKE returns a list of texts.
     const fields = reply as string[];
     const [input = '', original = '', body = '', sentAt, wall = '', bootId = '', bootMs, upstreamKey = ''] =
       fields;
@@ -133,7 +133,7 @@ export class RedisOpen {
       await this.putOff({ name, tries: Number(tries) }, undefined, '');
       return undefined;
     }
-    // A record of a version before has no stamp.
+    // A record of an earlier version has no stamp.
     const stamp = { wall: wall === '' ? this.#clocks.now() : Number(wall), bootId, bootMs: Number(bootMs) };
     return {
       name,

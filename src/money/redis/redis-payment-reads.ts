@@ -22,7 +22,7 @@ import { RETENTION_DAYS, TRANSACTION_INDEX, transactionName } from './transactio
 /** Digits of a time in ms since the epoch, until the year 2286. */
 const TIME_DIGITS = 13;
 const LATEST = 10 ** TIME_DIGITS - 1;
-/** In the place of a customer: the sets that hold all payments of the client. */
+/** Stands in the place of a customer in the names of the sets that hold all payments of the client. */
 const EVERYBODY = '*';
 
 /** A table of Lua: operations by their letters. */
@@ -142,10 +142,10 @@ const SEARCH = script(`${NOW}
 const ID_KEY = script(`
   return redis.call('GET', KEYS[1]) or (redis.call('SET', KEYS[1], ARGV[1]) and ARGV[1])`);
 
-/** The set of a client's open payments, by when they are due to be looked at. */
+/** The key of the set of a client's open payments, ordered by when they are due to be looked at. */
 export const dueKey = (clientId: string): string => `${keysOf(clientId)}due`;
 
-/** The set of a client's open payments of one operation. */
+/** The key of the set of a client's open payments of one operation. */
 export const openSet = (clientId: string, operation: MoneyMutation): string =>
   `${keysOf(clientId)}payments:${EVERYBODY}:${operation}:open`;
 
@@ -192,7 +192,7 @@ export class RedisPayments {
 
   #record(reply: unknown): PaymentRecord | undefined {
     if (!Array.isArray(reply)) return undefined;
-    // READ_RECORD returns so many texts.
+    // READ_RECORD returns a list of texts.
     const fields = reply as string[];
     const [state, whose, lease, askedAt, , wall = '', bootId = '', bootMs] = fields;
     const [kind = '', status = '', text = '', input = '', line = '', past = ''] = fields.slice(9);
@@ -204,7 +204,7 @@ export class RedisPayments {
     const ageMs = Math.max(Number(now) - Number(sentAt), ageOf(stamp, this.#clocks));
     return {
       hash,
-      // No owner of a key has this mark.
+      // No owner of a key is written as `?`.
       keyOwner: whose === '?' ? null : String(whose),
       asked: readSummary(asked, input),
       state: state as PaymentRecord['state'],
@@ -246,7 +246,7 @@ export function storedAnswer([kind, status, text, past]: readonly (string | null
   };
 }
 
-/** Where a range of a set begins and ends, in the order in which it is read. */
+/** Returns where a range of a set begins and ends, in the order of reading. */
 function boundsOf({ from, to, beyond, isBack }: PaymentSearch): [string, string] {
   const position = beyond === undefined ? undefined : `${written(beyond.createdAt)}:${beyond.hash}`;
   const oldest = from === undefined ? '-' : `[${written(from)}`;

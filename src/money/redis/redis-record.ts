@@ -17,11 +17,11 @@ import { RedisPayments } from './redis-payment-reads.ts';
 import { RedisReadings } from './redis-readings.ts';
 import { held, type RedisParts, RedisSteps, reaching } from './steps.ts';
 
-/** A step that has no reply by then has failed, in ms. */
+/** How long a step waits for its reply, in ms. Without one it has failed. */
 const COMMAND_TIMEOUT_MS = 2_000;
-/** How long a step that must stay waits for the replicas, in ms. */
+/** How long a durable step waits for the replicas, in ms. */
 const REPLICA_TIMEOUT_MS = 1_000;
-/** How often it is looked which primaries have which replicas, in ms. */
+/** How often the process looks which replicas the primaries have, in ms. */
 const LOOK_EVERY_MS = 10_000;
 
 /**
@@ -43,12 +43,13 @@ export async function openRedisRecords(
   clocks: Clocks = systemClocks(),
 ): Promise<MoneyRecords> {
   const redis = connectRedis(url, {
-    // A step that cannot run now must fail now: later, its caller has been told that nothing moved.
+    // A step that cannot run now must fail now. If it ran later, its caller would already have been told that nothing moved.
     enableOfflineQueue: false,
-    // What was cut off in mid-air is sent once more on the next connection: steps may be repeated.
+    // A command whose connection broke is sent once more on the next one: steps may be repeated.
     maxRetriesPerRequest: 1,
     commandTimeout: COMMAND_TIMEOUT_MS,
-    // A connection whose other end is gone without a word would stand for as long as the system sends again: a quarter of an hour.
+    // Without it, a connection whose other end is gone without a word would stay for a quarter of an hour, until the system
+    // stops retransmitting.
     socketTimeout: COMMAND_TIMEOUT_MS,
     connectTimeout: COMMAND_TIMEOUT_MS,
     connectionName: 'pasarela-money',
@@ -60,12 +61,12 @@ export async function openRedisRecords(
   const marks = new RedisMarks(join(dataDir, 'payments.marks.json'));
   const holds = new RedisHolds(redis, writes, marks);
   const parts = { redis, writes, clocks, marks, holds, journalMs };
-  // Without an answer what was known last stands.
+  // Without an answer the last known state stays.
   const look = async (): Promise<void> => {
     await Promise.allSettled([writes.look(redis), holds.look()]);
   };
   const looking = clock.setInterval(look, LOOK_EVERY_MS).unref();
-  // A Redis that was started again may have been put back.
+  // A Redis that was restarted may have been put back.
   redis.on('ready', () => void holds.look().catch(() => {}));
   await look();
 
@@ -88,7 +89,7 @@ export async function openRedisRecords(
   };
 }
 
-/** What changes a record. */
+/** The methods that change a record. */
 function stepsOf(parts: RedisParts) {
   const { redis, clocks, marks, holds } = parts;
   const steps = new RedisSteps(parts);
@@ -109,7 +110,7 @@ function stepsOf(parts: RedisParts) {
   } satisfies Partial<MoneyRecords>;
 }
 
-/** What reads records and the journal, and the readings of balances. */
+/** The methods that read records, the journal and the readings of balances. */
 function readsOf({ redis, writes, clocks, marks }: RedisParts) {
   const payments = new RedisPayments(redis, clocks);
   const journal = new RedisJournal(redis);
@@ -138,7 +139,7 @@ function readsOf({ redis, writes, clocks, marks }: RedisParts) {
 async function firstConnection(redis: RedisClient): Promise<void> {
   const gaveUp = clock.timeoutSignal(COMMAND_TIMEOUT_MS);
   while (redis.status !== 'ready' && !gaveUp.aborted) {
-    // `error` would reject; it is logged where the connection is made, and is no reason to stop waiting.
+    // An `error` event rejects this. It is logged where the connection is made, and is no reason to stop waiting.
     await once(redis, 'ready', { signal: gaveUp }).catch(() => undefined);
   }
 }

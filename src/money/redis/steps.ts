@@ -29,7 +29,7 @@ import { transactionName } from './transaction-index.ts';
 
 type Arguments = readonly (string | number)[];
 
-/** What the steps of a record in Redis work on. */
+/** The parts that the steps of a record in Redis share. */
 export interface RedisParts {
   readonly redis: RedisClient;
   readonly writes: DurableWrites;
@@ -40,12 +40,12 @@ export interface RedisParts {
   readonly journalMs: number;
 }
 
-/** The steps of a record in Redis, one script each. As `MoneyRecords` has them. */
+/** The steps of a record in Redis, one script each. They are described in `MoneyRecords`. */
 export class RedisSteps {
   readonly #parts: RedisParts;
-  /** The clients that a stop finds, as far as this process knows. */
+  /** The clients that this process knows to be noted in Redis, so that a stop finds them. */
   readonly #known = new Set<string>();
-  /** Those that are being noted, so that it does. */
+  /** The clients that are being noted. */
   readonly #noting = new Map<string, Promise<unknown>>();
 
   constructor(parts: RedisParts) {
@@ -69,7 +69,7 @@ export class RedisSteps {
     const { holds, marks, clocks } = this.#parts;
     const isNew = !this.#known.has(clientId);
     if (isNew) await reaching('sent', this.#note(clientId));
-    // Asked after it is noted: a stop that came sooner shows here, and one that comes later finds the client.
+    // Asked after the client is noted. A stop that came earlier shows here; one that comes later finds the client.
     const hold = isNew || holds.isHeld ? await held(holds) : undefined;
     if (hold !== undefined) throw new PaymentsHeldError(hold.why);
     this.#known.add(clientId);
@@ -116,7 +116,7 @@ export class RedisSteps {
     return (await this.#write('release', RELEASE, [keyOf(name)], args)) === 1;
   }
 
-  /** Notes that there is such a client. Begun with a claim, so that its first payment need not wait for it. */
+  /** Notes the client in Redis. A claim begins this, so that the client's first payment need not wait for it. */
   async #note(clientId: string): Promise<void> {
     if (this.#known.has(clientId)) return;
     const noting = this.#noting.get(clientId) ?? this.#parts.redis.sadd(CLIENTS, clientId);
@@ -138,7 +138,7 @@ export class RedisSteps {
   }
 }
 
-/** @throws {RecordsUnavailableError} in the place of every error */
+/** @throws {RecordsUnavailableError} instead of any other error */
 export const reaching = <T>(step: string, work: Promise<T>): Promise<T> =>
   work.catch((cause: unknown) => {
     throw new RecordsUnavailableError(step, withoutCommand(cause));
@@ -154,7 +154,7 @@ function claimed(reply: unknown, clocks: Clocks): Claimed {
   switch (state) {
     case 'sent': {
       const [body = '', sentAt, ageMs, wall = '', bootId = '', bootMs] = rest;
-      // A record of a version before has no stamp.
+      // A record of an earlier version has no stamp.
       const stamp = { wall: wall === '' ? clocks.now() : Number(wall), bootId, bootMs: Number(bootMs) };
       return { state, body, sentAt: Number(sentAt), ageMs: Math.max(Number(ageMs), ageOf(stamp, clocks)) };
     }

@@ -19,8 +19,8 @@ export const TRANSACTION_INDEX = `
   local function index(day) return base .. 'transactions:' .. string.format('%.0f', day) .. ':' .. part end`;
 
 /**
- * How far back an answer is looked for among those to other payments, in days. Each day costs a payment some microseconds of Redis;
- * answers are mixed up on the way, or by a cache, within hours.
+ * For how many days back a transaction is looked for among those of other payments. Each day costs a payment some
+ * microseconds of Redis. Answers are mixed up on the way, or by a cache, within hours.
  */
 const DAYS_OF_ANSWERS = 2;
 
@@ -43,5 +43,5 @@ export const NAMED = `
     redis.call('PEXPIRE', index(today), ${RETENTION_MS + 2 * DAY})
   end`;
 
-/** What {@link NAMED} takes. */
+/** Returns the arguments of {@link NAMED}. */
 export const transactionName = (id: string): [string, string] => [packed(id.toLowerCase()), partOf(id)];

@@ -8,10 +8,10 @@ import type { Persistence } from '../persist.ts';
 import type { MoneyRecords, StoredAnswer } from '../record.ts';
 import type { OpenPayment } from './open-records.ts';
 
-/** How long one payment is taken for, in ms. What {@link SettlingCalls} do ends sooner. */
+/** How long the settler takes one payment for, in ms. The calls of {@link SettlingCalls} end sooner. */
 export const SETTLING_LEASE_MS = 20_000;
 
-/** What was seen of a payment that is still open. */
+/** What the settler saw of a payment that is still open. */
 export type Seen =
   /** It was sent again, and no answer came that settles it. */
   | 'no-answer'
@@ -19,39 +19,45 @@ export type Seen =
   | 'still-processing'
   /** The service's answer is not the answer to this order. */
   | 'mismatch'
-  /** Nothing was found that shows that it has happened. */
+  /** No evidence was found. */
   | 'nothing'
-  /** A movement like it was found, and more than one payment that it could be; or several movements. */
+  /** A movement like it was found, but it could be another payment's; or several such movements were found. */
   | 'alike'
   /** The credit does not read REFUNDED. */
   | 'not-refunded'
-  /** The credit reads REFUNDED, by another refund of the record or by one of several. */
+  /** The credit reads REFUNDED, but another refund of the record may have done that. */
   | 'other-refund'
-  /** It could not be looked for. */
+  /** Looking for it failed. */
   | 'unreadable';
 
-/** What looking for a payment has found. */
+/** The result of looking for evidence. */
 export type Found =
   | { readonly kind: 'done'; readonly text: string; readonly transactionId: string | undefined }
   | { readonly kind: 'open'; readonly seen: Seen };
 
-/** What tells one payment from another. */
+/** The part of the record that tells payments from each other. */
 export type PaymentBook = Pick<MoneyRecords, 'search' | 'readByTransaction'>;
 
-/** The upstream and the log of events, as open payments are settled by them. Each call ends well within {@link SETTLING_LEASE_MS}. */
+/**
+ * The calls to the upstream and to the event log by which open payments are settled. Each ends well within {@link
+ * SETTLING_LEASE_MS}.
+ */
 export interface SettlingCalls {
-  /** Sends the very text of money out once more, under its own key. */
+  /** Sends the exact text of money out once more, under its own key. */
   repeat(payment: OpenPayment, upstreamKey: string): Promise<Attempt>;
   reading(payment: OpenPayment): AnswerReading;
-  /** What callers are told of a refusal of money out in one word. */
+  /** Returns the code that callers get for a refusal of money out. */
   codeOf(refusal: UpstreamAnswer): string;
-  /** Looks for what shows that it has happened; sends nothing that could move money. Throws where it cannot look now. */
+  /** Looks for evidence. Sends nothing that could move money. Throws if it cannot look now. */
   look(payment: OpenPayment, book: PaymentBook): Promise<Found>;
-  /** Whether a credential that they were made under has been refused. One that is renewed goes on all the same. */
+  /**
+   * True if the service has refused a credential of these calls. A payment that is remembered with its caller's credential is
+   * then forgotten; the gateway's own credential is renewed, and goes on.
+   */
   isOver(): boolean;
 }
 
-/** How it went: `away` where the service did not answer, or did not want to. */
+/** The result of one try: `away` if the service did not answer, or turned the call away. */
 export type SettlingResult = 'settled' | 'open' | 'away';
 
 export interface SettlingParts {
@@ -59,14 +65,14 @@ export interface SettlingParts {
   readonly persistence: Persistence;
   readonly ambient: Ambient;
   readonly onSettled: (payment: OpenPayment, kind: 'done' | 'refused', by: 'repeat' | 'evidence') => void;
-  /** The service answered with what is not the answer to this order, in the fields that are named. */
+  /** Called when the service's answer is not the answer to this order, with the fields that differ. */
   readonly onMismatch: (payment: OpenPayment, fields: readonly string[]) => void;
   readonly onLookFailed: (payment: OpenPayment, error: unknown) => void;
 }
 
 /**
- * Does for a payment that was taken what is safe: money out is sent again while the upstream knows its key; anything else is looked
- * for, and never sent. What shows nothing certain stays open.
+ * Tries to settle a payment that was taken, by what is safe. It sends money out again while the upstream knows its key. For
+ * anything else it looks for evidence, and sends nothing. Without certain evidence the payment stays open.
  */
 export async function settleOpen(
   payment: OpenPayment,
@@ -77,7 +83,7 @@ export async function settleOpen(
   return key === null ? seek(payment, calls, parts) : repeat(payment, key, calls, parts);
 }
 
-/** The key under which the same may leave once more; null where it may not. */
+/** Returns the key under which the same request may be sent once more; null if it may not. */
 function repeatableKey(
   { asked, upstreamKey, closed, ageMs, sentAt, body }: OpenPayment,
   now: number,
@@ -99,7 +105,7 @@ async function repeat(
   }
   const attempt = await calls.repeat(payment, key);
   if (attempt.kind === 'answered' || attempt.error.dispatched) {
-    // Nothing hangs on the number, so that nothing waits for it.
+    // Nothing depends on this count, so nothing waits for it.
     void records.sentAgain(payment.name).catch(() => undefined);
   }
   const outcome = outcomeOf(payment.asked.operation, false, attempt, alarming(payment, calls, parts));
@@ -121,7 +127,7 @@ async function repeat(
   return isAway(attempt) ? 'away' : 'open';
 }
 
-/** Reads the service's answers, and tells of one that is not the answer to its order. */
+/** Returns how the service's answers are read. Reports an answer that is not the answer to its order. */
 function alarming(payment: OpenPayment, calls: SettlingCalls, parts: SettlingParts): AnswerReading {
   const reading = calls.reading(payment);
   return {
@@ -155,13 +161,13 @@ async function seek(
     const written = await store(payment, { answer, transactionId, by: 'evidence' }, parts);
     if (written !== 'anothers') return written;
   }
-  // What was found in the same moment for another payment is not this one's.
+  // The movement was stored for another payment at the same moment, so it is not this one's.
   const seen = found.kind === 'open' ? found.seen : 'alike';
   await records.putOff(payment, lookPause(payment, ambient), seen);
   return isUnanswered ? 'away' : 'open';
 }
 
-/** What settles a payment. */
+/** The answer that settles a payment, and how it was found. */
 interface Settlement {
   readonly answer: StoredAnswer & { readonly kind: 'done' | 'refused' };
   readonly transactionId: string | undefined;
@@ -170,10 +176,11 @@ interface Settlement {
 }
 
 /**
- * Stores what settles a payment. That it is settled is told once the store has it: it alone knows whose the transaction is.
+ * Stores the answer that settles a payment. Reports it as settled once the store has it, because only the store knows if the
+ * transaction is another payment's.
  *
- * @returns `anothers` where the transaction is known to be another payment's, and nothing was stored; `open` where the store is away: it is
- *   stored later
+ * @returns `anothers` if the transaction is another payment's, and nothing was stored; `open` if the store is away: the
+ * answer is stored later
  */
 async function store(
   payment: OpenPayment,
@@ -190,7 +197,7 @@ async function store(
   return isOwn ? 'settled' : 'anothers';
 }
 
-/** Whether the service, or what stands before it, can do nothing for anybody now. */
+/** True if no answer came, or if the service or a proxy turned the call away: other payments would fare the same. */
 function isAway(attempt: Attempt): boolean {
   if (attempt.kind === 'failed') return true;
   const verdict = verdictOf(attempt.status);
@@ -201,9 +208,12 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const FIRST_PAUSE_MS = 2 * SECOND;
-/** An answer that is not the answer to the order is the same a moment later. */
+/** The longest pause after an answer that is not the answer to the order: it would be the same a moment later. */
 const MISMATCH_PAUSE_MS = 10 * MINUTE;
-/** Evidence comes late, by webhooks that are delivered again; receipts take three hours. After this nobody looks any more. */
+/**
+ * How long evidence is looked for after the sending. It may come late: webhooks are delivered again, and receipts take three
+ * hours.
+ */
 const LOOKED_FOR_MS = 48 * HOUR;
 
 function repeatPause({ tries, ageMs }: OpenPayment, seen: Seen, { random }: Ambient): number {

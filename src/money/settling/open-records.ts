@@ -1,55 +1,59 @@
 import type { RecordName } from '../intent.ts';
 import type { OrderSummary, Sent, SentDetails, StoredAnswer } from '../record-parts.ts';
 
-/** How long after it was sent a payment without an answer is due for the first time, in ms. Most calls have ended by then. */
+/** How long after the sending a payment without an answer is due for the first time, in ms. Most calls have ended by then. */
 export const FIRST_DUE_MS = 5_000;
 
-/** A payment that has left, and is neither done nor refused. */
+/** A payment that was sent, and is neither done nor refused. */
 export interface OpenPayment extends Sent, SentDetails {
   readonly name: RecordName;
   readonly asked: OrderSummary;
   readonly inputHash: string;
   /**
-   * By which the upstream knows a repeat. Null where the same must not be sent again without its caller: the upstream has no key for it,
-   * the record has been put back since, or a version before has sent it.
+   * The key by which the upstream recognises a repeat. Null if the request must not be sent again without its caller: the
+   * upstream has no key for it, the record was put back since, or an earlier version sent it.
    */
   readonly upstreamKey: string | null;
-  /** Why nothing may be sent under its key any more; null where that may be. */
+  /** The answer because of which nothing may be sent under its key any more; null if it may. */
   readonly closed: StoredAnswer | null;
-  /** How often it has been taken before. */
+  /** How often it was taken before. */
   readonly tries: number;
 }
 
-/** One that was taken: how often before tells it from the same, taken by somebody else. */
+/** A payment that was taken. `tries` tells this taking from a later one. */
 export type TakenPayment = Pick<OpenPayment, 'name' | 'tries'>;
 
 /**
- * The payments that are open, as those who settle them without their callers find them: by when each is due to be looked at
- * again. A payment is due from soon after it was sent until it is settled, or is put off for ever.
+ * Finds open payments for the settler, by when each is due to be looked at again. A payment is due from soon after it was
+ * sent until it is settled, or is put off for ever.
  *
- * Guaranteed: of all who take one, in all processes, one gets it, and nobody else until its lease has ended or it is put off; none gets what a
- * call holds. Not guaranteed, as with every lease: that it excludes. It spares work; the outcome table decides.
+ * Guaranteed: of all processes that take a payment, one gets it, and no other until its lease has ended or it is put off. A
+ * payment that a call holds is not given. Not guaranteed, as with every lease: that it excludes. It spares work; the outcome
+ * table decides.
  *
  * Every method rejects with `RecordsUnavailableError`, and with nothing else, when the store cannot be reached or written.
  */
 export interface OpenRecords {
-  /** Those that are due, the longest due first. Found by index. */
+  /** Returns payments that are due, the longest due first. Uses an index. */
   due(clientId: string, limit: number): Promise<readonly RecordName[]>;
   /**
-   * Takes one that is due, for so many ms. What a version before has settled is filed as such instead.
+   * Takes a payment that is due, for `leaseMs`. If an earlier version has settled it, files it as settled instead.
    *
-   * @returns undefined where it is not due, settled, held by a call, or tells too little.
+   * @returns undefined if it is not due, is settled, is held by a call, or lacks what is needed.
    */
   takeOpen(name: RecordName, owner: string, leaseMs: number): Promise<OpenPayment | undefined>;
   /**
-   * Gives back what `takeOpen` gave, unless somebody else has taken it since.
+   * Gives back a payment of `takeOpen`, unless another process has taken it since.
    *
    * @param dueMs when it is due again, in ms from now; undefined for never
    * @param seen a word for what was seen of it
    */
   putOff(taken: TakenPayment, dueMs: number | undefined, seen: string): Promise<void>;
-  /** Makes an open one due at once, whatever was seen of it, and lets it be sent again though its record was put back. */
+  /**
+   * Makes an open payment due at once, whatever was seen of it, and allows it to be sent again although its record was put
+   * back.
+   */
   hasten(name: RecordName): Promise<void>;
-  /** Brings what these are found by up to date with what versions before have written. */
+  /** Updates the index of open payments with what earlier versions have written. */
   tidy(clientId: string): Promise<void>;
 }

@@ -7,20 +7,20 @@ interface Kept {
   readonly calls: SettlingCalls;
   /** In ms since the epoch. */
   readonly until: number;
-  /** When it is looked at next, and the pause after that, in ms. */
+  /** When it is looked at next, in ms since the epoch, and the pause after that, in ms. */
   nextAt: number;
   pause: number;
 }
 
-/** How many are kept, and of one client. */
+/** How many payments are kept in all, and how many of one client. */
 const MOST = 1_000;
 const MOST_OF_ONE = 100;
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 20_000;
 
 /**
- * Payments that calls of this process have left open, with what can be asked under their callers' own credentials. They are in memory
- * alone, as long as the credential holds.
+ * Payments that calls of this process have left open, with the calls to ask about them under their callers' own credentials.
+ * They are in memory alone, for as long as the credential holds.
  */
 export class Remembered {
   readonly #kept = new Map<string, Kept>();
@@ -29,7 +29,7 @@ export class Remembered {
     return this.#kept.size;
   }
 
-  /** Where there are too many, it is left to its caller. */
+  /** Remembers a payment. If there are too many, it is left to its caller. */
   add(name: RecordName, calls: SettlingCalls, until: number, now: number): void {
     const key = keyOf(name);
     const ofOne = [...this.#kept.values()].filter((kept) => kept.name.clientId === name.clientId).length;
@@ -41,7 +41,7 @@ export class Remembered {
     this.#kept.delete(keyOf(name));
   }
 
-  /** Those that are to be looked at now, as far as their credentials hold; the others are forgotten. */
+  /** Returns the payments that are to be looked at now. Forgets those whose credentials no longer hold. */
   due(now: number): readonly Kept[] {
     const due: Kept[] = [];
     for (const [key, kept] of this.#kept) {

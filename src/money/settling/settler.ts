@@ -16,37 +16,40 @@ import {
 import type { OpenPayment } from './open-records.ts';
 import { Remembered } from './remembered.ts';
 
-/** How an open payment was settled without its caller: by sending it again, or by what was found of it. */
+/** How an open payment was settled without its caller: by sending it again, or by evidence. */
 export type SettledBy = 'repeat' | 'evidence';
 
-/** Who settles payments whose callers do not come back. */
+/** Settles payments whose callers do not come back. */
 export interface Settler {
-  /** Settles what is open of a client, whoever asked for it, from now on. */
+  /** Settles the open payments of a client, whoever asked for them, from now on. */
   serve(clientId: string, calls: SettlingCalls): void;
-  /** Settles one payment that this process has left open, until `until` in ms since the epoch. Of very many, some are left to their callers. */
+  /**
+   * Settles one payment that this process has left open, until `until` in ms since the epoch. If there are too many, some are
+   * left to their callers.
+   */
   remember(name: RecordName, calls: SettlingCalls, until: number): void;
   /** Resolves once nothing is under way. */
   stop(): Promise<void>;
 }
 
-/** Between two looks at what is due, in ms. */
+/** The pause between two looks at the payments that are due, in ms. */
 const LOOK_PAUSE = { first: 2_000, most: 2_000 };
-/** While the service does not answer. One of the payments asks for all of them. */
+/** The pause while the service does not answer, in ms. */
 const AWAY_PAUSE = { first: 1_000, most: 15_000 };
-/** Payments that are settled at the same time, and those that are found in one look. */
+/** How many payments are settled at the same time, and how many one look finds. */
 const AT_ONCE = 4;
 const BATCH = 50;
-/** So many in a row without an answer end a look. */
+/** After so many payments in a row without an answer a look ends. */
 const MOST_AWAY = 3;
 const TIDY_EVERY_MS = 10 * 60_000;
 
-/** Who settles, and with what. */
+/** What the functions below share. */
 interface Settling {
   readonly parts: SettlingParts;
   /** Names this process in the record. */
   readonly owner: string;
   readonly logger: Logger;
-  /** Aborts when nothing more is to begin. */
+  /** Aborts when nothing more may begin. */
   readonly stopping: AbortSignal;
 }
 
@@ -66,7 +69,7 @@ export function createSettler(options: {
   const running = new Set<Promise<unknown>>();
   const remembered = new Remembered();
 
-  /** One line for each, as calls leave one: what a person can look up, and nothing of whom it is about. */
+  /** Logs one line for each settled payment, with what a person needs to look it up and no personal data. */
   const logged = async (payment: OpenPayment, outcome: 'done' | 'refused', by: SettledBy): Promise<void> => {
     const paymentId = await payments.idOf(payment.name).catch(() => undefined);
     const { operation: mutation } = payment.asked;
@@ -99,7 +102,7 @@ export function createSettler(options: {
     isKeeping = true;
     const kept = keep(settling, remembered).finally(() => {
       isKeeping = false;
-      // One may have been added once nothing was left to keep, and before that was known here.
+      // A payment may have been added after the loop found none left, and before `isKeeping` was reset.
       keepOn();
     });
     run(kept);
@@ -118,7 +121,7 @@ export function createSettler(options: {
   };
 }
 
-/** Looks at what is due of a client, again and again. */
+/** Looks at the due payments of a client, again and again. */
 async function serve(settling: Settling, clientId: string, calls: SettlingCalls): Promise<void> {
   const { parts, logger, stopping } = settling;
   const { records, ambient } = parts;
@@ -140,7 +143,7 @@ async function serve(settling: Settling, clientId: string, calls: SettlingCalls)
   }
 }
 
-/** Takes what is due, until nothing is, or the service is away. Returns whether it is. */
+/** Settles due payments until none is due, or the service is away. Returns true if it is away. */
 async function sweep(settling: Settling, clientId: string, calls: SettlingCalls): Promise<boolean> {
   const { parts, stopping } = settling;
   for (;;) {
@@ -157,7 +160,7 @@ async function sweep(settling: Settling, clientId: string, calls: SettlingCalls)
         if (result === 'settled') settled += 1;
       }
     };
-    // All have ended before one's error is told: no more than these run at once, and `stop` waits for each.
+    // All have ended before an error is thrown, so that no more than these run at once, and `stop` waits for each.
     const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, settleInTurn));
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
     if (away >= MOST_AWAY) return true;
@@ -165,7 +168,7 @@ async function sweep(settling: Settling, clientId: string, calls: SettlingCalls)
   }
 }
 
-/** Looks after what this process has left open, as long as it may. */
+/** Settles the payments that this process has left open, as long as their credentials hold. */
 async function keep(settling: Settling, remembered: Remembered): Promise<void> {
   const { parts, logger, stopping } = settling;
   const { records, ambient } = parts;
@@ -190,7 +193,7 @@ async function settle(
   calls: SettlingCalls,
 ): Promise<SettlingResult | 'not-taken'> {
   const payment = await parts.records.takeOpen(name, owner, SETTLING_LEASE_MS);
-  // It is over, another process has it, or nothing may be sent: to look again at once would find the same.
+  // It is settled, another process has it, or nothing may be sent. Another look at once would find the same.
   return payment === undefined ? 'not-taken' : settleOpen(payment, calls, parts);
 }
 

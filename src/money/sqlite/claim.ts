@@ -11,10 +11,10 @@ import { storedAnswer } from './sqlite-payment-reads.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What the steps of a record in a file work on. */
+/** The parts that the steps of a record in a file share. */
 export interface SqliteParts {
   readonly db: DatabaseSync;
-  /** Which leases and the keeping of records run by. */
+  /** The clock of leases and of how long records are kept. */
   readonly clock: RunningClock;
   readonly clocks: Clocks;
   readonly journal: SqliteJournal;
@@ -62,7 +62,7 @@ export class SqliteClaims {
     this.#expire.run(at);
     const row = this.#read.get(clientId, hash);
     const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= at;
-    // Null in a record of a version before.
+    // Null in a record of an earlier version.
     if (row !== undefined && (row['key_owner'] ?? keyOwner) !== keyOwner) return { state: 'not-yours' };
     if (row === undefined || (row['state'] === 'claimed' && free)) {
       return this.#fresh(name, wanted, row, at);
@@ -76,14 +76,14 @@ export class SqliteClaims {
     return { state: 'sent', body: String(row['body']), ...sending(row, this.#parts.clocks, at) };
   }
 
-  /** Takes a key under which nothing has left. @param row what a claim before has left there */
+  /** Takes a key under which nothing has been sent. @param row the record that an earlier claim has left under it */
   #fresh(name: RecordName, wanted: Claim, row: Row | undefined, at: number): Claimed {
     const { clientId, hash } = name;
     const { owner, inputHash, keyOwner, isCustomers } = wanted;
     const twins = isCustomers ? undefined : this.#customersTwin(clientId, wanted.twin, at);
     if (twins !== undefined) return twins;
     const leaseUntil = leaseEnd(at, wanted.leaseMs);
-    // A claim that is repeated by its owner has its line.
+    // A claim that its owner repeats has its line already.
     if (row?.['owner'] === owner && row['input_hash'] === inputHash) {
       this.#takeOver.run(owner, leaseUntil, clientId, hash);
       return { state: 'claimed' };
@@ -95,7 +95,7 @@ export class SqliteClaims {
     return { state: 'claimed' };
   }
 
-  /** A customer's intent of this client that has left, or may be about to. */
+  /** Finds an intent of a customer of this client that was sent, or may be about to be. */
   #customersTwin(clientId: string, twin: string, at: number): Claimed | undefined {
     const row = this.#findTwin.get(clientId, twin);
     if (row === undefined) return undefined;
@@ -104,7 +104,7 @@ export class SqliteClaims {
     return row['state'] === 'sent' ? { state: 'customers', answer: undefined } : undefined;
   }
 
-  /** Adds the line that begins the payment. */
+  /** Adds the first line of the payment to the journal. */
   #begin(name: RecordName, { asked, inputHash, requestId = '' }: Claim) {
     const { journal, clocks } = this.#parts;
     journal.cut(name.clientId);
@@ -118,5 +118,8 @@ export class SqliteClaims {
   }
 }
 
-/** A lease that is over is so for every process at once: their views of the running clock differ by up to a second. */
+/**
+ * Returns the end of a lease. A lease of 0 ms has ended for every process at once, although their views of the running clock
+ * differ by up to a second.
+ */
 export const leaseEnd = (at: number, leaseMs: number): number => (leaseMs > 0 ? at + leaseMs : 0);

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Hold } from '../record.ts';
 
-/** How many payments have been sent, counted anew with each `epoch`: an epoch begins when an operator lets payments go on. */
+/** How many payments have been sent in this `epoch`. A new epoch begins when an operator lets payments go on. */
 interface Mark {
   readonly epoch: number;
   readonly sent: number;
@@ -13,11 +13,11 @@ const isBehind = (one: Mark, other: Mark): boolean =>
   one.epoch < other.epoch || (one.epoch === other.epoch && one.sent < other.sent);
 
 /**
- * Counts the payments that have been sent, in the database and in the name of a file beside it, and so notices that the database
- * has been put back: a copy of an earlier time is behind the name. A folder that was put back as a whole, where the
- * file of the database is another one, is noticed too; a snapshot of a disk is not.
+ * Counts the payments that have been sent, in the database and in the name of a file beside it. So it notices that the
+ * database was put back: an earlier copy of it is behind the name. It also notices a folder that was put back as a whole, if
+ * the file of the database is another one. It does not notice a snapshot of a disk.
  *
- * The name is written after the database and not synced. So it may be behind, which is no sign of anything, and never ahead.
+ * The name is written after the database, and not synced. So it may be behind, which means nothing, and is never ahead.
  */
 export class SqliteLedger {
   readonly #db: DatabaseSync;
@@ -25,7 +25,7 @@ export class SqliteLedger {
   #mark: Mark;
 
   /**
-   * Notices what there is to notice. To be made within a transaction.
+   * Compares database and name, and holds payments if the database was put back. To be made within a transaction.
    *
    * @param path of the database
    * @param now ms since the epoch
@@ -71,30 +71,33 @@ export class SqliteLedger {
     return { epoch: Number(row?.['epoch']), sent: Number(row?.['sent']) };
   }
 
-  /** Names the file beside the database, once the count is on the disk. */
+  /** Renames the file beside the database, once the count is on the disk. */
   nameFile(mark: Mark): void {
     if (!isBehind(this.#mark, mark)) return;
     const next = this.#nameOf(mark);
     try {
       renameSync(this.#nameOf(this.#mark), next);
     } catch {
-      // Another process of this folder has named it, or there is none yet.
+      // Another process of this folder has renamed it, or there is none yet.
       try {
         writeFileSync(next, '', { mode: 0o600 });
       } catch {
-        // A disk without room for a name: it stays behind, as after a crash.
+        // The disk has no room for the name. It stays behind, as after a crash.
         return;
       }
     }
     this.#mark = mark;
   }
 
-  /** An operator stops payments, until {@link resume}. @param now ms since the epoch */
+  /** Stops payments until {@link resume}, because an operator has decided so. @param now ms since the epoch */
   stop(now: number): void {
     this.#db.prepare('UPDATE ledger SET stopped_since = coalesce(stopped_since, ?)').run(now);
   }
 
-  /** Begins an epoch where the record was put back. To be called within a transaction, and followed by {@link nameFile}. */
+  /**
+   * Lets payments go on. Begins an epoch if the record was put back. To be called within a transaction, and followed by
+   * {@link nameFile}.
+   */
   resume(): Mark {
     this.#db
       .prepare(
@@ -109,7 +112,7 @@ export class SqliteLedger {
     return this.#db.prepare('SELECT * FROM ledger').get() ?? {};
   }
 
-  /** The highest mark among the names, of which an interrupted process or a copied folder may have left several. */
+  /** Returns the highest mark among the names. An interrupted process or a copied folder may have left several. */
   #outside(): Mark {
     const marks = namesIn(this.#path).map(({ mark }) => mark);
     const highest = marks.reduce((one, other) => (isBehind(one, other) ? other : one), { epoch: 0, sent: 0 });
@@ -123,7 +126,7 @@ export class SqliteLedger {
     return `${this.#path}-mark-${epoch}-${sent}`;
   }
 
-  /** What stays the same for a file until it is copied. A number alone may be given to the next file again. */
+  /** Returns what identifies the file until it is copied. The inode number alone may be given to a later file. */
   #file(): string {
     const { ino, birthtimeNs } = statSync(this.#path, { bigint: true });
     return `${ino} ${birthtimeNs}`;

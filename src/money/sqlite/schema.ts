@@ -3,8 +3,8 @@ import { OPEN_COLUMNS } from './sqlite-open-records.ts';
 import { PAYMENT_COLUMNS } from './sqlite-payment-reads.ts';
 
 /**
- * The table has rowids: one without would keep at most a quarter of a page of each row at hand, and the rest of most payments in a page
- * of its own. A hash is of its client as well (`recordName`), so that it alone tells records apart.
+ * The table has rowids. Without them a page would hold at most a quarter page of each row, and the rest of most payments
+ * would need another page. A hash includes its client (`recordName`), so it alone identifies a record.
  */
 const TABLE = `
   CREATE TABLE IF NOT EXISTS intent (
@@ -28,7 +28,7 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS probes (filler BLOB NOT NULL) STRICT;
 `;
 
-/** Columns that the first version did not have. Later ones read and write the file all the same: they name the columns that they know. */
+/** Columns that the first version lacked. All versions can read and write the file: they name the columns that they know. */
 const ADDED = {
   sent_clock: 'INTEGER',
   key_owner: 'TEXT',
@@ -39,10 +39,10 @@ const ADDED = {
   ...OPEN_COLUMNS,
 } as const;
 
-/** Makes the tables of the record, and adds to those of a version before. To be called within a transaction. */
+/** Makes the tables of the record, and adds columns to those of an earlier version. To be called within a transaction. */
 export function makeTables(db: DatabaseSync): void {
   const isBefore = isWithoutRowid(db);
-  // Its indexes go with it, for those of this version to be made.
+  // Its indexes are renamed with it, so that this version can make its own.
   if (isBefore) db.exec('ALTER TABLE intent RENAME TO intent_before');
   db.exec(TABLE);
   addColumns(db);
@@ -53,7 +53,7 @@ export function makeTables(db: DatabaseSync): void {
   db.exec(SCHEMA);
 }
 
-/** Whether the table is as versions up to 0.2.0 have made it. */
+/** True if the table has the form that versions up to 0.2.0 made. */
 function isWithoutRowid(db: DatabaseSync): boolean {
   const found = db.prepare("SELECT wr FROM pragma_table_list('intent') WHERE schema = 'main'").get();
   return found?.['wr'] === 1;

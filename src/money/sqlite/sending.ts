@@ -1,11 +1,14 @@
 import { ageOf, type Clocks } from '../lived-time.ts';
 import { RETENTION_MS, type Sent } from '../record.ts';
 
-/** A clock that shows less than when a request was sent, by more than this, in ms, has been set back: nothing tells how long ago that was. */
+/**
+ * If the clock shows a time that is earlier than the sending by more than this, in ms, it was set back, and nothing shows how
+ * long ago the sending was.
+ */
 const SET_BACK_MS = 10 * 60 * 1000;
 
 /**
- * When a request was sent, and how long ago that is at most.
+ * Returns when a request was sent, and how long ago that is at most.
  *
  * @param at by the running clock
  */

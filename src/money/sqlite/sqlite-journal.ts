@@ -2,12 +2,15 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { digestOf, partsOf } from '../journal/journal.ts';
 import type { JournalHead, JournalLine } from '../journal/store.ts';
 
-/** Lines that are cut off at most when a payment begins: more than it writes, so that the journal shrinks where it is too long. */
+/**
+ * How many lines a payment that begins cuts off at most. It is more than a payment writes, so that a journal that is too long
+ * shrinks.
+ */
 const CUT_AT_ONCE = 16;
 
 /**
- * Lines are kept by a number of their client, and their digests as bytes: each takes 55 bytes less than under its names. `journal` shows
- * them, and takes them, as versions up to 0.2.0 had them in a table of this name.
+ * Lines hold a number for their client, and their digests as bytes, which saves 55 bytes a line. The view `journal` shows and
+ * takes them in the form of the table that versions up to 0.2.0 had under this name.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS journal_client (number INTEGER PRIMARY KEY, client_id TEXT NOT NULL UNIQUE) STRICT;
@@ -33,7 +36,7 @@ const SCHEMA = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** Makes the tables of the journal, and takes over what a version before has left. To be called within a transaction. */
+/** Makes the tables of the journal, and takes over the lines of an earlier version. To be called within a transaction. */
 function makeJournal(db: DatabaseSync): void {
   const found = db.prepare("SELECT type FROM pragma_table_list('journal') WHERE schema = 'main'").get();
   const isBefore = found?.['type'] === 'table';
@@ -51,7 +54,7 @@ function makeJournal(db: DatabaseSync): void {
 
 const NOTHING: JournalHead = { written: 0, cut: 0, base: '', last: '', digest: '' };
 
-/** The journals in the database of the records. What writes is to be called within a transaction. */
+/** The journals in the database of the records. Methods that write are to be called within a transaction. */
 export class SqliteJournal {
   readonly #db: DatabaseSync;
   readonly #now: () => number;
@@ -77,7 +80,7 @@ export class SqliteJournal {
     return id;
   }
 
-  /** Takes off some of the lines that are too old. */
+  /** Cuts off some of the lines that are too old. */
   cut(clientId: string): void {
     const old = this.#all(
       'SELECT ms, number, digest FROM journal WHERE client_id = ? AND ms < ? ORDER BY ms, number LIMIT ?',

@@ -4,7 +4,7 @@ import { readSummary } from '../order-summary.ts';
 import type { OpenPayment, TakenPayment } from '../settling/open-records.ts';
 import { type RowClock, storedAnswer } from './sqlite-payment-reads.ts';
 
-/** Columns of `intent` that serve the settling of open payments. Null in a record of a version before. */
+/** Columns of `intent` for the settling of open payments. Null in a record of an earlier version. */
 export const OPEN_COLUMNS = {
   upstream_key: 'TEXT',
   original: 'TEXT',
@@ -17,7 +17,10 @@ export const OPEN_COLUMNS = {
 /** Later than any time. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** Of versions before, too, which write no time: what they settle leaves the index by itself. */
+/**
+ * The condition for an open payment. Earlier versions write no `due_at`. A payment that they settle leaves the index by
+ * itself.
+ */
 const IS_OPEN = `sent_at IS NOT NULL AND asked IS NOT NULL AND (state <> 'answered' OR answer_kind = 'unknown')`;
 
 const SCHEMA = `CREATE INDEX IF NOT EXISTS intent_due ON intent (client_id, coalesce(due_at, 0)) WHERE ${IS_OPEN}`;
@@ -64,7 +67,8 @@ export class SqliteOpen {
       this.#setDue(name, NEVER);
       return undefined;
     }
-    // What is only looked for stays its sender's, who may yet find that nothing had left; and no caller has to wait for it.
+    // A payment that is only looked for stays with the call that sent it, which may yet find that nothing had left; and no
+    // caller has to wait for it.
     const isSending = `state = 'sent' AND upstream_key IS NOT NULL`;
     this.#db
       .prepare(

@@ -6,7 +6,10 @@ import type { PaymentRecord, PaymentSearch, PaymentsFound, Sent, StoredAnswer } 
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What a version before writes, such as an answer, moves a record from one class to another as well: it is no column. */
+/**
+ * SQL for the class of a record. It is no column, because an answer that an earlier version writes also moves a record to
+ * another class.
+ */
 const CLASS = `CASE WHEN state <> 'answered' OR answer_kind = 'unknown' THEN 'open' ELSE answer_kind END`;
 
 const SCHEMA = `
@@ -18,7 +21,7 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS payment_keys (client_id TEXT PRIMARY KEY, key BLOB NOT NULL) STRICT;
 `;
 
-/** Columns of `intent` that serve the reading of payments. Null in a record of a version before. */
+/** Columns of `intent` for reading payments. Null in a record of an earlier version. */
 export const PAYMENT_COLUMNS = {
   asked: 'TEXT',
   asked_at: 'INTEGER',
@@ -30,9 +33,9 @@ export const PAYMENT_COLUMNS = {
   line: 'TEXT',
 } as const;
 
-/** How a row tells the time. */
+/** The clock for the times of a row. */
 export interface RowClock {
-  /** By the running clock. */
+  /** Ms by the running clock. */
   now(): number;
   /** When a row's request was sent, and how long ago. */
   sending(row: Row): Pick<Sent, 'sentAt' | 'ageMs'>;
@@ -84,7 +87,7 @@ export class SqlitePayments {
       .prepare('INSERT INTO payment_keys (client_id, key) VALUES (?, ?) ON CONFLICT DO NOTHING')
       .run(clientId, entropy.bytes(32));
     const row = this.#db.prepare('SELECT key FROM payment_keys WHERE client_id = ?').get(clientId);
-    // The column takes bytes alone.
+    // The column holds bytes alone.
     return Buffer.from(row?.['key'] as Uint8Array);
   }
 
@@ -149,7 +152,7 @@ const isBefore = (one: Row, other: Row): boolean => {
 
 export function storedAnswer(row: Row): StoredAnswer {
   return {
-    // The column is only ever written from a StoredAnswer.
+    // The column is only written from a StoredAnswer.
     kind: row['answer_kind'] as StoredAnswer['kind'],
     status: Number(row['status']),
     text: String(row['text']),

@@ -19,29 +19,30 @@ import { SqliteSteps } from './steps.ts';
 /** How long a step of a gateway waits for another process that is writing, in ms. The wait blocks this process. */
 const BUSY_TIMEOUT_MS = 500;
 
-/** As much as a request, its answer and their lines in the journal take, in bytes, with room to spare. */
+/** As many bytes as a request, its answer and their lines in the journal take, with room to spare. */
 const PROBE_BYTES = 32 * 1024;
 
 /**
- * The record in one file of SQLite, for the processes of one machine. Every step is one transaction that is on disk when
- * it resolves (WAL, `synchronous=FULL`).
+ * The record in one file of SQLite, for the processes of one machine. Every step is one transaction that is on disk when it
+ * resolves (WAL, `synchronous=FULL`).
  *
- * No clock of a machine is to be trusted both ways, so that each question asks the one that errs on the safe side:
+ * Every clock of a machine can be wrong in one direction, so each question uses the clock that errs on the safe side:
  *
- * - Records are kept for 30 days, and leases run, by the {@link RunningClock}, which never runs fast. A machine's clock that leaps
- *   ahead forgets nothing, and one that is set back holds no key.
- * - What was sent is as old as the machine's clock, the running clock or the kernel's says, whichever says most, since the
- *   upstream must still know a request that is repeated. The kernel's clock cannot be set and runs while no process does, but
- *   begins anew with the machine. Where the machine's clock shows a time well before the sending, it is too old to be
- *   repeated. A leap ahead ends the time of repeating early: it looks just as the machine's sleep does, in which the
- *   upstream's 24 hours run on. Not noticed is a clock that is set back by more than an hour, shows a time after the sending all
- *   the same, and is all that is left: the machine was started again, and no process ran meanwhile.
+ * - How long records are kept, and how long leases run, is measured by the {@link RunningClock}, which never runs fast. If
+ *   the machine's clock leaps ahead, nothing is forgotten; if it is set back, no key is held longer.
+ * - The age of a sent request is the greatest that the machine's clock, the running clock or the kernel's clock gives,
+ *   because the upstream must still know a request that is repeated. The kernel's clock cannot be set, and runs while no
+ *   process does, but starts again with the machine. If the machine's clock shows a time well before the sending, the request
+ *   is too old to be repeated. A leap ahead ends the time of repeating early: it looks like the machine's sleep, in which the
+ *   upstream's 24 hours go on. One case is not noticed: the machine was started again, no process ran meanwhile, and its
+ *   clock was set back by more than an hour to a time that is still after the sending.
  *
  * @param now milliseconds since 1970
  * @param monotonic milliseconds since any moment, never set
  * @param boot the kernel's clock; undefined where there is none
  * @param journalMs how long lines of the journal are kept, in ms
- * @param busyTimeoutMs how long a step waits for another process that is writing, in ms; this process does nothing else meanwhile
+ * @param busyTimeoutMs how long a step waits for another process that is writing, in ms; this process does nothing else
+ * meanwhile
  * @throws whatever `node:sqlite` throws when the file cannot be opened: a gateway that cannot keep records must not start.
  */
 export function openSqliteRecords(
@@ -56,7 +57,7 @@ export function openSqliteRecords(
   const db = disk.open(path, busyTimeoutMs);
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
   const parts = transaction(db, () => openParts(db, path, { now, boot }, monotonic, journalMs));
-  // Other bytes each time: SQLite does not write a page that stays as it was, so that a full disk would not be noticed.
+  // The bytes differ each time: SQLite does not write a page that has not changed, so a full disk would not be noticed.
   const probe = db.prepare(
     `INSERT OR REPLACE INTO probes (rowid, filler) VALUES (1, randomblob(${PROBE_BYTES}))`,
   );
@@ -66,7 +67,7 @@ export function openSqliteRecords(
     try {
       return transaction(db, run);
     } catch (cause) {
-      // A transaction that failed is rolled back.
+      // The transaction was rolled back, so the step was not done.
       throw cause instanceof RecordsUnavailableError ? cause : new RecordsUnavailableError(name, cause, true);
     }
   };
@@ -85,7 +86,7 @@ export function openSqliteRecords(
   };
 }
 
-/** Runs what it is given, in a transaction. The name is for its error. */
+/** Runs a function in a transaction. The name is for its error. */
 type Step = <T>(name: string, run: () => T) => Promise<T>;
 
 type Parts = ReturnType<typeof openParts>;
@@ -119,7 +120,7 @@ function openParts(
   };
 }
 
-/** What changes a record. */
+/** The methods that change a record. */
 function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
   return {
     claim: (name, wanted) => step('claim', () => claims.claim(name, wanted)),
@@ -146,7 +147,7 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
   } satisfies Partial<MoneyRecords>;
 }
 
-/** What reads records and the journal, and the readings of balances. */
+/** The methods that read records, the journal and the readings of balances. */
 function readsOf({ payments, journal, readings }: Parts, step: Step) {
   return {
     read: (name) => step('read', () => payments.read(name)),
@@ -176,7 +177,7 @@ function holdsOf({ ledger }: Parts, now: () => number, step: Step) {
   } satisfies Partial<MoneyRecords>;
 }
 
-/** Reads, and locks nobody out. */
+/** Reads without a lock. */
 async function look<T>(name: string, read: () => T): Promise<T> {
   try {
     return read();

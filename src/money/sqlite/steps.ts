@@ -16,7 +16,7 @@ import { leaseEnd, type SqliteParts } from './claim.ts';
 
 const NO_DETAILS: SentDetails = { upstreamKey: null, original: null };
 
-/** Columns that serve what is open, in an answer that may settle it. */
+/** Columns of an open payment, which an answer that settles it clears. */
 const NO_LONGER_NEEDED = Object.entries({
   owner: "''",
   lease_until: '0',
@@ -34,7 +34,7 @@ const NO_LONGER_NEEDED = Object.entries({
   )
   .join(', ');
 
-/** What comes after a claim, in the database of `openSqliteRecords`. To be called within a transaction. */
+/** The steps after a claim, in the database of `openSqliteRecords`. To be called within a transaction. */
 export class SqliteSteps {
   readonly #parts: SqliteParts;
   readonly #read: StatementSync;
@@ -77,7 +77,7 @@ export class SqliteSteps {
       DELETE FROM intent WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
   }
 
-  /** @returns whether the record is the owner's */
+  /** @returns true if the record is the owner's */
   markSent(name: RecordName, owner: string, body: string, details = NO_DETAILS): boolean {
     const { clientId, hash } = name;
     const { clock, clocks } = this.#parts;
@@ -95,7 +95,7 @@ export class SqliteSteps {
     this.#renew.run(leaseEnd(this.#parts.clock.now(), leaseMs), clientId, hash, owner);
   }
 
-  /** @returns false, and writes nothing, where another record has the transaction */
+  /** @returns false, and writes nothing, if another record has the transaction */
   answer(
     name: RecordName,
     inputHash: string,
@@ -124,7 +124,7 @@ export class SqliteSteps {
     if (Number(changes) === 1) this.#goOn(name, retriedLine(requestId));
   }
 
-  /** @returns whether there is no such record now */
+  /** @returns true if there is no such record now */
   release(name: RecordName, owner: string): boolean {
     const row = this.#read.get(name.clientId, name.hash);
     if (row === undefined) return true;
@@ -134,7 +134,7 @@ export class SqliteSteps {
     return true;
   }
 
-  /** Adds the line that goes on with a payment. */
+  /** Adds a later line of a payment to the journal. */
   #goOn({ clientId, hash }: RecordName, line: NextLine): void {
     const begun = this.#read.get(clientId, hash)?.['line'];
     this.#parts.journal.add(clientId, nextLine(line, typeof begun === 'string' ? begun : undefined, hash));
