@@ -5,7 +5,7 @@ import type { TokenMetrics } from '../auth/token-verifier.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
 
-/** What decides how callers are known. */
+/** The settings that decide how callers are identified. */
 interface AuthenticatorConfig {
   /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */
   readonly service: Omit<ServiceOptions, 'utcOffset'> | undefined;
@@ -14,7 +14,10 @@ interface AuthenticatorConfig {
   readonly redisUrl: Secret | undefined;
 }
 
-/** Chooses the way in which callers are known (docs/authentication.md). What only one of the two needs is loaded where it is used. */
+/**
+ * Chooses the way in which callers are identified (docs/authentication.md). Code that only one of the two ways needs is
+ * loaded where it is used.
+ */
 export async function createAuthenticator(
   config: AuthenticatorConfig,
   restFor: RestFor,

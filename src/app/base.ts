@@ -6,14 +6,14 @@ import type { OwnAddresses } from './own-addresses.ts';
 import type { RestService } from './rest-service.ts';
 import type { ServerConfig } from './server-config.ts';
 
-/** What every part of a gateway is made from. */
+/** The parts from which all others of a gateway are made. */
 export interface Base {
   readonly config: ServerConfig;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** What subscriptions wait by. */
+  /** The clock for the waits of subscriptions. */
   readonly clock: AlarmClock;
-  /** When a piece of work begins, of all callers. */
+  /** Gives the turns in which work of all callers begins. */
   readonly turns: Turns;
   readonly addresses: OwnAddresses;
   readonly restService: RestService;

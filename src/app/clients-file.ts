@@ -17,7 +17,7 @@ const Clients = z
   )
   .refine((clients) => new Set(clients.map(({ clientId }) => clientId)).size === clients.length);
 
-/** @throws where the file cannot be read, holds something else, no client, or one twice */
+/** @throws if the file cannot be read, holds something else, holds no client, or holds one twice */
 export function clientsIn(path: string): readonly [ServiceClient, ...ServiceClient[]] {
   const [first, ...rest] = Clients.parse(JSON.parse(readFileSync(path, 'utf8')));
   if (first === undefined) throw new RangeError('no client');

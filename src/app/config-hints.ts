@@ -3,10 +3,10 @@ import type { Secret } from '../common/secret.ts';
 import { environmentOfProcess } from './config.ts';
 import { VARIABLE_NAMES, type Variables } from './variables.ts';
 
-/** As many as the hash has that it is the key of (RFC 2104, 3; RFC 7518, 3.2). */
+/** The least length of an HMAC key, in bytes: that of the hash (RFC 2104, 3; RFC 7518, 3.2). */
 const HMAC_KEY_BYTES = 32;
 
-/** What of a configuration that can be read is weak, as sentences for the operator. They repeat no secret. */
+/** Returns weaknesses of a valid configuration, as sentences for the operator. They repeat no secret. */
 export function weaknessesOf(read: Variables): readonly string[] {
   const keys: readonly (readonly [name: string, seen: string, keys: readonly Secret[]])[] = [
     ['WEBHOOK_SECRET', 'address of the ingress', read.WEBHOOK_SECRET ?? []],
@@ -20,13 +20,15 @@ export function weaknessesOf(read: Variables): readonly string[] {
     );
 }
 
-/** What can be read, is probably not meant, and what to do. */
+/** A valid setting that is probably not meant, and what to do about it. */
 export interface Doubt {
   readonly text: string;
   readonly cure: string;
 }
 
-/** Settings that each make sense, and together or where the gateway runs do harm. They repeat no secret. */
+/**
+ * Returns settings that are valid each, but do harm together or in the place where the gateway runs. They repeat no secret.
+ */
 export function doubtsOf(read: Variables): readonly Doubt[] {
   const { OPERATION_TIMEOUT_MS: operation, UPSTREAM_TIMEOUT_MS: upstream } = read;
   const { PUBLIC_URL: url, UPSTREAM_URL: service } = read;
@@ -46,11 +48,11 @@ export function doubtsOf(read: Variables): readonly Doubt[] {
   return doubts;
 }
 
-/** The distance at which a name is taken for another: one slip in a short name, two in a long one. */
+/** Returns how many typing errors a name may have to count as another name: one in a short name, two in a long one. */
 const slipsIn = (name: string): number => (name.length < 6 ? 1 : 2);
 
 /**
- * Variables that nothing reads and that are all but spelt like one that Pasarela reads, as sentences for the operator.
+ * Returns sentences for the operator about variables that Pasarela does not read and whose names are nearly those of its own.
  *
  * @param environment such as `process.env`
  */
@@ -60,7 +62,7 @@ export function misspellingsIn(environment: Readonly<Record<string, string | und
     if (known.includes(name)) return [];
     const closest = known.find(
       (other) =>
-        // Comparing every pair of names takes a thirtieth of a start; most differ too much in length alone.
+        // Comparing every pair of names would take a thirtieth of a start. Most names differ too much in length alone.
         Math.abs(name.length - other.length) <= slipsIn(other) &&
         distance(name, other) <= slipsIn(other) &&
         environment[other] === undefined,
@@ -69,7 +71,7 @@ export function misspellingsIn(environment: Readonly<Record<string, string | und
   });
 }
 
-/** Letters to add, to leave out, to change, or to swap with the next one, until one word is the other. */
+/** Returns how many letters have to be added, left out, changed or swapped with the next one until one word is the other. */
 function distance(one: string, other: string): number {
   let [before, last]: [number[], number[]] = [
     [],
@@ -88,5 +90,5 @@ function distance(one: string, other: string): number {
   return last[other.length] ?? 0;
 }
 
-/** Those of this process. */
+/** Returns the misspellings in the environment of this process. */
 export const readMisspellings = (): readonly string[] => misspellingsIn(environmentOfProcess());

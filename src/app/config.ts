@@ -4,7 +4,7 @@ import { withTlsFiles } from '../redis/url.ts';
 import { problemsBetween } from './variable-problems.ts';
 import { type Variables, variables, wants } from './variables.ts';
 
-/** Names whose value is never repeated in an error message. */
+/** Variables whose value is never repeated in an error message. */
 const SECRET = new Set<string>([
   'WEBHOOK_SECRET',
   'REDIS_URL',
@@ -51,7 +51,7 @@ export function readVariables(environment: Readonly<Record<string, string | unde
   return { ...read.data, REDIS_URL: url && new Secret(withTlsFiles(url.reveal(), { ca, cert, key })) };
 }
 
-/** How a gateway in service mode is known to the upstream, and how it knows its callers. */
+/** The variables of service mode: the gateway's credentials, and how it verifies callers. */
 export interface ServiceVariables {
   readonly clients: readonly [ServiceClient, ...ServiceClient[]];
   readonly clientClaim: string | undefined;
@@ -63,7 +63,10 @@ export interface ServiceVariables {
   readonly keyOwnerClaim: string;
 }
 
-/** What service mode needs, once {@link readVariables} has seen to it that it is all there; undefined in another mode. */
+/**
+ * Returns the settings of service mode; undefined in another mode. {@link readVariables} has checked that all of them are
+ * there.
+ */
 export function serviceOf(read: Variables): ServiceVariables | undefined {
   if (read.AUTH_MODE !== 'service') return undefined;
   const { UPSTREAM_CLIENT_ID: clientId, UPSTREAM_CLIENT_SECRET: clientSecret } = read;
@@ -83,8 +86,8 @@ export function serviceOf(read: Variables): ServiceVariables | undefined {
   return { clients, clientClaim, keys, issuer, audience, keyOwnerClaim };
 }
 
-/** What this process was started with. */
+/** Returns the environment that this process was started with. */
 export const environmentOfProcess = (): Readonly<Record<string, string | undefined>> => process.env;
 
-/** The configuration of this process. */
+/** Reads the configuration of this process. */
 export const readEnvironment = (): Variables => readVariables(environmentOfProcess());

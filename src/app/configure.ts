@@ -6,18 +6,21 @@ import type { ServerConfig } from './server-config.ts';
 import { openTrustedDocuments } from './trusted-documents-file.ts';
 import type { Variables } from './variables.ts';
 
-/** Streams that a caller of service mode may have open, where `LIMIT_STREAMS_PER_CALLER` does not say. */
+/** Streams that a caller of service mode may have open if `LIMIT_STREAMS_PER_CALLER` is not set. */
 const STREAMS_PER_SUBJECT = 1_000;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** By how much the clocks of the gateway and of the service may differ, with the way between them. */
+/**
+ * By how much the clocks of the gateway and of the service may differ, including the time of the way between them, in
+ * milliseconds.
+ */
 const CLOCKS_MS = 5_000;
 
 const reconcilingOf = ({ RECONCILE_EVERY: every }: Variables) =>
   every === undefined ? undefined : { everyMs: every * 1_000, marginMs: CLOCKS_MS };
 
-/** What the gateway is made from when there is a REST service to stand in front of. */
+/** Returns the settings of a gateway in front of a REST service. */
 export function configure(variables: Variables, upstreamUrl: string): ServerConfig {
   const origins = variables.CORS_ORIGINS ?? [];
   return {
@@ -79,6 +82,6 @@ export function configure(variables: Variables, upstreamUrl: string): ServerConf
   };
 }
 
-/** Whether an origin is this machine's own. */
+/** True if an origin is this machine's own. */
 export const isLocalhost = (origin: string): boolean =>
   URL.canParse(origin) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname);

@@ -4,9 +4,9 @@ import { dirname, resolve } from 'node:path';
 import { ConfigError } from './config.ts';
 
 /**
- * Makes the folder of the log, the records and the spool where there is none.
+ * Makes the folder of the log, the records and the spool if there is none.
  *
- * @throws ConfigError that names `DATA_DIR`, when the operating system does not let this process write there.
+ * @throws ConfigError that names `DATA_DIR`, if the operating system does not let this process write there.
  */
 export async function prepareDataFolder(dataDir: string): Promise<void> {
   const folder = resolve(dataDir);
@@ -22,14 +22,17 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   }
 }
 
-/** One folder after the other: `mkdir` with `recursive` never ends where the system denies that a parent is there, as in /proc. */
+/**
+ * Makes one folder after the other. `mkdir` with `recursive` never ends if the system denies that a parent exists, as in
+ * /proc.
+ */
 async function make(folder: string): Promise<void> {
   const found = await stat(folder).catch(ignoreMissing);
   if (found?.isDirectory() === false) throw new Error(`ENOTDIR: ${folder} is no folder`);
   if (found !== undefined) return;
   await make(dirname(folder));
   await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    // Another process of the same folder was quicker.
+    // Another process has made the folder meanwhile.
     if (error.code !== 'EEXIST') throw error;
   });
 }

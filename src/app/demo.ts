@@ -3,7 +3,7 @@ import type { IngressAddresses } from '../operation/services.ts';
 import { registerWebhooks } from './register-webhooks.ts';
 
 export interface DemoOptions {
-  /** Where the sandbox listens on loopback; 0 for any free port. */
+  /** The port of loopback on which the sandbox listens; 0 for any free port. */
   readonly port: number;
   /** How many times faster than real time the sandbox's clock runs. */
   readonly speed: number;
@@ -18,15 +18,15 @@ export interface DemoOptions {
   readonly webhookHosts: readonly string[];
 }
 
-/** The embedded sandbox, and what a person needs to explore the graph on it. */
+/** The embedded sandbox, with what a person needs to explore the graph on it. */
 export interface Demo {
   /** Origin of the sandbox. */
   readonly upstreamUrl: string;
-  /** Whether a `Host` header names this machine itself, or one of `DemoOptions.hosts`. */
+  /** True if a `Host` header names this machine, or one of `DemoOptions.hosts`. */
   isOwnHost(host: string | undefined): boolean;
-  /** Registers the gateway's own ingress for what the sandbox notifies. */
+  /** Registers the gateway's own ingress for the events of the sandbox. */
   registerWebhooks(ingress: IngressAddresses): Promise<void>;
-  /** What to do next, for the terminal. */
+  /** Returns the text for the terminal that says what to do next. */
   welcome(gatewayUrl: string): string;
   stop(): Promise<void>;
 }

@@ -34,15 +34,15 @@ export interface Gateway {
    * @returns the address it listens on, such as `http://127.0.0.1:4000`.
    */
   start(): Promise<string>;
-  /** Stops accepting, lets what is in flight finish, closes sockets and stores. */
+  /** Stops accepting, waits for work under way, and closes sockets and stores. */
   stop(): Promise<void>;
 }
 
 /**
  * Builds a gateway that is not listening yet. `main` and every test make theirs here.
  *
- * @param open opens what moves money; a test may hand in one over a store that fails.
- * @param clock what subscriptions wait by; a test may hand in one that it steps.
+ * @param open opens the part that moves money; a test may pass one over a store that fails.
+ * @param clock the clock for the waits of subscriptions; a test may pass one that it advances.
  */
 export function buildServer(
   config: ServerConfig,
@@ -75,7 +75,7 @@ interface Running {
   stop(): Promise<void>;
 }
 
-/** Opens the stores, makes what answers requests of them, and listens. */
+/** Opens the stores, makes the request handlers from them, and listens. */
 async function startGateway(base: Base, open: typeof openMoney): Promise<Running> {
   const { config, logger, metrics, restService } = base;
   const stores = await openStores(base, open);

@@ -2,31 +2,31 @@ import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
 import { ConfigError } from './config.ts';
 
-/** Something that is open and must be closed when the process ends. */
+/** Closes something that must be closed when the process ends. */
 type Closer = () => Promise<unknown>;
 
-/** How long a close may take before it is told what it waits for, in milliseconds. */
+/** How long a close may take before the process says what it waits for, in milliseconds. */
 const PATIENCE_MS = 300;
 
 interface Opened {
   readonly close: Closer;
-  /** What closing it waits for, for people. */
+  /** What the closing waits for, in words for people. */
   readonly waitsFor: string | undefined;
 }
 
-/** What a program that starts hands over. */
+/** The calls by which a starting program registers what it opens. */
 export interface Program {
-  /** Something is open: how it is closed, and what closing it waits for where that may take long. */
+  /** Registers how something that is open is closed, and what that waits for if it may take long. */
   opened(close: Closer, waitsFor?: string): void;
-  /** From now on what is said while it ends are lines of this log, unless a person sits at a terminal. */
+  /** Writes messages about the end into this log from now on, unless a person sits at a terminal. */
   logsTo(logger: Logger): void;
 }
 
 /**
- * Runs a program until a signal: what it opens is closed last opened first, at SIGINT and SIGTERM as well as when its
- * start fails. A second signal ends the process at once. A failed start is explained in one message, with exit code 1.
+ * Runs a program until a signal. At SIGINT and SIGTERM, and when the start fails, it closes what the program has opened, the
+ * last first. A second signal ends the process at once. A failed start is explained in one message, with exit code 1.
  *
- * @param start opens things, and hands each one's closer over.
+ * @param start opens things, and registers how each is closed.
  */
 export async function runProgram(start: (program: Program) => Promise<void>): Promise<void> {
   const everything: Opened[] = [];
@@ -69,7 +69,7 @@ export async function runProgram(start: (program: Program) => Promise<void>): Pr
   }
 }
 
-/** Says what a person can do about an error of the start. */
+/** Returns what a person can do about an error of the start. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   if (error instanceof Error && 'syscall' in error && 'code' in error) {

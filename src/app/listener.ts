@@ -10,21 +10,21 @@ import {
 import type { Route } from '../transport/router.ts';
 import type { Base } from './base.ts';
 
-// An import would read each name that the module exports. One of them is `WebSocket`, for which Node loads a second undici:
-// a twentieth of a start.
+// An import would read each export of the module. For one of them, `WebSocket`, Node loads a second undici: a twentieth of a
+// start.
 const { createServer } = process.getBuiltinModule('node:http');
 
 /** How long a client may take to send its headers, and its whole request, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 15_000;
-/** How often connections are looked at for it; Node's own half minute would let them be as late. */
+/** How often connections are checked for that, in milliseconds. With Node's default they could be half a minute late. */
 const TIMEOUT_CHECK_MS = 500;
-/** Connections that may be open beside those that carry streams. */
+/** Connections that may be open besides those that carry streams. */
 const OTHER_CONNECTIONS = 10_000;
-/** Likewise, from one address (docs/operations.md, "Connections"). */
+/** The same from one address (docs/operations.md, "Connections"). */
 const OTHER_CONNECTIONS_PER_ADDRESS = 1_000;
 
-/** Makes the HTTP server, which is not listening yet, with the bounds of its connections. */
+/** Makes the HTTP server with the bounds of its connections. It is not listening yet. */
 export function createListener(
   { config, metrics }: Base,
   route: Route,

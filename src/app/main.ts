@@ -14,15 +14,18 @@ import { type Program, runProgram } from './lifecycle.ts';
 import type { ServerConfig } from './server-config.ts';
 import type { Variables } from './variables.ts';
 
-// What asks for `Request` or `fetch` gets those of the undici that is here, instead of loading the second one that is built
-// into Node: a twentieth of a start.
+// Code that uses `Request` or `fetch` then gets those of this undici. Node's built-in ones would load a second undici: a
+// twentieth of a start.
 install();
 
 type Opened = Program['opened'];
 
 const IN_FLIGHT = 'requests and payments in flight, 10 seconds at most';
 
-/** The same on the embedded sandbox: what is not set is chosen for exploring, and nothing is left behind. */
+/**
+ * Returns the settings of a gateway on the embedded sandbox. Variables that are not set are chosen for exploring, and nothing
+ * stays on disk.
+ */
 async function configureDemo(variables: Variables, demo: Demo, opened: Opened): Promise<ServerConfig> {
   let dataDir = variables.DATA_DIR;
   if (dataDir === undefined) {
@@ -48,7 +51,7 @@ async function configureDemo(variables: Variables, demo: Demo, opened: Opened): 
   };
 }
 
-/** The SDK is loaded where a collector is named: others should not wait for it at every start. */
+/** The SDK is loaded only if a collector is named, because it would slow down every other start. */
 async function openTracing(variables: Variables, opened: Opened): Promise<ServerConfig['tracing']> {
   const endpoint = variables.OTEL_EXPORTER_OTLP_ENDPOINT;
   if (endpoint === undefined) return undefined;
@@ -58,7 +61,7 @@ async function openTracing(variables: Variables, opened: Opened): Promise<Server
   return tracing;
 }
 
-/** Where the sandbox may deliver: to the gateway by any of its names, and to what is named for it. */
+/** Returns the hosts to which the sandbox may deliver: the gateway's own names, and those that the variable names. */
 const webhookHostsOf = ({ HOST, PUBLIC_URL, SANDBOX_WEBHOOK_HOSTS }: Variables): readonly string[] => [
   ...SANDBOX_WEBHOOK_HOSTS,
   ...[`http://${HOST.includes(':') ? `[${HOST}]` : HOST}`, PUBLIC_URL ?? '']
@@ -83,9 +86,9 @@ await runProgram(async ({ opened, logsTo }) => {
     return;
   }
 
-  // Most of the sources are the sandbox's.
+  // Loaded here, because most of the source files are the sandbox's.
   const { startDemo } = await import('./demo.ts');
-  // A log that outlives the sandbox would take the messages of its next start for those of this one.
+  // Otherwise a log that outlives the sandbox would take messages of its next start for those of this one.
   const lasting = variables.DATA_DIR !== undefined || variables.REDIS_URL !== undefined;
   const demo = await startDemo({
     ...(lasting ? { run: entropy.uuid() } : {}),

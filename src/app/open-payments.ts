@@ -8,9 +8,9 @@ import { createRest } from '../upstream/call/rest.ts';
 import type { Base } from './base.ts';
 import type { Stores } from './stores.ts';
 
-/** All that is asked of the service for one payment ends by then, in ms: sooner than the lease under which it is taken. */
+/** How long all calls for one payment may take together, in ms: less than the lease under which it is taken. */
 const MOST_MS = 10_000;
-/** A token that does not say when it ends is used for so long, in ms. */
+/** How long a token that does not name its end is used, in ms. */
 const UNTOLD_MS = 15 * 60_000;
 const UNAUTHORIZED = 401;
 const requesterOf = (clientId: string): Requester => ({
@@ -18,7 +18,10 @@ const requesterOf = (clientId: string): Requester => ({
   group: `gateway settling ${clientId}`,
 });
 
-/** Settles what is open of the clients that the gateway has credentials of, from now on. Without them there is nothing to do. */
+/**
+ * Settles the open payments of the clients of which the gateway has credentials, from now on. Without credentials it does
+ * nothing.
+ */
 export function serveOpenPayments(base: Base, { events, money, auth }: Stores): void {
   const { service } = base.config;
   if (service === undefined) return;
@@ -30,7 +33,9 @@ export function serveOpenPayments(base: Base, { events, money, auth }: Stores): 
   }
 }
 
-/** How payments are settled under their callers' own credentials; undefined where the gateway does that under its own. */
+/**
+ * Returns how payments are settled under their callers' own credentials; undefined if the gateway settles them under its own.
+ */
 export function settleLaterOf(base: Base, { events }: Stores): SettleLater | undefined {
   if (base.config.service !== undefined) return undefined;
   return ({ clientId, expiresAt }, requester, authorize) => ({
@@ -55,7 +60,7 @@ function callsOf(
       clientId,
       requester,
       authorize,
-      // Less pressing than what somebody waits for.
+      // Less urgent than calls that somebody waits for.
       urgency: 'streams',
       headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },
       timeoutMs,

@@ -18,9 +18,9 @@ import type { Base } from './base.ts';
 import { settleLaterOf } from './open-payments.ts';
 import type { Stores } from './stores.ts';
 
-/** Documents of identified callers that are kept, with all that is derived from them, in bytes. */
+/** Bytes of documents of identified callers that are kept, with all that is derived from them. */
 const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
-/** How long a bank catalog that was read serves all callers, in milliseconds. */
+/** How long a bank catalog serves all callers after it was read, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
 
 /** What operations are made from, and what deliveries tell them. */
@@ -29,7 +29,7 @@ export interface Operations {
   readonly callerKeys: CallerKeys;
   readonly shared: QueryDeduplication;
   readonly documents: DocumentCache;
-  /** A caller is about to be told of an event: what it asks from now on must not be older. */
+  /** Called before a caller is told of an event. From then on, what it asks must be read afresh. */
   onTold(credential: string, clientId: string): void;
   readonly ingress: Ingress;
 }
@@ -83,7 +83,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
   };
 }
 
-/** Deliveries are kept in the log. What one tells of a list, the lists learn. */
+/** Makes the ingress, which keeps deliveries in the log. If a delivery shows that a list has changed, the lists are told. */
 function ingressOf(
   { config, logger, metrics, addresses }: Base,
   { events, auth }: Stores,
@@ -100,7 +100,7 @@ function ingressOf(
     logger,
     onKept: (clientId, { credited }) => {
       if (credited === undefined) return;
-      // Balances have changed, and perhaps the lists: an owner or an account that they do not have is new.
+      // A balance has changed, and perhaps a list: an owner or an account that the lists lack is new.
       if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity('', clientId));
       lists.noteItem(clientId, ACCOUNTS, 'clabeNumber', credited.account);
       if (credited.ownerId !== clientId) lists.noteItem(clientId, CUSTOMERS, 'id', credited.ownerId);

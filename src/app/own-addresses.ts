@@ -2,12 +2,12 @@ import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from '../ingre
 import type { IngressAddresses } from '../operation/services.ts';
 import type { ServerConfig } from './server-config.ts';
 
-/** Where the provider reaches this gateway, and which secrets deliveries may carry. */
+/** The addresses at which the provider reaches this gateway, and the secrets that deliveries may carry. */
 export interface OwnAddresses {
   readonly ingress: IngressAddresses;
-  /** The secrets that deliveries may be signed with. */
+  /** The secrets by which deliveries may be signed. */
   readonly secrets: readonly string[];
-  /** The gateway listens at this address by now: its own one where no other is configured as its public one. */
+  /** Notes the address at which the gateway listens. It serves as the public one if none is configured. */
   listensAt(url: string): void;
 }
 

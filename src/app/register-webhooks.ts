@@ -3,7 +3,7 @@ import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import type { IngressAddresses } from '../operation/services.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
 
-/** Registers the gateway's own ingress for what the sandbox notifies. @throws Error where the sandbox refuses. */
+/** Registers the gateway's own ingress for the events of the sandbox. @throws Error if the sandbox refuses. */
 export async function registerWebhooks(sandbox: SandboxAccess, ingress: IngressAddresses): Promise<void> {
   await Promise.all(EVENT_TYPES.map((type) => registerWebhook(sandbox, ingress, type)));
 }

@@ -10,14 +10,17 @@ import { createHttp, type UpstreamHttp } from '../upstream/call/http.ts';
 import { createRest, type Rest } from '../upstream/call/rest.ts';
 import type { ServerConfig } from './server-config.ts';
 
-/** Whose REST calls those are that the gateway makes for itself: one client's failures are no other's. */
+/**
+ * Returns the requester of REST calls that the gateway makes for itself. Each client has its own, so that failures of one do
+ * not count for another.
+ */
 const ownCalls = (clientId: string): Requester => ({ caller: 'gateway', group: `gateway ${clientId}` });
 
-/** The REST service as this process reaches it. */
+/** The connections of this process to the REST service. */
 export interface RestService {
   readonly http: UpstreamHttp;
   readonly breaker: CircuitBreaker;
-  /** REST calls that belong to no operation. */
+  /** Returns REST calls that belong to no operation. */
   rest(clientId: string, authorize: Authorize, over: CallKind): Rest;
 }
 

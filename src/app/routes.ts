@@ -15,18 +15,18 @@ import type { Stores } from './stores.ts';
 
 export const GRAPHQL_PATH = '/graphql';
 
-/** What requests are answered by. */
+/** The parts that answer requests. */
 export interface RouteParts {
   readonly graph: Graph;
   readonly drain: Drain;
   readonly openStreams: OpenStreams;
-  /** The address of the client, as far as proxies in front are believed; undefined where it is not known. */
+  /** Returns the client's address, as far as trusted proxies tell it; undefined if it is not known. */
   addressOfClient(request: IncomingMessage): string | undefined;
-  /** The nearest address that is known. */
+  /** Returns the client's address, or that of the nearest proxy if the client's is not known. */
   nearestAddress(request: IncomingMessage): string;
 }
 
-/** Leads each request to what answers it. */
+/** Returns the handler that passes each request to the part that answers it. */
 export function createRoutes(base: Base, stores: Stores, operations: Operations, parts: RouteParts): Route {
   const { config, logger, metrics, turns } = base;
   const { tracing } = config;
@@ -68,7 +68,7 @@ export function createRoutes(base: Base, stores: Stores, operations: Operations,
   });
 }
 
-/** What a request brings to its operation; a stream that it opens counts until its response closes. */
+/** Returns what a request brings to its operation. A stream that it opens counts until its response closes. */
 function incoming(
   request: IncomingMessage,
   response: ServerResponse,

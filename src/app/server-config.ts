@@ -7,28 +7,28 @@ import type { BankFieldNames } from '../upstream/banks.ts';
 import type { WorkbenchOptions } from '../workbench/workbench.ts';
 import type { ShutdownTimes } from './shutdown.ts';
 
-/** What one gateway process is made from. Times are milliseconds. */
+/** The settings of one gateway process. Times are milliseconds. */
 export interface ServerConfig extends GraphConfig {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
-  /** Whether other processes may listen on the same port (SO_REUSEPORT); the kernel spreads connections over them. */
+  /** True if other processes may listen on the same port (SO_REUSEPORT). The kernel spreads connections over them. */
   readonly reusePort: boolean;
   /** How long a connection is kept for its client's next request. */
   readonly keepAliveTimeoutMs: number;
-  /** After which a WebSocket is closed, so that its client connects anew; 0 for never. */
+  /** The lifetime of a WebSocket, after which it is closed and its client connects again; 0 for no end. */
   readonly socketLifetimeMs: number;
   readonly shutdown: ShutdownTimes;
   /** Origin of the REST service. */
   readonly upstreamUrl: string;
   readonly upstreamTimeoutMs: number;
   readonly operationTimeoutMs: number;
-  /** How long what is known of a list is believed: that it holds all items, or none of an id. */
+  /** How long the gateway believes that it knows all items of a list. */
   readonly listsMaxAgeMs: number;
   /** The longest answer of the REST service that is read, in bytes. */
   readonly upstreamAnswerBytes: number;
   readonly upstreamUtcOffset: string;
-  /** Under which names the service's catalog of banks says what it says. */
+  /** The names that the service's catalog of banks uses for its fields. */
   readonly bankFieldNames: BankFieldNames;
   readonly tokenClientClaims: readonly string[];
   /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */
@@ -37,24 +37,24 @@ export interface ServerConfig extends GraphConfig {
   readonly dataDir: string;
   readonly eventsRetention: number;
   readonly eventsRetentionBytes?: number | undefined;
-  /** Whether this process sends no payment. */
+  /** True if this process sends no payment. */
   readonly arePaymentsOff?: boolean;
   /** How long lines of the journal of payments are kept. */
   readonly journalMs?: number | undefined;
-  /** How balances are compared with what has moved; undefined where they are not. In service mode alone. */
+  /** How balances are compared with what has moved, in service mode alone; undefined if they are not. */
   readonly reconciling?: ReconcilingOptions | undefined;
-  /** How often in a second receipts are read again, at most, where no webhook has come. */
+  /** How many readings a second of receipts and transactions whose webhook has not come, at most. */
   readonly pollsPerSecond: number;
-  /** How the provider reaches this gateway; `'self'` for the address it listens on. */
+  /** The address at which the provider reaches this gateway; `'self'` for the address on which it listens. */
   readonly publicUrl: string | 'self' | undefined;
-  /** The first signs; all are accepted. */
+  /** The first one signs; all are accepted. */
   readonly webhookSecrets: readonly [Secret, ...Secret[]];
   readonly webhookTokenHeader: string | undefined;
   readonly moneyInDecisionUrl: string | undefined;
   /** How many WebSockets and SSE streams may be open. */
   readonly streams: StreamLimits;
-  /** Proxies in front, as addresses and networks: what they say of a client's address is believed. */
+  /** Addresses and networks of proxies in front. What these say of a client's address is believed. */
   readonly trustedProxies: readonly string[];
-  /** What the page for people has to know; undefined for no page. */
+  /** Settings of the page for people; undefined for no page. */
   readonly workbench: WorkbenchOptions | undefined;
 }

@@ -39,7 +39,7 @@ export function serveSockets(
   });
 }
 
-/** An error in the form in which callers may read it: over a socket there is no status of HTTP. */
+/** Returns the form of an error that callers may read. Over a socket it has no HTTP status. */
 function publicForm(error: GraphQLError, requestId: string): GraphQLError {
   const { message, extensions } = toDocumentError(error);
   const { http: _status, ...known } = extensions;

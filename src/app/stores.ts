@@ -15,22 +15,22 @@ import { createSourceOwners } from '../upstream/session/source-owners.ts';
 import { createAuthenticator } from './authenticator.ts';
 import type { Base } from './base.ts';
 
-/** How long what was found of the stores answers `/readyz` (docs/operations.md), in milliseconds. */
+/** How long one look at the stores serves for `/readyz` (docs/operations.md), in milliseconds. */
 const LOOKED_AT_MS = 1_000;
-/** How long `/readyz` waits for a look that is under way, in milliseconds: a probe wants an answer within a second. */
+/** How long `/readyz` waits for a look under way, in milliseconds. A probe wants an answer within a second. */
 const WAIT_FOR_LOOK_MS = 300;
 
-/** What is opened before anything is served: the event log, the record of payments, and what knows callers. */
+/** What is opened before anything is served: the event log, the record of payments, and the authenticator. */
 export interface Stores {
   readonly events: EventLog;
   readonly money: Money;
   readonly auth: Authenticator;
   readonly receiptOwner: ReceiptOwner;
   /**
-   * How they are, as far as that is known soon. To find out whether a store can be written, as much is written as an event may
-   * take.
+   * Returns the state of the stores, as far as it is known within a moment. A look writes as much as an event may take, to
+   * find out if a store can be written.
    *
-   * @returns undefined where nobody knows yet.
+   * @returns undefined if no look has ended yet.
    */
   condition(): Promise<StoresCondition | undefined>;
 }
@@ -38,13 +38,13 @@ export interface Stores {
 interface StoresCondition {
   readonly events: Awaited<ReturnType<EventLog['health']>>;
   readonly paymentsAvailable: boolean;
-  /** Why payments are held; undefined where they are not. */
+  /** Why payments are held; undefined if they are not. */
   readonly paymentsHeld: Hold['why'] | undefined;
-  /** How long ago it was so, in milliseconds. */
+  /** The age of this knowledge, in milliseconds. */
   readonly ageMs: number;
 }
 
-/** @param open opens what moves money. */
+/** @param open opens the part that moves money. */
 export async function openStores(base: Base, open: typeof openMoney): Promise<Stores> {
   const { config, logger, metrics, restService } = base;
   const { dataDir, journalMs, arePaymentsOff: isOff, tracing } = config;
@@ -63,7 +63,7 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
   const events = tracing?.log(log) ?? log;
   const money = await open({ redisUrl, dataDir, journalMs, isOff, logger, metrics: metrics.money });
   metrics.money.watch(money);
-  // No payment waits for the gateway's own token behind reads.
+  // Over connections of their own, so that no payment waits for the gateway's token behind reads.
   const tokenRest = (clientId: string, authorize: Authorize) =>
     restService.rest(clientId, authorize, 'money');
   const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
@@ -71,7 +71,7 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
     try {
       return await Promise.all([events.health(), money.isAvailable(), money.held()]);
     } catch (err) {
-      // None of them fails where a store is away.
+      // None of them fails because a store is away, so this is unexpected.
       logger.error({ err }, 'The stores could not be looked at');
       throw err;
     }
@@ -91,7 +91,10 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
   };
 }
 
-/** Asked for in service mode alone, where callers are narrowed, and the gateway has a credential of its own. */
+/**
+ * Makes the look-ups of receipts' owners. They are needed in service mode alone, where callers are narrowed and the gateway
+ * has a credential of its own.
+ */
 function createReceiptOwners({ config, logger, metrics, restService }: Base, auth: () => Authenticator) {
   const sourceOwners = createSourceOwners();
   return createReceiptOwner(

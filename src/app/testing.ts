@@ -9,9 +9,9 @@ import { buildServer } from './gateway.ts';
 import { registerWebhooks } from './register-webhooks.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
 
-/** A running gateway, as a test uses it. */
+/** A running gateway, for a test. */
 export interface TestGateway extends AsyncDisposable {
-  /** Of the graph, over HTTP, Server-Sent Events and WebSocket: `http://127.0.0.1:41234/graphql`. */
+  /** Address of the graph, over HTTP, Server-Sent Events and WebSocket: `http://127.0.0.1:41234/graphql`. */
   readonly url: string;
   /** The demo client's access token, for `authorization: Bearer …`. */
   readonly token: string;
@@ -20,10 +20,10 @@ export interface TestGateway extends AsyncDisposable {
 }
 
 /**
- * Starts a gateway in this process on a free port of loopback, in front of a sandbox that runs, with its webhooks registered
+ * Starts a gateway in this process, on a free port of loopback, in front of a running sandbox, and registers its webhooks
  * there. It keeps its events in a folder of its own for as long as it runs.
  *
- * @param options.sandbox as `createSandbox` of `@pasarela/sandbox` returns it.
+ * @param options.sandbox the result of `createSandbox` of `@pasarela/sandbox`.
  */
 export async function createGateway({ sandbox }: { readonly sandbox: SandboxAccess }): Promise<TestGateway> {
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-testing-'));

@@ -6,16 +6,16 @@ import { hashOf, type TrustedDocuments } from '../graphql/plugins/trusted-docume
 import type { Metrics } from '../observability/metrics.ts';
 import { ConfigError } from './config.ts';
 
-/** What Relay's compiler (`persistConfig.file`) and graphql-codegen's client preset write: id → text. */
+/** The form that Relay's compiler (`persistConfig.file`) and graphql-codegen's client preset write: id → text. */
 const Texts = z.record(z.string(), z.string());
-/** What Apollo's `generate-persisted-query-manifest` writes. */
+/** The form that Apollo's `generate-persisted-query-manifest` writes. */
 const ApolloManifest = z.object({
   format: z.literal('apollo-persisted-query-manifest'),
   version: z.literal(1),
   operations: z.array(z.object({ id: z.string(), body: z.string() })),
 });
 
-/** How often the files are looked at, in milliseconds. */
+/** How often the files are checked for changes, in milliseconds. */
 const LOOK_EVERY_MS = 5_000;
 const SHA_256 = /^(sha256:)?[0-9a-f]{64}$/i;
 
@@ -23,8 +23,8 @@ const SHA_256 = /^(sha256:)?[0-9a-f]{64}$/i;
  * Reads the files that `TRUSTED_DOCUMENTS` names. Each holds a JSON object of id → text, or Apollo's manifest.
  *
  * @returns text by each document's own id, and by the SHA-256 of the text.
- * @throws ConfigError when one cannot be read, one id stands for two texts, or a SHA-256 is not that of its document: a
- * client that names the true hash would be refused.
+ * @throws ConfigError if one cannot be read, if one id stands for two texts, or if a SHA-256 is not that of its document,
+ * because a client that sends the true hash would be refused.
  */
 export function readTrustedDocuments(paths: readonly string[]): ReadonlyMap<string, string> {
   const documents = new Map<string, string>();
@@ -37,7 +37,7 @@ export function readTrustedDocuments(paths: readonly string[]): ReadonlyMap<stri
   };
   for (const path of paths) {
     for (const [id, text] of documentsIn(path)) {
-      // graphql-codegen can name the algorithm before the hash.
+      // graphql-codegen can write the name of the algorithm before the hash.
       if (SHA_256.test(id) && id.toLowerCase().replace(/^sha256:/, '') !== hashOf(text)) {
         throw wrong(
           `${JSON.stringify(id)} of ${path} is not the SHA-256 of its document, which is ${hashOf(text)}.`,
@@ -54,7 +54,7 @@ const wrong = (problem: string) =>
   new ConfigError(`The configuration is wrong:\n  TRUSTED_DOCUMENTS: ${problem}`);
 
 /**
- * The documents of one file, each under the id that the file gives it.
+ * Returns the documents of one file, each under the id that the file gives it.
  *
  * @throws ConfigError
  */
@@ -84,10 +84,10 @@ function parse(text: string): unknown {
 }
 
 /**
- * The documents of files, which may change while the gateway runs. Files that cannot be taken over leave what was read
- * before in force.
+ * Returns the documents of files, which may change while the gateway runs. If changed files are invalid, the documents that
+ * were read before stay.
  *
- * @param lookEveryMs how often the files are looked at once watched.
+ * @param lookEveryMs how often the files are checked once watched.
  * @throws ConfigError as {@link readTrustedDocuments} does.
  */
 export function openTrustedDocuments(
@@ -116,7 +116,7 @@ export function openTrustedDocuments(
   };
 }
 
-/** Reports each time that trusted documents were read again, or could not be. @returns ends it. */
+/** Reports each time that trusted documents were read again, or could not be. @returns a function that ends it. */
 export function watchTrustedDocuments(
   documents: TrustedDocuments | undefined,
   metrics: Metrics,
@@ -134,7 +134,9 @@ export function watchTrustedDocuments(
   return () => stop?.();
 }
 
-/** Changes with each file, also where a link now leads to another one, as Kubernetes replaces a ConfigMap. */
+/**
+ * Returns a text that changes with each file, also if a link leads to another one, as when Kubernetes replaces a ConfigMap.
+ */
 const stateOf = (paths: readonly string[]): string =>
   paths
     .map((path) => {

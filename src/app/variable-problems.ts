@@ -1,6 +1,6 @@
 import { type Variables, wants } from './variables.ts';
 
-/** What `AUTH_MODE=service` cannot do without, with one client or with several. */
+/** Returns the variables that `AUTH_MODE=service` requires, with one client or with several. */
 const serviceNeeds = (values: Readonly<Record<string, string | undefined>>): readonly string[] => [
   ...(values['UPSTREAM_CLIENTS'] === undefined
     ? ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_ID', 'UPSTREAM_CLIENT_SECRET']
@@ -9,7 +9,7 @@ const serviceNeeds = (values: Readonly<Record<string, string | undefined>>): rea
   'AUTH_AUDIENCE',
 ];
 
-/** What is wrong with variables that could each be read, by the name of the one that is missing. */
+/** Returns what is wrong with variables that are valid each, by the name of the missing one. */
 export function problemsBetween(
   values: Readonly<Record<string, string | undefined>>,
   read: Variables | undefined,
@@ -58,7 +58,7 @@ export function problemsBetween(
   return problems;
 }
 
-/** What is wrong with those that only `AUTH_MODE=service` has. */
+/** Returns what is wrong with the variables that only `AUTH_MODE=service` has. */
 function serviceProblems(values: Readonly<Record<string, string | undefined>>): ReadonlyMap<string, string> {
   const problems = new Map<string, string>();
   if (values['AUTH_MODE'] !== 'service') {

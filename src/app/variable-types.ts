@@ -8,7 +8,7 @@ import { parseRedisUrl } from '../redis/url.ts';
 import { BANK_FIELD_NAMES, type BankField, type BankFieldNames } from '../upstream/banks.ts';
 import { clientsIn } from './clients-file.ts';
 
-// What a variable may be. Each description says what is wanted, for the message about another value.
+// The types of variables. Each description says what is wanted, for the message about another value.
 
 export const integer = (min: number, max: number) =>
   z
@@ -28,7 +28,7 @@ export const httpUrl = z
   .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), { abort: true })
   .describe('an http or https address');
 
-/** Paths are written behind it. */
+/** Paths are appended to it. */
 export const baseUrl = httpUrl
   .transform((value) => value.replace(/(?<!\/)\/+$/, ''))
   .describe('an http or https address');
@@ -46,7 +46,7 @@ export const origin = httpUrl
 
 export const network = z.string().refine(isNetwork);
 
-/** An IP address, or one with the length of a prefix. */
+/** True for an IP address, or one with the length of a prefix. */
 function isNetwork(value: string): boolean {
   const [address = '', bits, ...rest] = value.split('/');
   const longest = isIP(address) === 6 ? 128 : 32;
@@ -60,7 +60,7 @@ export const list = (item: z.ZodType<string, string>) =>
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(item).min(1));
 
-/** Layers that answers do not depend on. */
+/** The layers that can be left out because answers do not depend on them. */
 export const layers = z
   .string()
   .transform((value) => value.split(',').map((part) => part.trim()))
@@ -75,7 +75,7 @@ export const secret = (description: string) =>
     .transform((value) => new Secret(value))
     .describe(description);
 
-/** A file, read at once: what it holds is a secret, and is never repeated. */
+/** A file that is read at once. It holds secrets, which are never repeated. */
 export const clientsFile = z
   .string()
   .transform((path, context): readonly [ServiceClient, ...ServiceClient[]] => {
@@ -102,7 +102,7 @@ function isReadable(path: string): boolean {
   }
 }
 
-/** Checked in full, as what is wrong in it hides behind what is secret. */
+/** Checked in full, so that the message can say what is wrong. The value holds a password, and is not repeated. */
 export const redisUrl = z.string().transform((value, context) => {
   try {
     parseRedisUrl(value);
@@ -113,13 +113,13 @@ export const redisUrl = z.string().transform((value, context) => {
 });
 
 export const HOST_NAMES = 'host names without ports, comma-separated';
-/** As a URL writes it, and so as requests carry it. */
+/** A host in the form of a URL, which requests carry. */
 export const host = z
   .string()
   .transform((value) => value.toLowerCase())
   .refine((value) => URL.canParse(`http://${value}`) && new URL(`http://${value}`).host === value);
 
-/** The names that were given stand in the place of the known ones. */
+/** Returns the names of bank fields: the given ones replace the known ones. */
 export function bankFieldNames(pairs: readonly (readonly string[])[]): BankFieldNames {
   const namesOf = (field: BankField): readonly string[] => {
     const names = pairs.flatMap(([of, name]) => (of === field && name !== undefined ? [name] : []));

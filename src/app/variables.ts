@@ -20,8 +20,8 @@ import {
 } from './variable-types.ts';
 
 /**
- * Every variable that Pasarela reads, and the only table of them. An empty variable counts as unset. What a
- * variable means is its description here; docs/configuration.md explains it to people.
+ * Every variable that Pasarela reads. This is the only table of them. An empty variable counts as unset. The description of
+ * each is its meaning; docs/configuration.md explains it to people.
  */
 export const variables = z.object({
   PORT: integer(0, 65_535).default(4000),
@@ -84,7 +84,8 @@ export const variables = z.object({
   EVENTS_RETENTION: integer(1, 100_000_000).default(100_000),
   EVENTS_RETENTION_BYTES: integer(1, Number.MAX_SAFE_INTEGER).optional(),
   PAYMENTS: z.enum(['on', 'off']).describe('on or off').default('on'),
-  // A record in Redis is described by the line that begins it, so lines are kept longer than the 30 days of records.
+  // In Redis the journal's first line of a payment describes its record, so lines are kept longer than the 30 days of
+  // records.
   JOURNAL_RETENTION: integer(31, 3_650).default(400),
   RECONCILE_EVERY: integer(60, 86_400).optional(),
   PUBLIC_URL: baseUrl.optional(),
@@ -142,15 +143,15 @@ export const variables = z.object({
 
 export type Variables = z.output<typeof variables>;
 
-/** The names of all of them. */
+/** The names of all variables. */
 export const VARIABLE_NAMES: readonly string[] = Object.keys(variables.shape);
 
-/** What a variable wants, for people. */
+/** Returns what a variable wants, in words for people. */
 export function wants(name: string): string {
   for (let type = Reflect.get(variables.shape, name); type instanceof z.ZodType; ) {
     if (type.description !== undefined) return type.description;
     if (!(type instanceof z.ZodOptional || type instanceof z.ZodDefault)) break;
-    // The public type of an inner type is the core's own class; every type here is made by `z`.
+    // zod types an inner type as a class of its core, but every type here is made by `z`.
     type = type.unwrap() as z.ZodType;
   }
   return 'another value';

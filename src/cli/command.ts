@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs, styleText } from 'node:util';
 import { suggestion } from './suggestion.ts';
 
-/** What the `pasarela` command's exit code says. `help` prints the same. */
+/** The exit codes of the `pasarela` command. `help` prints the same. */
 export const EXIT = { done: 0, wrong: 1, usage: 2 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -10,12 +10,13 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export interface Command {
   /** The whole text of `pasarela <name> --help`. */
   readonly help: string;
-  /** The same of `pasarela <name> <verb> --help`, for verbs that have a text of their own. */
+  /** The text of `pasarela <name> <verb> --help`, for verbs that have one of their own. */
   readonly helpOn?: Readonly<Record<string, string>>;
   /**
-   * Runs it on the arguments after its name. Undefined leaves the exit code to the program that it has started.
+   * Runs it with the arguments after its name. If it resolves with undefined, the program that it has started sets the exit
+   * code.
    *
-   * @throws UsageError for arguments that it does not understand, CommandError for what an operator can correct.
+   * @throws UsageError for arguments that it does not understand, CommandError for errors that an operator can correct.
    */
   run(args: readonly string[]): Promise<ExitCode | undefined>;
 }
@@ -25,7 +26,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** An operator can correct this. The message says how, in one sentence or two. Exit code 1. */
+/** An error that an operator can correct. The message says how, in one sentence or two. Exit code 1. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
@@ -43,7 +44,7 @@ export function readArguments<const T extends NonNullable<ParseArgsConfig['optio
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
     if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
-      // What follows the first sentence is about arguments that begin with a dash, which none of ours does.
+      // The sentences after the first are about arguments that begin with a dash, which none of ours does.
       const [message = error.message] = error.message.split('. ');
       throw new UsageError(`${message}${optionMeant(message, Object.keys(options))}`, { cause: error });
     }
@@ -51,7 +52,7 @@ export function readArguments<const T extends NonNullable<ParseArgsConfig['optio
   }
 }
 
-/** Names the option that was meant by one that there is not, where one is near enough. */
+/** Names the option that was probably meant by an unknown one, if one is similar enough. */
 function optionMeant(message: string, options: readonly string[]): string {
   const unknown = /^Unknown option '(--[^']+)'$/.exec(message)?.[1];
   const meant =
@@ -65,9 +66,9 @@ function optionMeant(message: string, options: readonly string[]): string {
 }
 
 /**
- * What is said of the word after a subcommand that is none of its verbs.
+ * Returns the error for a word after a subcommand that is none of its verbs.
  *
- * @param verb undefined where there is none
+ * @param verb undefined if there is no word
  */
 export function notAVerb(verb: string | undefined, verbs: readonly string[]): UsageError {
   const wants = `wants ${verbs.slice(0, -1).join(', ')} or ${verbs.at(-1)}`;
@@ -76,7 +77,7 @@ export function notAVerb(verb: string | undefined, verbs: readonly string[]): Us
   return new UsageError(`there is no "${verb}"${meant === '' ? ':' : `.${meant} It`} ${wants}`);
 }
 
-/** @throws UsageError when there are arguments where the subcommand takes none */
+/** @throws UsageError if there are arguments, which the subcommand does not take */
 export function refuseArguments(positionals: readonly string[]): void {
   if (positionals.length > 0) throw new UsageError(`takes no argument, and got "${positionals.join(' ')}"`);
 }
@@ -87,7 +88,7 @@ export const print = (text: string): void => void process.stdout.write(`${printa
 /** Colours of a line's first word: good, doubtful, bad, less important, a name. */
 export type Colour = 'green' | 'yellow' | 'red' | 'dim' | 'cyan';
 
-/** The same as `print`, with the first word in colour where standard output is a terminal; `NO_COLOR` says that none is wanted. */
+/** The same as `print`, with the first word in colour if standard output is a terminal and `NO_COLOR` is not set. */
 export function printMarked(mark: string, colour: Colour, rest: string): void {
   const shown = styleText(colour, printable(mark), { stream: process.stdout });
   process.stdout.write(`${shown}${printable(rest)}\n`);
@@ -96,16 +97,19 @@ export function printMarked(mark: string, colour: Colour, rest: string): void {
 /** Writes to standard error, where progress and remarks go. */
 export const remark = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
 
-/** What a terminal obeys instead of showing it: C0 and C1 but for the line feed and the tab, DEL, and marks of direction. */
+/**
+ * Characters that a terminal obeys instead of showing them: C0 and C1 except for the line feed and the tab, DEL, and marks of
+ * direction.
+ */
 const CONTROLS = /[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /**
- * Text that a terminal shows as it is. What is printed comes from webhooks and other services in part, and anybody may have
- * written it: a control character becomes its escape, `\\u001b`, which in a JSON text means the same character.
+ * Returns text that a terminal shows as it is. Printed text comes in part from webhooks and other services, so anybody may
+ * have written it. A control character becomes its escape, `\\u001b`, which in a JSON text means the same character.
  */
 export const printable = (text: string): string =>
   text.replace(CONTROLS, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** The same, for what must not begin a line of its own. */
+/** The same for text that must stay on one line. */
 export const printableLine = (text: string): string =>
   printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');

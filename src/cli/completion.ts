@@ -1,12 +1,12 @@
 import { type Command, EXIT, notAVerb, print } from './command.ts';
 
-/** What can be completed: the commands by name, each with the texts that it prints for `--help`. */
+/** The commands that can be completed, by name, each with the texts that it prints for `--help`. */
 export interface Completable {
   readonly names: readonly string[];
   load(name: string): Promise<Pick<Command, 'help' | 'helpOn'>>;
 }
 
-/** Each shell asks the program itself, so that what it offers is what this version knows. */
+/** By shell: a script that asks the program itself, so that it offers what this version knows. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `_pasarela() {
   local IFS=$'\\n'
@@ -23,13 +23,14 @@ compdef _pasarela pasarela`,
   fish: `complete -c pasarela -a '(pasarela completion words (commandline -opc)[2..-1] 2>/dev/null)'`,
 };
 
-/** An option, or a verb beneath `Usage:`, as a help text shows it. */
+/** Options, and verbs beneath `Usage:`, in a help text. */
 const OPTIONS = /(?<![\w-])--[a-z][a-z-]*/g;
 
 /**
- * `pasarela completion`: prints the script that has a shell complete commands, verbs and options.
+ * `pasarela completion`: prints the script by which a shell completes commands, verbs and options.
  *
- * @param commands where what can be completed is read: from the help texts, which a test holds to what is understood.
+ * @param commands the help texts, from which completions are read. A test compares these texts with what the commands
+ * understand.
  */
 export const completion = (commands: Completable): Command => ({
   help: `Usage: pasarela completion bash | zsh | fish
@@ -55,7 +56,7 @@ Exit codes: 0 done; 2 the command line is not understood.`,
   },
 });
 
-/** What may stand behind these words of a command line. */
+/** Returns the words that may follow these words of a command line. */
 async function wordsAfter(
   words: readonly string[],
   { names, load }: Completable,
@@ -68,7 +69,7 @@ async function wordsAfter(
   return [...new Set([...verbsAfter(words, text), ...(text.match(OPTIONS) ?? []), '--help'])];
 }
 
-/** The verbs that the lines beneath `Usage:` show behind these words. */
+/** Returns the verbs that the lines beneath `Usage:` show after these words. */
 function verbsAfter(words: readonly string[], help: string): readonly string[] {
   if (!words.every((word) => /^[a-z]+$/.test(word))) return [];
   const [usage = ''] = help.split('\n\n', 1);

@@ -10,9 +10,9 @@ const RECORD_BYTES = 2_048;
 const CHECKSUM_DIGITS = 16;
 
 /**
- * A cursor on disk, written in place: two records take turns, each with a number and a checksum, so that one is whole whatever
- * happens while the other is written. What has been saved outlives the process at once, and the machine as soon as the disk has
- * it, which is not waited for.
+ * A cursor on disk, written in place. Two records are written in turn, each with a number and a checksum, so that one is
+ * intact whatever happens while the other is written. A saved cursor outlives the process at once. It outlives the machine as
+ * soon as the disk has it; `save` does not wait for that.
  */
 export class CursorFile {
   readonly #path: string;
@@ -23,7 +23,7 @@ export class CursorFile {
   #isDirty = false;
   #failure: unknown;
 
-  /** @throws CommandError where the file cannot be read, or holds no cursor */
+  /** @throws CommandError if the file cannot be read, or holds no cursor */
   constructor(path: string) {
     this.#path = path;
     let text: string;
@@ -35,24 +35,24 @@ export class CursorFile {
     }
     const records = [text.slice(0, RECORD_BYTES), text.slice(RECORD_BYTES)].flatMap(readRecord);
     const newest = records.toSorted((one, other) => other.number - one.number)[0];
-    // A cursor alone, as an operator writes it.
+    // A file with a cursor alone, which an operator has written.
     const alone = /^\s*([\w-]+)\s*$/.exec(text)?.[1];
     this.#number = newest?.number ?? 0;
     this.#cursor = newest?.cursor ?? alone;
-    // To begin with what comes from now on would leave out what came before, unseen.
+    // Beginning with events to come would leave out earlier ones without a word.
     if (this.#cursor === undefined) {
       throw new CommandError(`${path} holds no cursor. Delete it, and start again with --from.`);
     }
   }
 
-  /** The cursor saved last; undefined where there is no file yet. */
+  /** The cursor that was saved last; undefined if there is no file yet. */
   get cursor(): string | undefined {
     return this.#cursor;
   }
 
   /**
-   * @throws CommandError where it cannot be written, what was written before could not be brought to the disk, or another process has
-   *   put a file of its own in the place of this one
+   * @throws CommandError if it cannot be written, if an earlier write did not reach the disk, or if another process has
+   * replaced the file
    */
   save(cursor: string): void {
     try {
@@ -73,14 +73,14 @@ export class CursorFile {
     this.#syncing ??= this.#sync(this.#file);
   }
 
-  /** Resolves once the disk has what was saved. */
+  /** Resolves once the disk has the saved cursor. */
   async close(): Promise<void> {
     await this.#syncing;
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
   }
 
-  /** A file of whole records takes the place of what was there; a process that is killed meanwhile leaves the one before. */
+  /** Replaces the file by one of whole records. If the process is killed meanwhile, the file before stays. */
   #open(cursor: string): number {
     const next = `${this.#path}.next`;
     const file = openSync(next, 'w+', 0o600);

@@ -20,7 +20,7 @@ import { lookAtRedis } from './doctor/redis.ts';
 import { lookAtIdentity, lookAtToken, lookAtUpstream } from './doctor/upstream.ts';
 import { lookAtAddress, lookAtWebhooks } from './doctor/webhooks.ts';
 
-/** Looks at everything that the gateway rests on, and names what to do. */
+/** Looks at everything that the gateway depends on, and says what to do. */
 export const doctor: Command = {
   help: `Usage: pasarela doctor [--json]
 

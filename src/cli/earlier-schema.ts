@@ -17,9 +17,9 @@ import { CommandError, EXIT, type ExitCode, print } from './command.ts';
 const Introspection = z.object({ __schema: z.looseObject({}) });
 
 /**
- * The schema of a file that holds one, as SDL or as the answer to an introspection query; undefined for a file of anything else.
+ * Returns the schema in a file, as SDL or as the answer to an introspection query; undefined for a file of anything else.
  *
- * @throws CommandError where it cannot be read, or is a schema that is not valid
+ * @throws CommandError if it cannot be read, or is an invalid schema
  */
 export function earlierSchemaIn(file: string): GraphQLSchema | undefined {
   let text: string;
@@ -40,7 +40,7 @@ function ofIntrospection(text: string): (() => GraphQLSchema) | undefined {
   const answer = z.union([Introspection, z.object({ data: Introspection })]).safeParse(jsonIn(text)).data;
   if (answer === undefined) return undefined;
   const found = '__schema' in answer ? answer : answer.data;
-  // graphql-js checks the rest of it, and says what is wrong.
+  // graphql-js checks the rest, and reports errors.
   return () => buildClientSchema(found as unknown as Parameters<typeof buildClientSchema>[0]);
 }
 
@@ -48,7 +48,7 @@ function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // It is no schema; what else it should be is told where that is read.
+    // It is no schema. Whoever reads it as something else reports errors.
     return undefined;
   }
 }
@@ -58,7 +58,7 @@ function ofSdl(text: string): (() => GraphQLSchema) | undefined {
     const { definitions } = parse(text, { noLocation: true });
     return definitions.some(isTypeSystemDefinitionNode) ? () => buildFrom(text) : undefined;
   } catch {
-    // Likewise.
+    // The same holds here.
     return undefined;
   }
 }
@@ -70,7 +70,7 @@ const asText = (schema: GraphQLSchema): GraphQLSchema => buildFrom(printSchema(s
 
 /** Prints what has changed since an earlier schema, and whether it breaks documents that fitted it. */
 export function compareSchemas(file: string, earlier: GraphQLSchema, graph: GraphQLSchema): ExitCode {
-  // Both as text: white space at the end of a description, and the like, is no change.
+  // Both are compared as text, because white space at the end of a description, for example, is no change.
   const changes = findSchemaChanges(asText(earlier), asText(graph));
   const breaking = changes.filter((change) => isOf(BreakingChangeType, change));
   const dangerous = changes.filter(

@@ -16,13 +16,13 @@ import { FORWARD_HELP, runForward } from './forward/command.ts';
 import { describe, type GraphClient, query, subscribe } from './graph.ts';
 import { graphAt, isFinal, readTypes } from './graph-options.ts';
 
-/** Between attempts to subscribe again after any other error, in milliseconds. */
+/** Pause before subscribing again after any other error, in milliseconds. */
 const RETRY_MS = 1_000;
 const PAGE = 100;
-/** How often progress is told where standard error is no terminal, in events. */
+/** After how many events progress is printed if standard error is no terminal. */
 const PROGRESS_EVERY = 1_000;
 
-/** The event log, read through a running gateway, so that it shows what a client would see. */
+/** Reads the event log through a running gateway, so that it shows what a client would see. */
 export const events: Command = {
   help: `Usage: pasarela events tail [--types …] [--after CURSOR] [--url URL] [--json]
        pasarela events replay [--types …] [--after CURSOR] [FILTERS] [--url URL] [--json]
@@ -104,10 +104,10 @@ const OPTIONS = {
   url: { type: 'string' },
   json: { type: 'boolean' },
 } as const;
-/** Those that tell events of the past apart. */
+/** Options that select events of the past. */
 const FILTERS = ['from', 'to', 'transaction', 'tracking-key'] as const;
 
-/** The arguments of `Query.events` that the filters stand for. */
+/** The arguments of `Query.events` that the options stand for. */
 interface Filter {
   readonly receivedFrom: string | null;
   readonly receivedTo: string | null;
@@ -115,7 +115,7 @@ interface Filter {
   readonly trackingKey: string | null;
 }
 
-/** A time as the graph takes it; of a day alone, its beginning in UTC. */
+/** Returns a time in the form of the graph; for a date alone, its beginning in UTC. */
 function readTime(option: string, text: string | undefined): string | null {
   if (text === undefined) return null;
   const time = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
@@ -158,9 +158,9 @@ const Event = z.object({
 type Event = z.output<typeof Event>;
 
 /**
- * One event on one line.
+ * Returns one event as one line.
  *
- * @param columns of the terminal that shows it, which the line does not pass; undefined where it goes elsewhere.
+ * @param columns of the terminal that shows it, which the line does not exceed; undefined if the output goes elsewhere.
  */
 export function lineOf(
   { receivedAt, type, id, cursor, amount, decision, rawSubCategory, rawStatus }: Event,
@@ -174,9 +174,9 @@ export function lineOf(
 }
 
 async function tail({ graph, types, after, show }: Wanted): Promise<never> {
-  // There is nothing to finish: every line is complete.
+  // The process can end at once, because every line is complete.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(EXIT.done));
-  // The place to begin is fixed first, so that nothing is missed while the stream is opened.
+  // The cursor to begin from is read first, so that nothing is missed while the stream is opened.
   const { eventCursor } = Head.parse(await query(graph, '{ eventCursor }', {}));
   const variables = { types, after: after ?? eventCursor };
   const again = () => remark(`Connected again; going on after ${variables.after}.`);

@@ -5,7 +5,7 @@ import { UsageError } from './command.ts';
 import type { GraphClient } from './graph.ts';
 import { tokenOf } from './token.ts';
 
-/** Errors that stay, however long one waits. */
+/** Codes of errors that waiting does not cure. */
 const FINAL = [
   'EVENTS_GAP',
   'CURSOR_INVALID',
@@ -15,14 +15,14 @@ const FINAL = [
   'GRAPHQL_VALIDATION_FAILED',
 ];
 
-/** Whether an error of the graph stays. A refused token does where no other can be had. */
+/** True if waiting does not cure an error of the graph. A refused token counts if no other token can be had. */
 export const isFinal = (graph: GraphClient, code: string): boolean =>
   FINAL.includes(code) && !(code === 'UNAUTHENTICATED' && graph.token.renews);
 
 /**
- * The graph that `--url` and the environment name.
+ * Returns the graph that `--url` and the environment name.
  *
- * @throws CommandError without a token, UsageError for what is no address
+ * @throws CommandError without a token, UsageError for a text that is no address
  */
 export function graphAt(text: string | undefined): GraphClient {
   const variables = readEnvironment();
@@ -32,7 +32,7 @@ export function graphAt(text: string | undefined): GraphClient {
   return { url, token };
 }
 
-/** The types of `--types`; null for all. */
+/** Returns the types of `--types`; null for all. */
 export function readTypes(text: string | undefined): readonly string[] | null {
   if (text === undefined) return null;
   const types = text.split(',').map((part) => part.trim());

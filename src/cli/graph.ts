@@ -10,7 +10,7 @@ const TIMEOUT_MS = 30_000;
 /** Longest wait between attempts to connect again, in milliseconds. */
 const LONGEST_WAIT_MS = 10_000;
 
-/** A running gateway's graph, and who asks. */
+/** A running gateway's graph, and the tokens of the caller. */
 export interface GraphClient {
   /** Address of the graph, such as `http://127.0.0.1:4000/graphql`. */
   readonly url: string;
@@ -18,7 +18,7 @@ export interface GraphClient {
   readonly token: Token;
 }
 
-/** A GraphQL error as it comes over the wire. */
+/** A GraphQL error in the form of the protocol. */
 export interface GraphFailure {
   readonly message: string;
   readonly extensions?: Readonly<Record<string, unknown>> | undefined;
@@ -32,10 +32,10 @@ const Result = z.object({
 });
 
 /**
- * Asks one query. Where the token is refused and another can be had, it asks once more under that.
+ * Sends one query. If the token is refused and another one can be had, sends it once more with that.
  *
  * @returns its `data`, as it came
- * @throws CommandError when the gateway cannot be asked, GraphError when it answers with an error
+ * @throws CommandError if the gateway cannot be asked, GraphError if it answers with an error
  */
 export async function query(graph: GraphClient, document: string, variables: object): Promise<unknown> {
   const token = await graph.token.get();
@@ -71,7 +71,7 @@ async function ask(url: string, token: string, document: string, variables: obje
   return result.data;
 }
 
-/** An error with its code, and with the cursors to begin again from where there are some. */
+/** Returns an error as text, with its code, and with the cursors to begin again from if it has any. */
 export function describe({ message, extensions = {} }: GraphFailure): string {
   const { code, oldest, head } = extensions;
   const start =
@@ -81,12 +81,12 @@ export function describe({ message, extensions = {} }: GraphFailure): string {
   return `${String(code ?? 'ERROR')}: ${message}${start}`;
 }
 
-/** No gateway answers. */
+/** No gateway answers at the address. */
 export class GatewayAwayError extends CommandError {}
 
 /** The gateway has answered with an error. */
 export class GraphError extends CommandError {
-  /** Its `extensions.code`; `ERROR` where it has none. */
+  /** Its `extensions.code`; `ERROR` if it has none. */
   readonly code: string;
 
   constructor(failure: GraphFailure) {
@@ -99,10 +99,10 @@ export class GraphError extends CommandError {
 type Step = { readonly data: unknown } | { readonly failures: readonly GraphFailure[] };
 
 /**
- * Subscribes over WebSocket, and connects again for as long as it takes. What it then asks for is `variables` as they are at
- * that time: a caller that keeps a cursor in them goes on where it was.
+ * Subscribes over WebSocket, and connects again for as long as it takes. Each time it sends `variables` as they then are, so
+ * a caller that keeps a cursor in them resumes.
  *
- * @throws CommandError when the gateway closes the socket for good, as for a token that has ended
+ * @throws CommandError if the gateway closes the socket for good, as for a token that has ended
  */
 export async function* subscribe(
   graph: GraphClient,
@@ -122,7 +122,7 @@ export async function* subscribe(
       return { authorization: `Bearer ${used}` };
     },
     retryAttempts: Number.POSITIVE_INFINITY,
-    // A gateway that is away is an error of the socket, which is no close; what closes for good is told apart before.
+    // A gateway that is away is an error of the socket, and no close. Closes that are final were recognised before.
     shouldRetry: () => true,
     retryWait: (retries) =>
       new Promise((resolve) => clock.setTimeout(resolve, Math.min(250 * 2 ** retries, LONGEST_WAIT_MS))),
@@ -154,6 +154,6 @@ export async function* subscribe(
   }
 }
 
-/** The gateway closes with it where it does not know, or no longer knows, who is calling. */
+/** The close code for a caller that the gateway does not know, or no longer knows. */
 const FORBIDDEN = 4403;
 const Closed = z.object({ code: z.number(), reason: z.string() });

@@ -6,7 +6,7 @@ import { type Command, CommandError, EXIT, remark, UsageError } from './command.
 import { completion } from './completion.ts';
 import { suggestion } from './suggestion.ts';
 
-/** Each subcommand is loaded when it is asked for: `--help` should not wait for a GraphQL schema. */
+/** Each subcommand is loaded when it is used, because `--help` should not wait for a GraphQL schema. */
 const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Command> }>> = {
   serve: {
     summary: 'the gateway (what npm start runs)',
@@ -117,7 +117,7 @@ async function main(args: readonly string[]): Promise<number | undefined> {
   }
 }
 
-// A reader that has seen enough, such as `head`, is no failure.
+// A reader that stops early, such as `head`, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.done);
   throw error;

@@ -17,7 +17,7 @@ import { verifyPayments } from './payments/verify.ts';
 
 const VERBS = ['status', 'stop', 'resume', 'list', 'show', 'settle', 'export', 'verify'];
 
-/** Shows the payments of the record and its journal, has one settled, and stops all or lets them go on. */
+/** Shows the payments of the record and its journal, makes gateways settle one, and stops all payments or lets them go on. */
 export const payments: Command = {
   help: `Usage: pasarela payments status
        pasarela payments stop
@@ -86,7 +86,7 @@ payment is not settled or not there, or the record cannot be reached; 2 the comm
   },
 };
 
-/** @throws {CommandError} where it is not certain that they are stopped, and stay so */
+/** @throws {CommandError} if it is not certain that they are stopped, and stay so */
 async function stop(records: MoneyRecords): Promise<void> {
   try {
     await records.holdPayments();

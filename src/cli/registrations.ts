@@ -3,30 +3,30 @@ import { ingressToken, isIngressUrl } from '../ingress/addresses.ts';
 import { present } from '../upstream/call/json.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
 
-/** The gateway as the receiver of webhooks: where it is reached, and the secrets of its addresses. */
+/** The gateway as the receiver of webhooks: its address, and the secrets that sign its paths. */
 export interface Receiver {
   readonly publicUrl: string;
-  /** Signs what is registered now. */
+  /** Signs the addresses that are registered now. */
   readonly signing: string;
-  /** Still accepted, while rotating. */
+  /** Still accepted, while secrets rotate. */
   readonly older: readonly string[];
 }
 
-/** A webhook as it is registered, seen from this gateway. */
+/** A registered webhook, seen from this gateway. */
 export interface Registration {
   readonly webhook: Webhook;
-  /** Whether it is neither deleted nor switched off. */
+  /** True if it is neither deleted nor switched off. */
   readonly isActive: boolean;
   /**
-   * `here-unsigned`: the gateway's own address, but the gateway refuses it. `unknown`: the gateway does not know its own
-   * address.
+   * Where its address leads. `here-unsigned`: to the gateway's own address, which the gateway refuses. `unknown`: the gateway
+   * does not know its own address.
    */
   readonly leads: 'here' | 'here-older-secret' | 'here-unsigned' | 'elsewhere' | 'unknown';
-  /** Whether it is registered with the token that the ingress checks, as far as the service shows it. */
+  /** True if it is registered with the token that the ingress checks, as far as the service shows it. */
   readonly tokenIsOurs: boolean;
 }
 
-/** Looks at the client's webhooks as this gateway sees them; those that are deleted are left out. */
+/** Returns the client's webhooks as this gateway sees them, without the deleted ones. */
 export function readRegistrations(
   clientId: string,
   webhooks: readonly Webhook[],

@@ -29,7 +29,7 @@ import {
 } from './command.ts';
 import { compareSchemas, earlierSchemaIn } from './earlier-schema.ts';
 
-/** The graph, in the forms that clients' tools read. */
+/** Prints the graph in the forms that clients' tools read. */
 export const schema: Command = {
   help: `Usage: pasarela schema [--json | --possible-types | --persisted-documents FILES… | --check FILES…]
 
@@ -78,7 +78,7 @@ earlier schema is breaking; 2 the command line is not understood.`,
 
 const toJson = (value: unknown): string => JSON.stringify(value, undefined, 2);
 
-/** Each interface and union with the names of its object types. */
+/** Returns each interface and union with the names of its object types. */
 function possibleTypes(graph: GraphQLSchema): Readonly<Record<string, readonly string[]>> {
   const abstract = Object.values(graph.getTypeMap()).filter(isAbstractType);
   return Object.fromEntries(
@@ -105,9 +105,10 @@ async function readDocuments(files: readonly string[]): Promise<DocumentNode> {
 }
 
 /**
- * SHA-256 of an operation's text, in hexadecimal → the text. Each operation stands alone with the fragments it uses.
+ * Returns, by the SHA-256 of an operation's text in hexadecimal, the text. Each operation stands alone, with the fragments
+ * that it uses.
  *
- * @throws CommandError for operations that do not fit the graph, or have no name to be told apart by
+ * @throws CommandError for operations that do not fit the graph, or that have no name
  */
 function manifest(graph: GraphQLSchema, documents: DocumentNode): Readonly<Record<string, string>> {
   const operations = documents.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
@@ -118,7 +119,7 @@ function manifest(graph: GraphQLSchema, documents: DocumentNode): Readonly<Recor
   return Object.fromEntries(texts.map((text) => [sha256(text), text]));
 }
 
-/** Earlier schemas are compared, and the operations of all other files checked. */
+/** Compares files that hold earlier schemas, and checks the operations of all other files. */
 async function checkAll(graph: GraphQLSchema, files: readonly string[]): Promise<ExitCode> {
   const earlier = files.flatMap((file) => {
     const schema = earlierSchemaIn(file);
@@ -135,7 +136,7 @@ async function check(graph: GraphQLSchema, files: readonly string[]): Promise<Ex
   const isManifest = (file: string): boolean => file.endsWith('.json');
   const plain = await readDocuments(files.filter((file) => !isManifest(file)));
   const fragments = plain.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
-  // One by one, as files of several apps may hold operations of the same name.
+  // Checked one by one, because files of several apps may hold operations of the same name.
   const written = plain.definitions
     .filter(({ kind }) => kind === Kind.OPERATION_DEFINITION)
     .flatMap((definition) =>
@@ -165,7 +166,7 @@ function listedIn(file: string): ReturnType<typeof documentsIn> {
   }
 }
 
-/** What of a document does not fit the graph. */
+/** Returns the errors of a document that does not fit the graph. */
 function misfitsOf(graph: GraphQLSchema, document: DocumentNode | string): readonly string[] {
   try {
     const parsed = typeof document === 'string' ? parse(document) : document;

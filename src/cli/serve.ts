@@ -2,7 +2,7 @@ import { type Command, readArguments, refuseArguments } from './command.ts';
 
 const takeNothing = (args: readonly string[]): void => refuseArguments(readArguments(args, {}).positionals);
 
-/** The gateway: what `npm start` runs. */
+/** Runs the gateway, as `npm start` does. */
 export const serve: Command = {
   help: `Usage: pasarela serve
 

@@ -1,9 +1,11 @@
 import leven from 'leven';
 
-/** How many letters may be wrong in a word for which another is meant. */
+/** How many wrong letters a word may have to be taken for another. */
 const TYPING_ERRORS = 3;
 
-/** A sentence that names the word that was meant, with a space before it; empty where none is near enough. */
+/**
+ * Returns a sentence that names the word that was probably meant, with a space before it; empty if none is similar enough.
+ */
 export function suggestion(word: string, known: readonly string[]): string {
   const [nearest] = known
     .map((one) => ({ one, distance: leven(word, one, { maxDistance: TYPING_ERRORS }) }))

@@ -8,25 +8,25 @@ import { clock } from '../common/clock.ts';
 import type { Secret } from '../common/secret.ts';
 import { CommandError } from './command.ts';
 
-/** A token is renewed this long before it ends, or in the last tenth of a short life, in milliseconds. */
+/** A token is renewed this long before it ends, in milliseconds, or in the last tenth of its life if that is shorter. */
 const RENEW_BEFORE_MS = 60_000;
 /** How long the command, or the identity provider, may take, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
-/** Where a command has its access token from. */
+/** The source of a command's access token. */
 export interface Token {
-  /** Whether another token may be had after one was refused. */
+  /** True if another token may be had after one was refused. */
   readonly renews: boolean;
   /**
-   * The token to act with.
+   * Returns the token to use.
    *
-   * @param refused the one that the gateway has just refused: another is fetched where there may be one.
-   * @throws CommandError where none can be had
+   * @param refused the one that the gateway has just refused. Another one is then fetched, if there may be one.
+   * @throws CommandError if none can be had
    */
   get(refused?: string): Promise<string>;
 }
 
-/** The variables that say where the token comes from, of which one way is to be set. */
+/** The variables that name the source of the token. One way of them must be set. */
 type TokenVariables = Pick<
   Variables,
   | 'PASARELA_TOKEN'
@@ -39,10 +39,10 @@ type TokenVariables = Pick<
 >;
 
 /**
- * The token of the variables: given, in a file that something else renews, printed by a command, or issued by an identity provider for
- * client credentials (RFC 6749, 4.4).
+ * Returns the token source of the variables: a token, a file that another program renews, a command that prints one, or an
+ * identity provider that issues one for client credentials (RFC 6749, 4.4).
  *
- * @throws CommandError where no way, or more than one, is set
+ * @throws CommandError if no way, or more than one, is set
  */
 export function tokenOf(variables: TokenVariables): Token {
   const { PASARELA_TOKEN: text, PASARELA_TOKEN_FILE: file } = variables;
@@ -69,7 +69,7 @@ export function tokenOf(variables: TokenVariables): Token {
 
 const fixed = (token: Secret): Token => ({ renews: false, get: async () => token.reveal() });
 
-/** Read whenever it is needed: what renews the file need not tell anybody. */
+/** Reads the file whenever a token is needed, so that the program that renews it need not tell. */
 const inFile = (path: string): Token => ({
   renews: true,
   async get() {
@@ -84,11 +84,11 @@ const inFile = (path: string): Token => ({
 
 interface Issued {
   readonly token: string;
-  /** In milliseconds since the epoch; undefined where nothing says. */
+  /** When the token ends, in milliseconds since the epoch; undefined if that is not known. */
   readonly expiresAt: number | undefined;
 }
 
-/** Fetched once for all who ask, kept until it is about to end, and fetched again where it was refused. */
+/** Fetches a token once for all who ask, keeps it until it is about to end, and fetches another if it was refused. */
 function kept(fetch: () => Promise<Issued>): Token {
   let held: (Issued & { readonly renewAt: number }) | undefined;
   let fetching: Promise<string> | undefined;
@@ -138,7 +138,7 @@ async function issuedBy(url: string, variables: TokenVariables): Promise<Issued>
   try {
     response = await fetch(url, {
       method: 'POST',
-      // Both are form-encoded before they are joined (RFC 6749, 2.3.1).
+      // Id and secret are form-encoded before they are joined (RFC 6749, 2.3.1).
       headers: {
         authorization: `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret.reveal())}`).toString('base64')}`,
         accept: 'application/json',
@@ -160,7 +160,7 @@ async function issuedBy(url: string, variables: TokenVariables): Promise<Issued>
 
 const formEncoded = (text: string): string => new URLSearchParams({ text }).toString().slice('text='.length);
 
-/** undici says "fetch failed", and why in the cause. */
+/** Returns the reason of an error. undici's message is "fetch failed"; the reason is in its cause. */
 function reasonOf(error: unknown): string {
   const { cause = error } = error instanceof Error ? error : { cause: error };
   return cause instanceof Error ? cause.message : String(cause);
@@ -172,7 +172,7 @@ function wordIn(text: string, source: string): string {
   return word;
 }
 
-/** The `exp` of a JWT, unverified: it only says when to fetch the next one. */
+/** Returns the `exp` of a JWT, unverified: it only says when to fetch the next token. */
 function endOf(token: string): number | undefined {
   try {
     const { exp } = decodeJwt(token);

@@ -15,24 +15,24 @@ import { createHttp } from '../upstream/call/http.ts';
 import { createRest, type Rest } from '../upstream/call/rest.ts';
 import { CommandError } from './command.ts';
 
-/** Whose calls a command makes: it has no neighbours. */
+/** The requester of a command's calls. */
 const OPERATOR: Requester = { caller: 'operator', group: 'operator' };
 
-/** The REST service as an operator reaches it, with the credentials that the variables hold. */
+/** The REST service, reached with the credentials in an operator's variables. */
 export interface UpstreamAccess extends AsyncDisposable {
   /** Calls for the client that the credentials stand for. */
   readonly rest: Rest;
 }
 
 /**
- * Reaches the REST service: in service mode with the gateway's own credentials, otherwise with `PASARELA_TOKEN`.
+ * Opens the REST service: in service mode with the gateway's own credentials, otherwise with `PASARELA_TOKEN`.
  *
- * In service mode the token that the running processes share through Redis is used where there is one: whether a new token
- * ends the older ones is not documented.
+ * In service mode it uses the token that the running processes share through Redis, if there is one, because it is not
+ * documented whether a new token ends the older ones.
  *
- * @throws CommandError when a variable is missing
- * @throws UnauthenticatedError when the token names no client, or the service does not accept it
- * @throws UpstreamError when the service cannot be asked
+ * @throws CommandError if a variable is missing
+ * @throws UnauthenticatedError if the token names no client, or if the service does not accept it
+ * @throws UpstreamError if the service cannot be asked
  */
 export async function openUpstream(variables: Variables): Promise<UpstreamAccess> {
   const { UPSTREAM_URL: origin, UPSTREAM_TIMEOUT_MS: timeoutMs } = variables;
@@ -56,7 +56,7 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
       authorize,
       headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },
       timeoutMs,
-      // Lists are read page by page.
+      // Longer than one call, because lists are read page by page.
       deadline: clock.now() + 10 * timeoutMs,
     });
   const service = serviceOf(variables);
@@ -87,7 +87,7 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
   }
 }
 
-/** Of a gateway that serves several clients, `UPSTREAM_CLIENT_ID` names the one to act for. */
+/** Returns the client to act for. If the gateway serves several, `UPSTREAM_CLIENT_ID` names it. */
 function clientOf(
   clients: readonly [ServiceClient, ...ServiceClient[]],
   named: string | undefined,
@@ -118,7 +118,7 @@ async function passthroughRest(
   return restFor(clientId, auth.authorize(token, clientId));
 }
 
-/** Runs work on the REST service; what goes wrong is told in a sentence. */
+/** Runs work on the REST service. An error becomes a sentence for the operator. */
 export async function withUpstream<T>(variables: Variables, work: (rest: Rest) => Promise<T>): Promise<T> {
   try {
     await using access = await openUpstream(variables);

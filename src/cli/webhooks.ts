@@ -22,7 +22,7 @@ import { withUpstream } from './upstream.ts';
 
 const DEFAULT_TYPES: readonly EventType[] = ['CEP', 'MONEY_IN', 'STATUS_UPDATE'];
 
-/** What is registered at the provider, and the one way to make it right. */
+/** Shows the webhooks that are registered at the provider, and corrects them. */
 export const webhooks: Command = {
   help: `Usage: pasarela webhooks list [--json]
        pasarela webhooks sync [--types CEP,MONEY_IN] [--dry-run] [--json]
@@ -53,7 +53,7 @@ Exit codes: 0 done; 1 the service refused or could not be asked; 2 the command l
   },
 };
 
-/** How a webhook of this gateway is registered, or undefined where the gateway does not know its own address. */
+/** Returns the gateway as a receiver of webhooks; undefined if the gateway does not know its own address. */
 export function receiverOf({
   PUBLIC_URL: publicUrl,
   WEBHOOK_SECRET: secrets,
@@ -76,7 +76,7 @@ async function list(args: readonly string[]): Promise<0> {
   return EXIT.done;
 }
 
-/** A registration without its secrets. */
+/** Returns a registration without its secrets. */
 const shown = ({ webhook, leads }: Registration) => ({
   id: webhook.id,
   type: webhook.webhookType,
@@ -104,7 +104,10 @@ interface Step {
   readonly id?: string;
 }
 
-/** What must be done so that a type has an active webhook that leads here. The one nearest to that is mended. */
+/**
+ * Returns the step after which a type has an active webhook that leads here. It changes the existing webhook that needs the
+ * least change.
+ */
 function stepFor(type: EventType, found: readonly Registration[]): Step {
   const here = found.filter(({ webhook, leads }) => webhook.webhookType === type && leads.startsWith('here'));
   const right = here.find(({ leads, tokenIsOurs, isActive }) => leads === 'here' && tokenIsOurs && isActive);

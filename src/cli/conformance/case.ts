@@ -4,11 +4,11 @@ import list from './cases.json' with { type: 'json' };
 export const TRANSPORTS = ['sse', 'websocket'] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
-/** How long the gateway may take for what it is not given another time for, in milliseconds. */
+/** How long the gateway may take for a step without a time of its own, in milliseconds. */
 const PATIENCE_MS = 15_000;
 
 const WITHIN = { withinMs: z.number().default(PATIENCE_MS) };
-/** In texts, and in those of variables, `$name` stands for what an earlier step has kept under the name. */
+/** In texts, also in those of variables, `$name` stands for the value that an earlier step has kept under that name. */
 const VARIABLES = { variables: z.record(z.string(), z.unknown()).default({}) };
 
 const STEP = z.union([
@@ -20,7 +20,7 @@ const STEP = z.union([
     code: z.string().optional(),
     ...VARIABLES,
   }),
-  /** So many must have been kept under the name, or the case cannot be tried. */
+  /** At least so many values must have been kept under the name. Otherwise the case cannot be tried. */
   z.strictObject({ needs: z.string(), atLeast: z.number(), otherwise: z.string() }),
   z.strictObject({
     subscribe: z.string(),
@@ -28,23 +28,23 @@ const STEP = z.union([
     streams: z.number().default(1),
     ...VARIABLES,
   }),
-  /** Bookmarks of so many streams. Events may come before. */
+  /** Waits for bookmarks of so many streams. Events may come before them. */
   z.strictObject({
     hear: z.literal('bookmark'),
     keep: z.string().optional(),
     streams: z.number().default(1),
     ...WITHIN,
   }),
-  /** The events whose ids were kept under the name, in that order, and nothing before or between. */
+  /** Waits for the events whose ids were kept under the name, in that order, with nothing before or between them. */
   z.strictObject({ hear: z.literal('events'), ids: z.string(), ...WITHIN }),
-  /** A last result without data, or a message `error`. */
+  /** Waits for a last result without data, or for a message `error`. */
   z.strictObject({ hear: z.enum(['failure', 'error']), code: z.string(), ...WITHIN }),
   z.strictObject({ hear: z.enum(['complete', 'beat']), ...WITHIN }),
   z.strictObject({ hear: z.literal('pong'), payload: z.unknown(), ...WITHIN }),
   z.strictObject({ hear: z.literal('closed'), code: z.number(), ...WITHIN }),
-  /** A message of the subprotocol, as it stands here. */
+  /** Sends this message of the subprotocol unchanged. */
   z.strictObject({ send: z.record(z.string(), z.unknown()) }),
-  /** A message of so many bytes. */
+  /** Sends a message of so many bytes. */
   z.strictObject({ sendBytes: z.number() }),
 ]);
 
@@ -55,9 +55,9 @@ const CASE = z.strictObject({
   transports: z.array(z.enum(TRANSPORTS)).default([...TRANSPORTS]),
   /** A token that no gateway accepts, in the place of the caller's. */
   token: z.string().optional(),
-  /** Whether a socket begins with `connection_init`, as it should. */
+  /** True if a socket begins with `connection_init`, as it should. */
   init: z.boolean().default(true),
-  /** It waits for what comes by the clock. */
+  /** True if it waits for something that takes its time. */
   slow: z.boolean().default(false),
   script: z.array(STEP).min(1),
 });
@@ -65,5 +65,5 @@ const CASE = z.strictObject({
 export type Case = z.infer<typeof CASE>;
 export type Step = Case['script'][number];
 
-/** What a gateway is held to, rule by rule. */
+/** The cases by which a gateway is tried, rule by rule. */
 export const CASES: readonly Case[] = z.array(CASE).parse(list);

@@ -4,7 +4,7 @@ import { tokenOf } from '../token.ts';
 import { CASES, type Case, TRANSPORTS, type Transport } from './case.ts';
 import { play, type Verdict } from './play.ts';
 
-/** `pasarela conformance`: holds a running gateway to the rules of PROTOCOL.md. */
+/** `pasarela conformance`: checks a running gateway against the rules of PROTOCOL.md. */
 export const conformance: Command = {
   help: `Usage: pasarela conformance <url> [--transport sse | websocket] [--case <text>] [--slow] [--json]
 
@@ -52,7 +52,9 @@ interface Trial {
   readonly transport: Transport;
 }
 
-/** Tries one case after another, so that a gateway with few places for this caller can keep the rules. Those that wait do so together. */
+/**
+ * Tries one case after another, so that a gateway with few seats for this caller passes too. Slow cases run at the same time.
+ */
 async function report(trials: readonly Trial[], url: string, token: string, isJson: boolean) {
   const slow = new Map(
     trials

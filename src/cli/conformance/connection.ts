@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { clock } from '../../common/clock.ts';
 
-/** What a client hears, in its order. `stream` names the operation that it is of. */
+/** What a client hears, in its order. `stream` names the operation. */
 export type Heard =
   | { readonly kind: 'next'; readonly stream: string; readonly result: Result }
-  /** Over a socket, the message `error`; over HTTP, an answer that is no stream. */
+  /** Over a socket the message `error`; over HTTP an answer that is no stream. */
   | { readonly kind: 'error'; readonly stream: string; readonly code: string }
   | { readonly kind: 'complete'; readonly stream: string }
   | { readonly kind: 'bookmark'; readonly stream: string; readonly cursor: string }
   | { readonly kind: 'pong'; readonly payload: unknown }
-  /** A sign of life alone: a comment, or a ping frame. */
+  /** Only a sign of life: a comment, or a ping frame. */
   | { readonly kind: 'beat' }
   /** The code of a close frame; over HTTP 0. */
   | { readonly kind: 'closed'; readonly code: number };
@@ -24,12 +24,12 @@ export interface Operation {
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
-/** A client's way to the gateway. Whatever comes back is heard. */
+/** A client's connection to the gateway. Everything that comes back is heard. */
 export interface Connection extends AsyncDisposable {
   readonly heard: Hearing;
   query(stream: string, operation: Operation): Promise<void>;
   subscribe(stream: string, operation: Operation, lastEventId: string | undefined): Promise<void>;
-  /** A message as it stands here. Only a socket takes one. */
+  /** Sends a text unchanged. Only a socket takes one. */
   send(text: string): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export interface Connection extends AsyncDisposable {
 export const codeOf = ({ errors }: Pick<Result, 'errors'>): string | undefined =>
   errors === undefined ? undefined : String(errors[0]?.extensions?.['code']);
 
-/** What has been heard and not yet been taken. */
+/** What has been heard and was not taken yet. */
 export class Hearing {
   readonly #waiting: Heard[] = [];
   #wake: (() => void) | undefined;
@@ -48,9 +48,9 @@ export class Hearing {
   }
 
   /**
-   * Takes the first thing that concerns the caller; all others stay for whom they concern.
+   * Takes the first item that concerns the caller. The others stay for later calls.
    *
-   * @returns undefined where nothing comes in the time
+   * @returns undefined if none comes in time
    */
   async next(concerns: (heard: Heard) => boolean, withinMs: number): Promise<Heard | undefined> {
     const deadline = clock.monotonic() + withinMs;

@@ -5,15 +5,15 @@ import { type Connection, codeOf, type Heard, type Result } from './connection.t
 import { connectByHttp } from './sse.ts';
 import { connectBySocket } from './websocket.ts';
 
-/** What a case has shown. */
+/** The result of a case. */
 export type Verdict =
   | { readonly is: 'kept' }
   | { readonly is: 'broken'; readonly why: string }
-  /** What it needs is not there. */
+  /** Something that the case needs is missing. */
   | { readonly is: 'untried'; readonly why: string };
 
 /**
- * Holds a gateway to one case. It reads and follows; it changes nothing.
+ * Tries one case on a gateway. It reads and follows, and changes nothing.
  *
  * @param url of the graph, such as `https://pay.example.mx/graphql`
  */
@@ -47,7 +47,7 @@ type QueryStep = Extract<Step, { query: string }>;
 class Run {
   readonly #connection: Connection;
   readonly #kept = new Map<string, unknown>([['unused', entropy.uuid()]]);
-  /** The operations so far; their numbers name them. */
+  /** The number of operations so far, by which they are named. */
   #operations = 0;
   /** The streams that were opened last. */
   #streams: ReadonlySet<string> = new Set();
@@ -103,7 +103,7 @@ class Run {
     for (const name of names) await this.#connection.subscribe(name, operation, last);
   }
 
-  /** @returns what is wrong with what comes. */
+  /** @returns what is wrong with what was heard; undefined if nothing is. */
   async #hear(step: HearStep): Promise<string | undefined> {
     if (step.hear === 'events') return this.#hearEvents(step);
     if (step.hear === 'bookmark') return this.#hearBookmarks(step);
@@ -141,9 +141,9 @@ class Run {
     return undefined;
   }
 
-  /** The next of these kinds, or an end, of what was opened last. */
+  /** Returns the next item of these kinds, or an end, of the streams that were opened last. */
   #next({ withinMs }: HearStep, kinds: readonly string[]): Promise<Heard | undefined> {
-    // A client must not know the streams of others, and passes over them (B1).
+    // A client ignores streams that it does not know (B1).
     const concerns = (heard: Heard) =>
       'stream' in heard
         ? this.#streams.has(heard.stream) && (heard.kind !== 'bookmark' || kinds.includes('bookmark'))
@@ -160,7 +160,7 @@ class Run {
     return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, this.#value(value)]));
   }
 
-  /** `$name` and `$name.0` stand for what was kept. */
+  /** Replaces `$name` and `$name.0` by the kept values. */
   #value(value: unknown): unknown {
     if (typeof value !== 'string' || !value.startsWith('$')) return value;
     const [name = '', ...path] = value.slice(1).split('.');
@@ -173,10 +173,10 @@ const QUERY_MS = 35_000;
 
 const isFailure = ({ data, errors }: Result): boolean => data == null && errors !== undefined;
 
-/** The id of an event: that of the only field. */
+/** Returns the id of an event, which is in the only field. */
 const idOf = ({ data }: Result): unknown => Object.values(data ?? {}).map((event) => at(event, ['id']))[0];
 
-/** What stands at a path into JSON; `*` is every item. Undefined where nothing does. */
+/** Returns the value at a path into JSON; `*` stands for every item. Undefined if there is none. */
 function at(value: unknown, [name, ...rest]: readonly string[]): unknown {
   if (name === undefined) return value;
   if (typeof value !== 'object' || value === null) return undefined;

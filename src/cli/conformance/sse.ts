@@ -55,7 +55,7 @@ export function connectByHttp(url: string, token: string): Connection {
         heard.push({ kind: 'error', stream, code: `${response.status}, ${type} and no stream` });
         return;
       }
-      // A stream that is cut off, or left at the end, is heard as closed.
+      // A stream that is cut off, or that the client leaves at the end, is heard as closed.
       void read(stream, response).catch(() => heard.push({ kind: 'closed', code: 0 }));
     },
     async send() {
@@ -67,7 +67,7 @@ export function connectByHttp(url: string, token: string): Connection {
   };
 }
 
-/** One block of a stream, as the standard has it; an id alone is a bookmark (B2). */
+/** Reads one block of a stream, in the form of the standard. A block with only an id is a bookmark (B2). */
 function hear(heard: Hearing, stream: string, block: string): void {
   const fields = new Map(
     block.split(/\r?\n/).map((line) => {

@@ -25,10 +25,10 @@ const MESSAGE = z.discriminatedUnion('type', [
 ]);
 
 /**
- * A socket with the subprotocol, by hand.
+ * Opens a socket with the subprotocol, without a library.
  *
- * @param init whether `connection_init` is sent, and what is asked waits for its acknowledgement
- * @throws Error where the gateway takes no socket with the subprotocol
+ * @param init true to send `connection_init`, and to wait for its acknowledgement before operations are sent
+ * @throws Error if the gateway takes no socket with the subprotocol
  */
 export async function connectBySocket(url: string, token: string, init: boolean): Promise<Connection> {
   const socket = new WebSocket(url.replace(/^http/, 'ws'), SUBPROTOCOL, { handshakeTimeout: CONNECT_MS });
@@ -57,7 +57,7 @@ export async function connectBySocket(url: string, token: string, init: boolean)
     heard.push({ kind: 'closed', code });
   });
   await once(socket, 'open');
-  // From here on a fault is followed by a close.
+  // From here on a close follows every error.
   socket.on('error', () => undefined);
   if (init) {
     say({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } });

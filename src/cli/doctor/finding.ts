@@ -1,8 +1,8 @@
-/** What one look of the doctor's found. */
+/** One finding of the doctor. */
 export interface Finding {
   /** What was looked at, such as `redis`. */
   readonly check: string;
-  /** `skipped` where something else must be mended, or set, before there is anything to look at. */
+  /** `skipped` if something else must be corrected or set first. */
   readonly status: 'ok' | 'warning' | 'failure' | 'skipped';
   readonly message: string;
   /** What to do about it. */
@@ -40,7 +40,7 @@ export class Findings {
   }
 }
 
-/** What an error says of itself, as far down as it tells why: `fetch failed` alone helps nobody. */
+/** Returns the messages of an error and of its causes. `fetch failed` alone would help nobody. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause !== undefined) return reasonOf(error.cause);

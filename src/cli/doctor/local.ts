@@ -14,7 +14,7 @@ import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 3_000;
-/** With what every file of SQLite begins (https://www.sqlite.org/fileformat.html, 1.3.1). */
+/** The first bytes of every SQLite file (https://www.sqlite.org/fileformat.html, 1.3.1). */
 const DATABASE_HEADER = 'SQLite format 3\0';
 const UNREADABLE_SPOOL_CURE =
   'Keep a copy of the file, and follow docs/operations.md, PasarelaSpoolUnreadable.';
@@ -53,7 +53,7 @@ export function lookAtConfiguration(): {
   }
 }
 
-/** Whether this process could write to the folder of the log, the records and the spool. */
+/** Checks that this process could write to the folder of the log, the records and the spool. */
 export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
   const found = new Findings('folder');
   if (DATA_DIR === undefined && UPSTREAM_URL === undefined) {
@@ -80,8 +80,8 @@ export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promi
 }
 
 /**
- * The files that are named like spools and do not begin as a database does. What is damaged further on is found by the
- * gateway alone: a spool is never opened by two processes.
+ * Returns files with the name of a spool that do not begin like a database. Damage further on only the gateway finds, because
+ * two processes must never open one spool.
  */
 async function damagedSpools(folder: string): Promise<readonly string[]> {
   const names = (await readdir(folder).catch(() => [])).filter(
@@ -101,7 +101,7 @@ async function damagedSpools(folder: string): Promise<readonly string[]> {
   return names.filter((_, index) => damaged[index]);
 }
 
-/** The folder, or the nearest one above it that exists and in which it would be made. */
+/** Returns the folder, or the nearest existing one above it, in which it would be made. */
 async function nearest(folder: string): Promise<string> {
   for (let path = folder; ; path = dirname(path)) {
     try {
@@ -114,7 +114,7 @@ async function nearest(folder: string): Promise<string> {
   }
 }
 
-/** Whether the port is free, or the gateway answers at it, and how it fares. */
+/** Checks if the port is free, or if the gateway answers at it, and how the gateway is. */
 export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Finding[]> {
   const found = new Findings('gateway');
   if (PORT === 0) {
@@ -181,7 +181,7 @@ const Readiness = z.object({
   reasons: z.array(z.string()).optional(),
 });
 
-/** Whether each document is filed under its hash, and still fits the graph. */
+/** Checks that each document is stored under its hash, and still fits the graph. */
 export async function lookAtDocuments({ TRUSTED_DOCUMENTS: files }: Variables): Promise<readonly Finding[]> {
   const found = new Findings('documents');
   if (files === undefined) return found.list;
@@ -213,7 +213,7 @@ async function misfitsOf(documents: ReadonlyMap<string, string>): Promise<readon
   });
 }
 
-/** Whether somebody is there to decide on SPEI credits. Nothing is sent: an envelope would be decided on. */
+/** Checks that the decider on SPEI credits can be reached. It sends nothing, because an envelope would be decided on. */
 export async function lookAtDecider({
   MONEY_IN_DECISION_URL: address,
 }: Variables): Promise<readonly Finding[]> {

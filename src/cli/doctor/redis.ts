@@ -35,7 +35,7 @@ const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
   [/cannot be asked/, 'Let the gateway reach every replica at the address that INFO replication names.'],
 ];
 
-/** Whether Redis answers, keeps what it is given, and whether a copy of it exists. */
+/** Checks that Redis answers, that it keeps what it is given, and that a copy of it exists. */
 export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
   const found = new Findings('redis');
   if (REDIS_URL === undefined) {
@@ -94,14 +94,14 @@ export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promi
   return found.list;
 }
 
-/** Resolves once commands can be sent; rejects with what the connection last complained of. */
+/** Resolves once commands can be sent. Rejects with the last error of the connection. */
 function ready(redis: RedisClient): Promise<void> {
   return new Promise((resolved, rejected) => {
     let last = new Error(`no answer within ${TIMEOUT_MS} ms`);
     const timer = clock.setTimeout(() => rejected(last), TIMEOUT_MS);
     redis.on('error', (error: Error) => {
       last = error;
-      // Neither a wrong password nor a certificate becomes right by waiting.
+      // Waiting cures neither a wrong password nor a wrong certificate.
       if (/NOAUTH|WRONGPASS|NOPERM|certificate/.test(reasonOf(error))) rejected(error);
     });
     redis.once('ready', () => {

@@ -13,10 +13,10 @@ import { type Finding, Findings, reasonOf } from './finding.ts';
 const TIMEOUT_MS = 5_000;
 const NEW_TOKEN =
   'Get a token with POST /v1/clients/{clientId}/auth/credential-tokens and x-api-key, and put it into PASARELA_TOKEN.';
-/** A clock that is off by more than this has tokens refused, or used when they have ended, in milliseconds. */
+/** With a clock that is wrong by more than this, in milliseconds, tokens are refused, or used after their end. */
 const SKEW_MS = 30_000;
 
-/** Whether the REST service answers, like itself, and whether both clocks tell the same time. */
+/** Checks that the REST service answers in its own form, and that both clocks show the same time. */
 export async function lookAtUpstream(variables: Variables): Promise<readonly Finding[]> {
   const found = new Findings('upstream');
   const origin = variables.UPSTREAM_URL;
@@ -27,7 +27,7 @@ export async function lookAtUpstream(variables: Variables): Promise<readonly Fin
   const correct = 'Correct UPSTREAM_URL: scheme, host and port of the service, as in https://api.example.mx.';
   let response: Response;
   try {
-    // Without a credential: the service refuses it, and so shows that it is there.
+    // Sent without a credential. The refusal shows that the service is there.
     response = await fetch(`${origin}/v1/banks`, {
       redirect: 'manual',
       signal: clock.timeoutSignal(TIMEOUT_MS),
@@ -71,9 +71,10 @@ function lookAtClock(date: string | null): readonly Finding[] {
 }
 
 /**
- * Whether the credentials are accepted, and calls for their client answered. Returns the way to the service, open, where they are.
+ * Checks that the credentials are accepted, and that calls for their client are answered. Returns the open connection to the
+ * service if they are.
  *
- * @param isUp whether the service has answered without them.
+ * @param isUp true if the service has answered without them.
  */
 export async function lookAtToken(
   variables: Variables,
@@ -105,7 +106,7 @@ function report(
   { isService, isUp }: { readonly isService: boolean; readonly isUp: boolean },
   found: Findings,
 ): void {
-  // In service mode the reason why no token was issued is what the service said to that.
+  // In service mode the service's own answer is the reason why no token was issued.
   const told = error.cause instanceof UpstreamError ? error.cause : error;
   const isRefused = told instanceof UnauthenticatedError || told.refusal !== undefined;
   if (!isRefused && isUp) {
@@ -126,7 +127,7 @@ function report(
   }
 }
 
-/** What a passthrough token says of itself; false where nobody need be asked any more. */
+/** Checks the claims of a passthrough token. Returns false if the service need not be asked any more. */
 function lookInside(variables: Variables, found: Findings): boolean {
   const token = variables.PASARELA_TOKEN?.reveal();
   const claims = variables.UPSTREAM_TOKEN_CLIENT_CLAIM;
@@ -162,7 +163,7 @@ function uuidClaims(token: string): readonly string[] {
   }
 }
 
-/** Whether the keys that callers' tokens are verified with can be had. */
+/** Checks that the keys for verifying callers' tokens can be read. */
 export async function lookAtIdentity({
   AUTH_MODE,
   AUTH_JWKS_URL: url,

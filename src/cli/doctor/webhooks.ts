@@ -10,13 +10,13 @@ import { receiverOf } from '../webhooks.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 5_000;
-/** Without these no receipt and no credit is heard of. */
+/** Without these types the gateway learns of no receipt and no credit. */
 const NEEDED: readonly EventType[] = ['CEP', 'MONEY_IN'];
-/** Without it the states of payments are read on a schedule, so that they are known later. */
+/** Without this type the states of payments are read on a schedule, and so are known later. */
 const WANTED: EventType = 'STATUS_UPDATE';
 const SYNC = 'pasarela webhooks sync';
 
-/** Whether the address that the provider is given leads to a gateway. Nothing is posted that could become an event. */
+/** Checks that the address that the provider gets leads to a gateway. It posts nothing that could become an event. */
 export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
   const found = new Findings('address');
   if (UPSTREAM_URL === undefined) return found.list;
@@ -35,7 +35,7 @@ export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Pr
     );
   }
   try {
-    // Not signed by anybody: the ingress refuses it before it reads a byte.
+    // Without a valid signature the ingress refuses it before it reads a byte.
     const response = await fetch(`${PUBLIC_URL}/webhooks/doctor/CEP/unsigned`, {
       method: 'POST',
       redirect: 'manual',
@@ -60,7 +60,7 @@ export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Pr
   return found.list;
 }
 
-/** Whether each needed type has exactly one active webhook, and it leads here. */
+/** Checks that each needed type has exactly one active webhook, and that it leads here. */
 export async function lookAtWebhooks(
   variables: Variables,
   rest: Rest | undefined,

@@ -1,15 +1,15 @@
 import { clock } from '../../common/clock.ts';
 import { remark } from '../command.ts';
 
-/** Pauses between attempts grow from the first to the longest, in milliseconds. */
+/** The first and the longest pause between attempts, in milliseconds. */
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 2_500;
 
-/** The pause after so many failures in a row, in milliseconds. */
+/** Returns the pause after so many failures in a row, in milliseconds. */
 export const growingPause = (failures: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 10), LONGEST_PAUSE_MS);
 
-/** Attempts at one thing, with growing pauses between them. The first failure is told. */
+/** Attempts at one thing, with growing pauses between them. The first failure is reported. */
 export class Attempts {
   readonly #signal: AbortSignal;
   #failures = 0;
@@ -29,6 +29,6 @@ export class Attempts {
   }
 }
 
-/** Ends early where the signal is aborted. */
+/** Waits. Ends early if the signal is aborted. */
 export const rest = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   clock.sleep(milliseconds, { signal }).catch(() => undefined);

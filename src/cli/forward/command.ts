@@ -97,7 +97,7 @@ async function run(args: readonly string[]): Promise<ExitCode> {
     }
   });
   const isDone = (await Promise.all(ended)).every((ending) => ending);
-  // The stream of news may still be open.
+  // `exit`, because the subscription may still be open.
   process.exit(isDone ? EXIT.done : EXIT.wrong);
 }
 
@@ -109,7 +109,7 @@ function tellEnd(error: CommandError, stateFile: string): void {
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** A pause such as `30s`, `10m` or `1h`, in milliseconds. */
+/** Returns a pause such as `30s`, `10m` or `1h` in milliseconds. */
 function readPause(text: string): number {
   const [, number, unit = ''] = /^\s*(\d{1,6})([smh])\s*$/.exec(text) ?? [];
   const factor = UNITS[unit];

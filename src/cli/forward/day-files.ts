@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import type { ForwardedEvent, Receiver } from './receiver.ts';
 
 const LINE_FEED = 0x0a;
-/** More than the longest event, which came as a webhook of 64 KiB at most, and is escaped once. */
+/** Longer than the longest event: a webhook has 64 KiB at most, and is escaped once. */
 const TAIL_BYTES = 1_048_576;
 
 /**
- * A folder with a file for each day on which events arrived, by UTC: `events-2026-11-22.jsonl`, an event on each line, in the order of the log.
- * An event is taken once the disk has it. A line that a crash has cut short is removed, and the event that stands last is not
- * written again.
+ * A receiver that is a folder with a file for each day on which events arrived, by UTC: `events-2026-11-22.jsonl`, an event
+ * on each line, in the order of the log. An event counts as taken once the disk has it. A line that a crash has cut short is
+ * removed, and the last event is not written again.
  */
 export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'> {
   let current: { readonly name: string; readonly file: FileHandle; lastId: string | undefined } | undefined;
@@ -35,7 +35,7 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
         day.lastId = event.id;
         return undefined;
       } catch (error) {
-        // What was written of the line is found and removed when the file is opened again.
+        // A line that was written in part is removed when the file is opened again.
         await current?.file.close().catch(() => undefined);
         current = undefined;
         return { text: error instanceof Error ? error.message : String(error), isAway: true };
@@ -48,7 +48,7 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
   };
 }
 
-/** The id of the last whole line; what follows it is cut off. */
+/** Returns the id of the last whole line, and cuts off what follows it. */
 async function lastIdIn(file: FileHandle): Promise<string | undefined> {
   const { size } = await file.stat();
   const start = Math.max(0, size - TAIL_BYTES);

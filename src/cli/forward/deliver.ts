@@ -4,28 +4,31 @@ import { growingPause, rest } from './attempts.ts';
 import type { Letter, Letters } from './letters.ts';
 import type { ForwardedEvent, Problem, Receiver } from './receiver.ts';
 
-/** How often a long pause looks whether an operator wants an attempt, in milliseconds. */
+/** How often a long pause checks if an operator has asked for an attempt, in milliseconds. */
 const LOOK_EVERY_MS = 500;
 
-/** Brings events to one receiver, and keeps what becomes of the attempts. */
+/** Delivers events to one receiver, and records the outcomes of the attempts. */
 export interface Delivery {
   readonly receiver: Receiver;
   readonly letters: Letters;
-  /** Pauses after each refusal of an event, in milliseconds; after the last one the event is given up. Undefined for never. */
+  /**
+   * Pauses after each refusal of an event, in milliseconds. After the last one the event is given up. Undefined to never give
+   * up.
+   */
   readonly schedule: readonly number[] | undefined;
 }
 
 /**
- * Tries until the receiver takes the event, or it is given up and put aside.
+ * Tries until the receiver takes the event, or until it is given up and put aside.
  *
- * @returns false where it was ended by the signal
+ * @returns false if the signal ended it
  */
 export async function deliver(
   { receiver, letters, schedule }: Delivery,
   event: ForwardedEvent,
   signal: AbortSignal,
 ): Promise<boolean> {
-  // A command that was ended goes on counting where it was.
+  // Goes on with the counts of an earlier command that was ended.
   let letter = letters.find(event.id);
   for (let failures = 1; !signal.aborted; failures += 1) {
     const problem = await receiver.take(event);
@@ -56,7 +59,7 @@ function afterFailure(
 ): Letter {
   const now = clock.now();
   const refusals = (before?.refusals ?? 0) + (problem.isAway ? 0 : 1);
-  // A receiver that is away says nothing of this event: to give it up would give up all that follow.
+  // A receiver that is away has not refused this event. Giving it up would mean giving up all that follow.
   const isDead = !problem.isAway && schedule !== undefined && refusals > schedule.length;
   const scheduled = problem.isAway ? undefined : schedule?.[refusals - 1];
   const wait = Math.max(scheduled ?? growingPause(failures), problem.retryAfterMs ?? 0);

@@ -9,23 +9,23 @@ import { type Delivery, deliver, deliverAgain } from './deliver.ts';
 
 /** Events read from the gateway at a time. */
 const PAGE = 100;
-/** How long to wait for news before the log is looked at without any, in milliseconds. */
+/** How long to wait for an event before the log is read without one, in milliseconds. */
 const LOOK_EVERY_MS = 4_000;
 
 interface Forwarding extends Delivery {
   readonly graph: GraphClient;
   readonly types: readonly string[] | null;
-  /** The cursor to begin after where none was saved; null for what comes from now on. */
+  /** The cursor to begin after if none was saved; null to begin with events to come. */
   readonly from: string | null;
-  /** Where the cursor is saved. */
+  /** The file in which the cursor is saved. */
   readonly stateFile: string;
 }
 
-/** The file that holds the cursor of one receiver. */
+/** Returns the path of the file with the cursor of one receiver. */
 export const stateFileOf = (folder: string, receiverId: string): string =>
   join(folder, `forward-${receiverId}.cursor`);
 
-/** The file that holds what one receiver has not taken. */
+/** Returns the path of the file with the events that one receiver has not taken. */
 export const lettersFileOf = (folder: string, receiverId: string): string =>
   join(folder, `forward-${receiverId}.sqlite`);
 
@@ -59,10 +59,10 @@ const Page = z.object({
 const Head = z.object({ eventCursor: z.string() });
 
 /**
- * Brings each event to a receiver, in order and at least once: the cursor is saved once the receiver has taken it, or it was put
- * aside. Ends when the signal is aborted.
+ * Delivers each event to a receiver, in order and at least once: the cursor is saved once the receiver has taken the event,
+ * or once it was put aside. Ends when the signal is aborted.
  *
- * @throws CommandError where events are missing, or the gateway refuses for good
+ * @throws CommandError if events are missing, or if the gateway refuses for good
  */
 export async function forward(forwarding: Forwarding, signal: AbortSignal): Promise<void> {
   const state = new CursorFile(forwarding.stateFile);
@@ -78,7 +78,7 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
   const { graph, types, receiver } = forwarding;
   const start = state.cursor ?? forwarding.from ?? (await head(graph, signal));
   if (start === undefined) return;
-  // What arrives from now on is to be forwarded, also when this process is killed before the first of it.
+  // Saved at once: events that arrive from now on must be forwarded even if this process is killed before the first of them.
   if (state.cursor === undefined && forwarding.from === null) state.save(start);
   let cursor = start;
   const news = new Bell();
@@ -91,7 +91,8 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
     let page: z.output<typeof Page>['events'];
     let end: string | undefined;
     try {
-      // Where events of other types alone have come, the place after them must be kept: the log is trimmed meanwhile.
+      // If only events of other types have come, the cursor after them must be saved, because the log may be trimmed
+      // meanwhile.
       if (types !== null) end = Head.parse(await query(graph, '{ eventCursor }', {})).eventCursor;
       page = Page.parse(await query(graph, DOCUMENT, { types, after: cursor, first: PAGE })).events;
     } catch (error) {
@@ -119,7 +120,7 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
   }
 }
 
-/** The end of the log, once the gateway can be asked; undefined where the signal was aborted before. */
+/** Returns the end of the log, once the gateway can be asked; undefined if the signal was aborted before. */
 async function head(graph: GraphClient, signal: AbortSignal): Promise<string | undefined> {
   for (const attempts = new Attempts(signal); !signal.aborted; ) {
     try {
@@ -135,7 +136,7 @@ async function head(graph: GraphClient, signal: AbortSignal): Promise<string | u
 const stays = (error: CommandError, graph: GraphClient): boolean =>
   error instanceof GraphError && isFinal(graph, error.code);
 
-/** Rings at each event. What goes wrong here is told by the reading of the log, which happens without news too. */
+/** Rings at each event. Errors are ignored here: reading the log reports them, and happens without an event too. */
 async function listen({ graph, types }: Forwarding, news: Bell, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -149,7 +150,7 @@ async function listen({ graph, types }: Forwarding, news: Bell, signal: AbortSig
   }
 }
 
-/** Tells those who wait that something has happened since they began to. */
+/** Wakes those who wait if something has happened since they began to wait. */
 class Bell {
   #heard = Promise.withResolvers<void>();
 

@@ -19,22 +19,22 @@ const BUSY_TIMEOUT_MS = 2_000;
 export interface Letter {
   readonly event: ForwardedEvent;
   readonly attempts: number;
-  /** Attempts that the receiver has answered, and refused. */
+  /** Attempts that the receiver has refused by an answer. */
   readonly refusals: number;
   readonly firstAt: number;
   readonly lastAt: number;
-  /** When it is tried again by itself; null for one that was given up. */
+  /** When it is tried again automatically; null if it was given up. */
   readonly nextAt: number | null;
   readonly problem: string;
-  /** Whether it was put aside, so that the events after it go on. */
+  /** True if it was put aside, so that the events after it go on. */
   readonly isDead: boolean;
-  /** Whether an operator has asked for another attempt. */
+  /** True if an operator has asked for another attempt. */
   readonly isWanted: boolean;
 }
 
 /**
- * What one receiver has not taken: the event that is being tried, and those that were given up (dead letters). Written only where
- * something fails. The forwarding command and the operator's open the same file.
+ * The events that one receiver has not taken: the one that is being tried, and those that were given up (dead letters). It is
+ * written only when a delivery fails. The forwarding command and the operator's commands open the same file.
  */
 export class Letters {
   readonly #database: DatabaseSync;
@@ -60,12 +60,12 @@ export class Letters {
     return row === undefined ? undefined : letterOf(row);
   }
 
-  /** Those that are left, the oldest first. */
+  /** Returns all letters, the oldest first. */
   all(): readonly Letter[] {
     return this.#database.prepare('SELECT * FROM attempts ORDER BY first_at, rowid').all().map(letterOf);
   }
 
-  /** The dead letters that an operator wants tried again. */
+  /** Returns the dead letters that an operator wants to be tried again. */
   wanted(): readonly Letter[] {
     return this.#database
       .prepare('SELECT * FROM attempts WHERE is_dead AND is_wanted ORDER BY first_at, rowid')

@@ -1,4 +1,4 @@
-/** An event as the graph gives it. */
+/** An event in the form of the graph. */
 export interface ForwardedEvent extends Readonly<Record<string, unknown>> {
   readonly id: string;
   readonly cursor: string;
@@ -9,19 +9,19 @@ export interface ForwardedEvent extends Readonly<Record<string, unknown>> {
 
 /** Why a receiver has not taken an event. */
 export interface Problem {
-  /** For a person, without a secret. */
+  /** A text for a person, without a secret. */
   readonly text: string;
-  /** Whether the receiver cannot be had at all, so that it says nothing of this event. */
+  /** True if the receiver cannot be reached at all, so that it has not refused this event. */
   readonly isAway: boolean;
-  /** How long it asks to be left alone, in milliseconds. */
+  /** How long the receiver asks to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
 }
 
 /** Takes events one after the other. */
 export interface Receiver {
-  /** Stands for it in the names of files, and in what the operator types. */
+  /** Its name in the names of files, and in commands of the operator. */
   readonly id: string;
-  /** What a person may read of its address, whose path can hold a secret. */
+  /** The part of its address that a person may see: the path can hold a secret. */
   readonly shownAs: string;
   /** @returns undefined once it has taken the event for good. */
   take(event: ForwardedEvent): Promise<Problem | undefined>;

@@ -8,20 +8,23 @@ import type { Problem, Receiver } from './receiver.ts';
 
 /** How long one delivery may take, in milliseconds. */
 const TIMEOUT_MS = 30_000;
-/** How long a connection may take: with the longest pause, how long after its return a receiver is noticed. */
+/**
+ * How long a connection may take, in milliseconds. Together with the longest pause, this is how long it takes to notice that
+ * a receiver is back.
+ */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** Longest time that a receiver may ask to be left alone, in milliseconds. */
+/** The longest wait that a receiver may ask for, in milliseconds. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
-/** What a receiver, or a proxy before it, answers when it takes nothing at all. */
+/** Statuses of a receiver, or of a proxy before it, that takes nothing at all. */
 const AWAY = new Set([429, 502, 503, 504]);
 
-/** What stands for the receiver of an address. */
+/** Returns the id of the receiver at an address. */
 export const receiverId = (to: string): string => createHash('sha256').update(to).digest('hex').slice(0, 12);
 
 /**
- * The receiver of an address: `http:`, `https:`, or `file:` for a folder that gets one file a day.
+ * Returns the receiver at an address: `http:`, `https:`, or `file:` for a folder that gets one file a day.
  *
- * @param secret what deliveries over HTTP are signed with
+ * @param secret signs deliveries over HTTP
  * @throws UsageError for another address
  */
 export function receiverAt(to: string, secret: string | undefined): Receiver {
@@ -35,7 +38,7 @@ export function receiverAt(to: string, secret: string | undefined): Receiver {
     );
   }
   if (secret === undefined) throw new UsageError('FORWARD_SECRET is not set');
-  // One connection: an event is posted once the one before has been answered.
+  // One connection, because an event is posted only once the one before has been answered.
   const dispatcher = new Agent({ connections: 1, connect: { timeout: CONNECT_TIMEOUT_MS } });
   return {
     id: receiverId(to),
@@ -46,8 +49,8 @@ export function receiverAt(to: string, secret: string | undefined): Receiver {
 }
 
 /**
- * The header of a delivery: `t=<seconds since 1970>,v1=<HMAC-SHA256 of "<t>.<body>", in hexadecimal>`. With the time under the
- * signature, a receiver can refuse what somebody has recorded and sends again.
+ * Returns the header of a delivery: `t=<seconds since 1970>,v1=<HMAC-SHA256 of "<t>.<body>", in hexadecimal>`. Because the
+ * time is signed too, a receiver can refuse a delivery that somebody has recorded and sends again.
  */
 function signatureOf(secret: string, seconds: number, body: string): string {
   return `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`;
@@ -60,7 +63,7 @@ async function post(
   dispatcher: Agent,
 ): Promise<Problem | undefined> {
   try {
-    // It follows no redirect: what is signed for one address is not handed to another.
+    // It follows no redirect: a text that is signed for one address must not go to another.
     const {
       statusCode,
       headers,
@@ -87,7 +90,7 @@ async function post(
   }
 }
 
-/** Seconds, the form in use (RFC 9110, 10.2.3); a date is not believed, as clocks differ. */
+/** Reads `Retry-After` in seconds, the usual form (RFC 9110, 10.2.3). A date is ignored, because clocks differ. */
 function retryAfter(header: string | string[] | undefined): number | undefined {
   if (typeof header !== 'string' || !/^\d{1,9}$/.test(header)) return undefined;
   return Math.min(Number(header) * 1_000, LONGEST_RETRY_AFTER_MS);

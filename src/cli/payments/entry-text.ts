@@ -1,7 +1,7 @@
 import type { MoneyMutation } from '../../money/intent.ts';
 import type { JournalEntry } from '../../money/journal/entries.ts';
 
-/** As the graph names them. */
+/** The names of operations in the graph. */
 const OPERATIONS: Readonly<Record<MoneyMutation, string>> = {
   createMoneyOut: 'MONEY_OUT',
   createInternalTransaction: 'INTERNAL_TRANSACTION',
@@ -9,7 +9,7 @@ const OPERATIONS: Readonly<Record<MoneyMutation, string>> = {
   refundTransaction: 'REFUND',
 };
 
-/** What a line says to people, in the order in which it is written. */
+/** The fields of an exported line, in the order of writing. */
 type Fields = Readonly<Record<string, string | number | null>>;
 
 export function fieldsOf(entry: JournalEntry): Fields {
@@ -33,9 +33,9 @@ export function fieldsOf(entry: JournalEntry): Fields {
 }
 
 /**
- * A line with what it takes to verify it without the store.
+ * Returns a line as JSON, with what is needed to verify it without the store.
  *
- * @param previous digest of the line before; undefined where it is not known
+ * @param previous digest of the line before; undefined if it is not known
  */
 export const jsonOf = (entry: JournalEntry, previous: string | undefined): string =>
   JSON.stringify({ ...fieldsOf(entry), line: { previous: previous ?? null, ...entry.line } });
@@ -49,7 +49,7 @@ export const CSV_HEADER = `${[
 export const csvOf = (entry: JournalEntry): string =>
   `${[...Object.values(fieldsOf(entry)), entry.line.id, entry.line.digest].map(cell).join(',')}\r\n`;
 
-/** What spreadsheets take for a formula. */
+/** Matches a text that spreadsheets take for a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 function cell(value: string | number | null): string {

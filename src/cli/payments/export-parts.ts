@@ -6,7 +6,7 @@ import type { MoneyRecords } from '../../money/record.ts';
 import { CommandError } from '../command.ts';
 import { csvOf, jsonOf } from './entry-text.ts';
 
-/** Where an export begins: after a line whose digest is known, or after an id. */
+/** Where an export begins: after a line with its digest, or after an id. */
 export type Place = JournalLine | { readonly id: string };
 
 interface Wanted {
@@ -14,28 +14,30 @@ interface Wanted {
   readonly clientId: string;
   /** Only lines after this one; undefined for all. */
   readonly after: Place | undefined;
-  /** Only lines before this time, in ms since the epoch; all where it is left out. */
+  /** Only lines before this time, in ms since the epoch; all if it is absent. */
   readonly to?: number;
   readonly isCsv: boolean;
 }
 
-/** Lines that are there, as they are written. */
+/** Consecutive lines, in the form of the export. */
 interface Part {
   readonly text: string;
-  /** The last line of the text. */
+  /** The last line of `text`. */
   readonly last: JournalLine;
-  /** Lines up to here, and of how many. */
+  /** How many lines have been read, and how many there are. */
   readonly done: number;
   readonly all: number;
 }
 
-/** An id that is before all lines of this time, and after all of the time before. */
+/** Returns an id before all lines of this time, and after all lines of earlier times. */
 export const justBefore = (ms: number): Place => ({ id: `${ms - 1}-${Number.MAX_SAFE_INTEGER}` });
 
 /**
- * The lines that are there, and those that are added meanwhile. The next ones are read while some are written.
+ * Yields the lines of the journal, including those that are added meanwhile. It reads the next ones while some are being
+ * written.
  *
- * @throws CommandError at a line that does not follow from the one before, or that this version cannot read. Those before it come first.
+ * @throws CommandError at a line that does not follow from the one before, or that this version cannot read. The lines before
+ * it are yielded first.
  */
 export async function* partsOf({
   records,
@@ -56,7 +58,7 @@ export async function* partsOf({
     const newest = lines.at(-1);
     if (newest === undefined) return;
     page = read(newest.id);
-    // What it rejects with is told when it is waited for.
+    // A rejection is thrown when it is awaited.
     page.catch(() => {});
     const held = lines.slice(0, holding(previous, lines));
     const told = await entries.of(held);
@@ -75,7 +77,10 @@ export async function* partsOf({
   }
 }
 
-/** How many of the lines follow, each from the one before. @param previous digest of the line before; undefined where it is not known */
+/**
+ * Returns how many of the lines follow, each from the one before. @param previous digest of the line before; undefined if it
+ * is not known
+ */
 function holding(previous: string | undefined, lines: readonly JournalLine[]): number {
   const broken = lines.findIndex((line, index) => {
     const before = index === 0 ? previous : lines[index - 1]?.digest;

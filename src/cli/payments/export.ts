@@ -44,7 +44,7 @@ export async function exportJournal(args: readonly string[]): Promise<ExitCode> 
   });
 }
 
-/** One client after another. @param range in ms since the epoch */
+/** Exports one client after another. @param range in ms since the epoch */
 async function exportAll(
   records: MoneyRecords,
   clients: readonly string[],

@@ -14,17 +14,17 @@ interface Following {
   readonly records: MoneyRecords;
   readonly clientId: string;
   readonly isCsv: boolean;
-  /** Where to begin without a place in the file, in ms since the epoch; undefined for the oldest line. */
+  /** Where to begin if the file holds no place, in ms since the epoch; undefined for the oldest line. */
   readonly from: number | undefined;
-  /** The file that holds the place. */
+  /** The file that keeps the place up to which lines were written. */
   readonly stateFile: string;
 }
 
 /**
- * Goes on where the file says, until a signal. What was written is saved after it has been handed on. A store that is away is asked
- * again, as long as it takes.
+ * Goes on from the place in the file, until a signal. It saves the place of lines once they have been written. While the
+ * store is away it asks again.
  *
- * @throws CommandError where lines are missing or do not hold, or the file cannot be used
+ * @throws CommandError if lines are missing or not intact, or if the file cannot be used
  */
 export async function followJournal(following: Following): Promise<void> {
   const { records, clientId, isCsv, from, stateFile } = following;
@@ -62,7 +62,7 @@ export async function followJournal(following: Following): Promise<void> {
   }
 }
 
-/** The line where an earlier run has ended. @throws CommandError where the journal does not have it, as it was */
+/** Returns the line at which an earlier run ended. @throws CommandError if the journal lacks it, or has another there */
 async function placeIn({ cursor }: CursorFile, { journal }: MoneyRecords, clientId: string, path: string) {
   if (cursor === undefined) return undefined;
   const [, id, digest] = /^(\d+-\d+)-([\da-f]+)$/.exec(cursor) ?? [];

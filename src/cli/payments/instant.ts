@@ -1,11 +1,11 @@
 import { UsageError } from '../command.ts';
 
-/** @returns ms since the epoch; undefined where nothing is given */
+/** @returns ms since the epoch; undefined if there is no text */
 export function instant(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ms = Date.parse(text);
   const day = /^\d{4}-\d{2}-\d{2}/.exec(text)?.[0];
-  // JavaScript takes the 31st of February for the 3rd of March.
+  // JavaScript reads the 31st of February as the 3rd of March.
   const isDay = day !== undefined && new Date(Date.parse(day)).getUTCDate() === Number(day.slice(-2));
   if (isDay && !Number.isNaN(ms)) return ms;
   throw new UsageError(

@@ -36,17 +36,17 @@ const OPTIONS = {
 const LIMIT = 50;
 const PAGE = 100;
 
-/** A payment with the client that it is of, as it is printed. */
+/** A payment with its client, in the form in which it is printed. */
 export type Listed = Omit<Payment, 'position'> & { readonly clientId: string };
 
-/** @returns undefined for a record of a version before, which does not say what was asked for */
+/** @returns undefined for a record of an earlier version, which does not hold the order */
 export function listed(clientId: string, record: RecordedPayment): Listed | undefined {
   if (record.asked === null) return undefined;
   const { position: _position, ...payment } = paymentOf({ ...record, asked: record.asked }, clock.now());
   return { clientId, ...payment };
 }
 
-/** `pasarela payments list`: what became of payments, the newest first. */
+/** `pasarela payments list`: shows payments and their states, the newest first. */
 export async function listPayments(args: readonly string[]): Promise<ExitCode> {
   const { values, positionals } = readArguments(args, OPTIONS);
   refuseArguments(positionals);
@@ -121,7 +121,7 @@ function wordsOf<T extends string>(
   text: string | undefined,
   known: Readonly<Record<T, unknown>>,
 ): readonly T[] | undefined {
-  // The keys of the table are the words.
+  // The words are the keys of the table.
   const names = Object.keys(known) as T[];
   return text?.split(',').map((word) => {
     const name = names.find((one) => one === word.trim().toUpperCase());

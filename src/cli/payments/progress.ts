@@ -4,7 +4,7 @@ const CELLS = 24;
 /** How often the bar is drawn, in ms. */
 const DRAWN_EVERY_MS = 100;
 
-/** A bar on standard error for work that takes its time. Where that is no terminal, nothing is drawn. */
+/** A progress bar on standard error. If that is no terminal, nothing is drawn. */
 export class Progress {
   readonly #unit: string;
   readonly #stream: NodeJS.WriteStream;
@@ -12,7 +12,7 @@ export class Progress {
   #drawnAt = Number.NEGATIVE_INFINITY;
   #isDrawn = false;
 
-  /** @param unit of what is counted, in the plural */
+  /** @param unit the word for the counted things, in the plural */
   constructor(unit: string, stream: NodeJS.WriteStream = process.stderr) {
     this.#unit = unit;
     this.#stream = stream;
@@ -26,7 +26,7 @@ export class Progress {
     this.#stream.write(`\r${barOf(done, all, this.#unit, now - this.#began)}\u001b[K`);
   }
 
-  /** Takes the bar away, for what is said next. */
+  /** Removes the bar, to make room for the next message. */
   end(): void {
     if (this.#isDrawn) this.#stream.write('\r\u001b[K');
     this.#isDrawn = false;

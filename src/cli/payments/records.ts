@@ -6,13 +6,13 @@ import { openMoneyRecords, sqliteRecordsIn } from '../../money/open-money.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
 import { CommandError } from '../command.ts';
 
-/** How long the command waits for a gateway that is writing, in ms. It serves nobody meanwhile. */
+/** How long the command waits for a gateway that is writing, in ms. The command serves no callers, so it may block. */
 const BUSY_TIMEOUT_MS = 10_000;
 
 /**
- * Opens the record of payments beside the gateway, as REDIS_URL and DATA_DIR name it, and closes it afterwards.
+ * Opens the record of payments that REDIS_URL and DATA_DIR name, beside a running gateway, and closes it afterwards.
  *
- * @throws CommandError where there is none, or it cannot be reached
+ * @throws CommandError if there is none, or if it cannot be reached
  */
 export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>): Promise<T> {
   const { REDIS_URL, DATA_DIR, UPSTREAM_URL } = readEnvironment();
@@ -23,7 +23,7 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
   }
   const redisUrl = REDIS_URL?.reveal();
   const dataDir = DATA_DIR ?? './data';
-  // A record that is made here would be nobody's: payments that were stopped in it would go on.
+  // A record that is made here would belong to no gateway: payments that were stopped in it would go on.
   if (redisUrl === undefined && !existsSync(sqliteRecordsIn(dataDir))) {
     throw new CommandError(
       `There is no record of payments in ${resolve(dataDir)}. Run this with the DATA_DIR or REDIS_URL of the gateway.`,
@@ -44,7 +44,7 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
   }
 }
 
-/** The clients whose journals are meant: the one that is named, or all. @throws CommandError where there is none of that name */
+/** Returns the named client, or all clients with a journal. @throws CommandError if there is none of that name */
 export async function clientsMeant(
   records: MoneyRecords,
   named: string | undefined,

@@ -5,11 +5,11 @@ import type { Listed } from './list.ts';
 import { withRecords } from './records.ts';
 import { named, readNamed, textOf } from './show.ts';
 
-/** How long a gateway has to take it up, in ms: longer than the lease under which another may hold it. */
+/** How long the command waits for a gateway to settle it, in ms: longer than the lease under which another may hold it. */
 const WAITED_MS = 30_000;
 const LOOK_EVERY_MS = 250;
 
-/** `pasarela payments settle`: has the gateways ask about one payment now. */
+/** `pasarela payments settle`: makes the gateways ask about one payment now. */
 export async function settlePayment(args: readonly string[]): Promise<ExitCode> {
   const { id, values } = readNamed(args, {});
   return withRecords(async (records) => {
@@ -28,7 +28,7 @@ export async function settlePayment(args: readonly string[]): Promise<ExitCode> 
   });
 }
 
-/** Waits until it is settled, a while at most. */
+/** Waits until it is settled, for {@link WAITED_MS} at most. */
 async function looked(
   records: MoneyRecords,
   id: string,

@@ -15,14 +15,14 @@ import { fieldsOf } from './entry-text.ts';
 import { type Listed, listed } from './list.ts';
 import { clientsMeant, withRecords } from './records.ts';
 
-/** A payment that was named, and the client that it is of. */
+/** The payment of an id, with its client. */
 interface Named {
   readonly clientId: string;
   readonly record: RecordedPayment;
   readonly payment: Listed;
 }
 
-/** The payment of an id, of whichever client. @throws CommandError where there is none */
+/** Finds the payment of an id, of any client. @throws CommandError if there is none */
 export async function named(records: MoneyRecords, id: string, client: string | undefined): Promise<Named> {
   const payments = createPayments(records);
   for (const clientId of await clientsMeant(records, client)) {
@@ -33,7 +33,7 @@ export async function named(records: MoneyRecords, id: string, client: string | 
   throw new CommandError(`There is no payment "${id}". pasarela payments list shows the ids.`);
 }
 
-/** Reads which payment is meant. */
+/** Reads the id of a payment from the arguments. */
 export function readNamed<const T extends Parameters<typeof readArguments>[1]>(
   args: readonly string[],
   more: T,
@@ -65,7 +65,7 @@ export async function showPayment(args: readonly string[]): Promise<ExitCode> {
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** Its lines stand between its beginning and its end. */
+/** Reads the lines of a payment, which stand between its beginning and its end. */
 async function stepsOf(
   { journal, idKey }: MoneyRecords,
   clientId: string,

@@ -18,28 +18,30 @@ const Exported = z.looseObject({
 });
 
 /**
- * - `broken`: this line was changed, or lines before it were taken out.
- * - `torn`: the last line is not whole: the export, or the copying of its file, was cut short.
+ * The result of verifying a file.
+ *
+ * - `broken`: this line was changed, or lines before it were removed.
+ * - `torn`: the last line is incomplete: the export, or the copying of its file, was cut short.
  */
 export interface FileVerdict {
   readonly lines: number;
   readonly problem: { readonly kind: 'broken' | 'torn'; readonly number: number } | undefined;
 }
 
-/** What the file says of a payment beyond the line that is read. */
+/** What earlier lines of the file have shown of a client's payments. */
 interface Chain {
   readonly entries: JournalEntries;
   digest: string | undefined;
   readonly payments: Map<string, string | null>;
 }
 
-/** Verifies an export in JSON Lines, without the store. @throws CommandError where it cannot be read */
+/** Verifies an export in JSON Lines, without the store. @throws CommandError if it cannot be read */
 export async function verifyFile(path: string, onLines: (read: number) => void): Promise<FileVerdict> {
   const chains = new Map<string, Chain>();
   let [lines, waiting]: [number, number | undefined] = [0, undefined];
   try {
     for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
-      // A line that is not whole is torn off at the end alone.
+      // An incomplete line counts as torn only at the end.
       if (waiting !== undefined) return { lines, problem: { kind: 'broken', number: waiting } };
       const read = parsed(text);
       if (read === undefined) waiting = lines + 1;
@@ -54,7 +56,7 @@ export async function verifyFile(path: string, onLines: (read: number) => void):
   return { lines, problem: waiting === undefined ? undefined : { kind: 'torn', number: waiting } };
 }
 
-/** Whether a line follows from the one before, and says what is under its digest. */
+/** True if a line follows from the one before, and its readable fields are those that its digest covers. */
 async function holds(read: z.output<typeof Exported>, chains: Map<string, Chain>): Promise<boolean> {
   const { clientId, paymentId, line: exported, ...shown } = read;
   const { previous, ...line } = exported;
@@ -65,13 +67,14 @@ async function holds(read: z.output<typeof Exported>, chains: Map<string, Chain>
   chain.digest = line.digest;
   const [entry] = await chain.entries.of([line]);
   if (entry === undefined) return false;
-  // The id of a payment is made with a key that the store keeps: it has to be the same in all lines of a payment.
+  // A payment's id is made with a key that only the store has, so it can only be checked to be the same in all lines of the
+  // payment.
   const begun = readLine(line.text)?.begun ?? line.id;
   const known = chain.payments.get(begun);
   if (known !== undefined && known !== paymentId) return false;
   chain.payments.set(begun, paymentId);
   const fields = fieldsOf(entry);
-  // Of a payment that began before the file does, the line does not say what was asked for.
+  // If a payment began before the file does, its lines do not hold the order.
   return Object.entries(fields).every(
     ([name, value]) =>
       name === 'clientId' ||
@@ -81,7 +84,7 @@ async function holds(read: z.output<typeof Exported>, chains: Map<string, Chain>
   );
 }
 
-/** What lines of one file say of each other. */
+/** Returns the empty state for the lines of one client in a file. */
 function newChain(clientId: string): Chain {
   const source = {
     idKey: async () => Buffer.alloc(32),

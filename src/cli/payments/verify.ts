@@ -6,7 +6,7 @@ import { verifyFile } from './verify-file.ts';
 
 const OPTIONS = { client: { type: 'string' }, anchor: { type: 'string' }, file: { type: 'string' } } as const;
 
-/** `pasarela payments verify`: follows the chain of the journal. */
+/** `pasarela payments verify`: checks the chain of the journal. */
 export async function verifyPayments(args: readonly string[]): Promise<ExitCode> {
   const { values, positionals } = readArguments(args, OPTIONS);
   if (positionals.length > 0) throw new UsageError(`takes no argument, and got "${positionals.join(' ')}"`);
