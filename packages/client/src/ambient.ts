@@ -1,7 +1,7 @@
-/** A timer that is set: a number in a browser, an object in Node. */
+/** A timer: a number in a browser, an object in Node. */
 export type Timer = unknown;
 
-/** Time and chance, as the whole package takes them. */
+/** The time and chance of the whole package. */
 export interface Ambient {
   /** Milliseconds since 1970. */
   now(): number;
@@ -11,7 +11,7 @@ export interface Ambient {
   random(): number;
 }
 
-// Each looks its function up when it is called: apps and their tests put others in their place.
+// Each looks up the platform's function when it is called, because apps and their tests replace those.
 const system: Ambient = {
   now: () => Date.now(),
   setTimeout: (callback, ms) => setTimeout(callback, ms),
@@ -19,10 +19,10 @@ const system: Ambient = {
   random: () => Math.random(),
 };
 
-/** The one source of both. Always ask it anew: another may take its place. */
+/** The one source of both. Read this binding for each use, and keep no copy: tests replace it. */
 export let ambient: Ambient = system;
 
-/** Puts another in the place of the platform's. @returns puts the platform's back. */
+/** Replaces the platform's time and chance. @returns a function that restores them. */
 export function useAmbient(other: Ambient): () => void {
   ambient = other;
   return () => {

@@ -14,19 +14,19 @@ interface Page {
   readonly pageInfo?: PageInfo;
 }
 
-/** What the cache keeps of a connection: its pages, one behind the other. */
+/** What the cache keeps of a connection: its pages, joined. */
 interface Pages {
   readonly pages: readonly Page[];
 }
 
 const PAGING: readonly string[] = ['first', 'after', 'last', 'before'];
 
-/** Keeps the pages of one list together, so that `fetchMore({ variables: { after: endCursor } })` makes it longer. */
+/** Joins the pages of one list, so that `fetchMore({ variables: { after: endCursor } })` makes the list longer. */
 const connection: FieldPolicy<Pages | null, Page | null> = {
-  // Lists with other filters are other lists.
+  // A list with another filter is another list.
   keyArgs: (args) => Object.keys(args ?? {}).filter((name) => !PAGING.includes(name)),
   merge(existing, incoming, { args }) {
-    // A list that could not be read.
+    // The list could not be read.
     if (incoming === null) return null;
     const pages = existing?.pages ?? [];
     const { after, before } = (args ?? {}) as { after?: string | null; before?: string | null };

@@ -15,7 +15,10 @@ import { type Answer, type Details, type Source, type TypedDocument, throwIfLeft
 
 export { cacheOptions } from './apollo-cache.ts';
 
-/** Sends everything over a source. Subscriptions resume by themselves: `useSubscription` needs nothing more. */
+/**
+ * Returns a link that sends everything over a source. Subscriptions resume automatically: `useSubscription` needs nothing
+ * more.
+ */
 export function createLink(source: Source): ApolloLink {
   return new ApolloLink(({ query, variables, operationType, operationName, extensions, getContext }) => {
     const { fetchOptions, headers, [FOLLOWED]: followed } = getContext();
@@ -45,7 +48,7 @@ export function createLink(source: Source): ApolloLink {
   });
 }
 
-/** A client whose link is {@link createLink}'s as a source: `follow(apolloSource(client), …)`. */
+/** Makes a source of a client whose link is {@link createLink}'s: `follow(apolloSource(client), …)`. */
 export function apolloSource(client: ApolloClient): Source {
   let check = (): void => {};
   return {
@@ -80,13 +83,13 @@ export function apolloSource(client: ApolloClient): Source {
           beside = errors;
         },
       };
-      // What is added to the document has to be there before Apollo reads a result by it.
+      // Additions to the document must be there before Apollo reads a result by it.
       const { query, variables: named } = requestOf(document, variables);
       const subscription = client
         .subscribe({
           query: nodeOf(query),
           variables: named,
-          // Events are no entities to be merged: the cache has no use for them.
+          // Events are not entities that the cache could merge.
           fetchPolicy: 'no-cache',
           errorPolicy: 'all',
           context: { [FOLLOWED]: followed },
@@ -107,11 +110,11 @@ export function apolloSource(client: ApolloClient): Source {
   };
 }
 
-/** Throws what kept the answer from coming. */
+/** Returns the answer. Throws the error because of which none came. */
 function answerOf<Data>(data: Data | null | undefined, error: Error | undefined): Answer<Data> {
   if (error === undefined) return { data };
   if (CombinedGraphQLErrors.is(error)) return { data, errors: error.errors };
-  // What is no Error, such as the close of a socket, Apollo wraps.
+  // Apollo wraps values that are no Error, such as the close event of a socket.
   throw UnconventionalError.is(error) ? error.cause : error;
 }
 

@@ -2,19 +2,19 @@ import { MISSED, type MissedVariables } from './documents.ts';
 import { Pause } from './pause.ts';
 import { ask, type CatchingOptions } from './source.ts';
 
-/** Which events of the log a subscription asks for: the filters of `Query.events` that ask for the same. */
+/** The filters of `Query.events` that select the same events as a subscription. */
 export type Asked = Omit<MissedVariables, 'after'>;
 
-/** How far a feed is behind the log, from the start of a connection until it has caught up. */
+/** Counts how far a feed is behind the log, from the start of a connection until the feed has caught up. */
 export class Backlog {
   readonly #options: CatchingOptions;
   readonly #asked: Asked;
   readonly #pause = new Pause();
   /** Cursors of events that were missed and have not arrived yet. */
   readonly #awaited = new Set<string>();
-  /** Those that have arrived while the missed ones are asked for. */
+  /** Cursors of events that have arrived while the missed ones are being asked for. */
   #arrived: Set<string> | undefined;
-  /** Whether more were missed than the last page told of. */
+  /** True if more events were missed than the last page showed. */
   #more = false;
   #over = false;
 
@@ -29,7 +29,7 @@ export class Backlog {
     if (this.#awaited.delete(cursor)) this.#reportProgress();
   }
 
-  /** The connection is gone: the next one measures for itself. */
+  /** Ends the counting, because the connection is gone. The next one counts for itself. */
   close(): void {
     this.#over = true;
     this.#pause.wake();
@@ -52,7 +52,7 @@ export class Backlog {
     }
   }
 
-  /** A page of what has arrived in the log after the last event received. */
+  /** Reads a page of the events that have arrived in the log after the last one received. */
   async #missed() {
     const { source, cursor } = this.#options;
     return (await ask(source, MISSED, { after: cursor(), ...this.#asked })).events;
@@ -63,7 +63,7 @@ export class Backlog {
     if (this.#awaited.size > 0) {
       this.#options.onMissing(this.#awaited.size);
     } else if (this.#more) {
-      // What lies beyond a page is asked for once the page is here.
+      // The next page is asked for once this one has been received.
       void this.#measure();
     } else {
       this.#over = true;

@@ -12,37 +12,37 @@ import {
   type TypedDocument,
 } from './source.ts';
 
-/** A connection that was up for so long was a good one: the next try comes at once. In milliseconds. */
+/** If a connection was up for this long, in milliseconds, the next try follows at once. */
 const STEADY_MS = 5_000;
-/** Why an attempt ends that was called off here. */
+/** The reason of an attempt that was ended here. */
 const LEFT = {};
 
 export interface Observer<Data> {
-  /** The gateway has taken the connection. */
+  /** The gateway has accepted the connection. */
   opened(catching: Catching | undefined): void;
-  /** @param errors what the gateway could not give of it */
+  /** @param errors the fields that the gateway could not give */
   next(data: Data, errors: readonly Problem[] | undefined): void;
   bookmark?(cursor: string): void;
   /** The connection is gone, and another will be made. */
   lost(cause: unknown): void;
-  /** Nothing more will come. @param refusal undefined where the gateway has completed the stream. */
+  /** Nothing more will come. @param refusal undefined if the gateway has completed the stream. */
   ended(refusal: Refused | undefined): void;
 }
 
 export interface Connection {
-  /** Leaves, and stays away until `resume`. */
+  /** Ends the connection, and makes none until `resume`. */
   suspend(): void;
-  /** Comes back at once; a connection that is open is checked. */
+  /** Connects again at once. An open connection is checked. */
   resume(): void;
   close(): void;
 }
 
-/** What ends the attempt of the moment, from outside. */
+/** Ends the present attempt. */
 interface Current {
   leave(): void;
 }
 
-/** Asks once for the stream. @returns why it ended: undefined where the gateway has completed it, `LEFT` where it was left. */
+/** Subscribes once. @returns why the stream ended: undefined if the gateway has completed it, `LEFT` if it was ended here. */
 const attempt = <Data>(
   subscribe: (sink: Sink<Data>) => () => void,
   observer: Observer<Data>,
@@ -86,17 +86,17 @@ const attempt = <Data>(
     try {
       off = subscribe(sink);
     } catch (cause) {
-      // A document that cannot be sent.
+      // The document cannot be sent.
       end(cause);
     }
     if (over) off?.();
   });
 
 /**
- * Keeps a subscription up: one attempt after another, until the gateway says something final.
+ * Keeps a subscription up, by one attempt after another, until the gateway gives a final answer.
  *
- * @param variables asked before each attempt, so that a resumed stream begins where the last one stood
- * @param completes whether a stream that the gateway completes has ended; otherwise it is asked for again
+ * @param variables called before each attempt, so that a resumed stream begins where the last one ended
+ * @param completes true if a stream that the gateway completes has ended; otherwise it is asked for again
  */
 export function connect<Data, Variables>(
   source: Source,
@@ -143,7 +143,7 @@ export function connect<Data, Variables>(
       current.leave();
     },
     resume() {
-      // An attempt that is under way may wait for a network that is gone.
+      // An attempt under way may wait for a network that is gone.
       if (!suspended) source.check?.();
       suspended = false;
       pause.wake();

@@ -1,6 +1,6 @@
 import { type TypedDocument, typed } from './source.ts';
 
-/** The documents that this package sends by itself: documents.graphql lists them for TRUSTED_DOCUMENTS. */
+/** The documents that this package sends on its own. documents.graphql lists them for TRUSTED_DOCUMENTS. */
 
 export const EVENT_CURSOR: TypedDocument<
   { readonly eventCursor: string },
@@ -22,7 +22,7 @@ export interface MissedVariables {
   readonly ownerId: string | null;
 }
 
-/** What has arrived since a cursor, to know how far behind a feed is. */
+/** Asks for events since a cursor, to know how far behind a feed is. */
 export const MISSED: TypedDocument<Missed, MissedVariables> =
   /* @__PURE__ */ typed(`query PasarelaMissed($after: Cursor, $types: [EventType!], $ownerId: ID) {
   events(after: $after, first: 100, types: $types, ownerId: $ownerId) {
@@ -35,9 +35,9 @@ export const MISSED: TypedDocument<Missed, MissedVariables> =
   }
 }`);
 
-/** The first field of a mutation, from its text, its parsed form, or what relay-compiler made of it. */
+/** Returns the first field of a mutation, from its text, its parsed form, or the form of relay-compiler. */
 export function mutationField(document: string | object): string | undefined {
-  // What it is shows in what it has.
+  // Its members show which form it is.
   const { definitions, params } = document as Compiled;
   if (definitions === undefined) {
     return /\bmutation\b[^{]*\{\s*(?:\w+\s*:\s*)?(\w+)/.exec(params?.text ?? String(document))?.[1];
@@ -56,7 +56,7 @@ interface Compiled {
   readonly params?: { readonly text?: string | null };
 }
 
-/** The one field of a subscription's data, beside its `__typename`. */
+/** Returns the one field of a subscription's data, besides `__typename`. */
 export function fieldOf<Data>(data: Data): FieldOf<Data> {
   const [, field] = Object.entries(data as object).find(([name]) => name !== '__typename') ?? [];
   return field as FieldOf<Data>;

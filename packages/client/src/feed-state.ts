@@ -3,28 +3,28 @@ import { follow } from './follow.ts';
 import type { Source, TypedDocument } from './source.ts';
 import { type Gap, isGap, type Store } from './stores.ts';
 
-/** A feed as a screen shows it. */
+/** The state of a feed for a screen. */
 export interface FeedState<Event> {
-  /** What the store held, and what has come since. Newest first. */
+  /** The events of the store, and those that have come since, newest first. */
   readonly items: readonly (Event | Gap<Event>)[];
   readonly status: Status;
   readonly missing: number;
-  /** The last gap that was met since the feed began. */
+  /** The last gap since the feed began. */
   readonly gap: Gap<Event> | undefined;
   /** Why the feed is offline or has ended. */
   readonly problem: unknown;
 }
 
 export type ShowOptions<Event, Variables> = FollowOptions<Event, Variables> & {
-  /** Of other variables, another one: it is where the list begins. A memory without one. */
+  /** Where the list begins. Feeds with other variables need another store. Without one the list is kept in memory. */
   readonly store?: Store<Event>;
-  /** What to show until the store has been read, newest first: what a server has rendered. */
+  /** Items to show until the store has been read, newest first, such as those that a server has rendered. */
   readonly initialItems?: readonly (Event | Gap<Event>)[];
   /** How many items to hold; default 200, as many as the stores keep. */
   readonly limit?: number;
 };
 
-/** What a screen shows before its feed has begun. */
+/** Returns the state of a screen before its feed has begun. */
 export const startState = <Event>(items: FeedState<Event>['items'] = []): FeedState<Event> => ({
   items,
   status: 'offline',
@@ -33,10 +33,10 @@ export const startState = <Event>(items: FeedState<Event>['items'] = []): FeedSt
   problem: undefined,
 });
 
-/** How a state follows from the one before. */
+/** Applies a change to the state before. */
 export type Change<Event> = (change: (before: FeedState<Event>) => FeedState<Event>) => void;
 
-/** Follows, and tells how each state of the screen follows from the one before. @returns ends that. */
+/** Follows a feed, and calls back with each change of the screen's state. @returns a function that ends it. */
 export function showFeed<
   Data extends { [Key in keyof Data]: { readonly cursor: string } | string | null | undefined },
   Variables,
@@ -56,7 +56,7 @@ export function showFeed<
     });
   };
   set(() => startState(initialItems));
-  // What the list begins with and where the feed goes on are one reading: another tab may save at any time.
+  // The beginning of the list and the place of the feed come from one reading, because another tab may save at any time.
   const once = readingOnce(store, (events) => set(() => (events ? { items: [...events].reverse() } : {})));
   const feed = follow(source, document, { ...options, store: once });
   feed.onChange(() => {
@@ -95,7 +95,7 @@ async function run<Event>(
     for await (const item of feed) {
       set(({ items, gap }) => {
         if (!isGap(item)) return { items: [item, ...items] };
-        // A gap that follows a gap is the same one.
+        // A gap after a gap is the same gap.
         const before = isGap(items[0]) ? items.slice(1) : items;
         if (item.events === undefined) return { items: [item, ...before], gap: item };
         return { items: [...item.events].reverse(), gap: item.reason === 'FIRST_START' ? gap : item };

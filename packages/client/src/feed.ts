@@ -9,36 +9,39 @@ export type Status = 'live' | 'catching up' | 'offline' | 'gap';
 export type Narrowing<Variables> = Omit<Variables, 'after'>;
 
 export interface FollowOptions<Event, Variables> {
-  /** Where the feed keeps its place; a memory without one. */
+  /** Where the feed keeps its place; in memory if it is absent. */
   readonly store?: Store<Event>;
   readonly variables?: Narrowing<Variables>;
   /**
-   * Loads the list afresh, oldest first: at the first start, and after a gap. The feed goes on behind its last event, or
-   * behind `head`, the log's end as it was before the list was asked for.
+   * Loads the list again, oldest first: at the first start, and after a gap. The feed goes on after the list's last event, or
+   * after `head`, the end of the log before the list was asked for.
    */
   readonly getState?: (head: string) => Promise<readonly Event[]>;
-  /** Tells when the app or the network comes and goes; what a browser tells of that unless given. */
+  /** Tells when the app or the network comes and goes. By default the events of the browser do. */
   readonly presence?: Presence;
-  /** Told of what the gateway could not give of an event, which has null there; before the event is handed out. */
+  /** Called with the fields that the gateway could not give of an event, which are null, before the event is handed out. */
   readonly onErrors?: (errors: readonly Problem[], event: Event) => void;
 }
 
-/** Events as they arrive, each once, in order; and a {@link Gap} wherever that could not be kept. */
+/** Events as they arrive, each once and in order, and a {@link Gap} wherever events may be missing. */
 export interface Feed<Event> extends AsyncIterable<Event | Gap<Event>> {
   readonly status: Status;
-  /** How many events are known to be still on their way while catching up. */
+  /** How many events are known to be still missing while the feed catches up. */
   readonly missing: number;
-  /** Why the feed is offline, until it is live again: a `Refused`, what broke the connection, or what the store threw. */
+  /**
+   * Why the feed is offline: a `Refused`, the error of the connection, or the error of the store. Undefined once it is live
+   * again.
+   */
   readonly problem: unknown;
-  /** Calls back at every change of the three above. @returns stops that. */
+  /** Calls back at every change of the three above. @returns a function that stops that. */
   onChange(listener: () => void): () => void;
-  /** Leaves the gateway, for an app in the background. */
+  /** Ends the connection, for an app in the background. */
   suspend(): void;
-  /** Comes back at once; to be called as well when the network has changed. */
+  /** Connects again at once. To be called too when the network has changed. */
   resume(): void;
   /** Ends the iteration. */
   close(): void;
 }
 
-/** What a subscription's events look like. */
+/** The type of a subscription's events. */
 export type EventOf<Data> = FieldOf<Data>;

@@ -7,23 +7,26 @@ import { hear, type Shown, tokens } from './tokens.ts';
 export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 
 export interface FetchOptions {
-  /** Address of `/graphql`; asked before each request where it is a function. */
+  /** Address of `/graphql`. A function is called before each request. */
   readonly url: string | (() => string);
-  /** The access token to show. Asked before each request. */
+  /** The access token. Asked for before each request. */
   readonly token: Token;
-  /** Where the platform's own `fetch` cannot read an answer as it arrives: `expo/fetch` for React Native. */
+  /** A `fetch` for platforms whose own one cannot read an answer as it arrives: `expo/fetch` for React Native. */
   readonly fetch?: typeof globalThis.fetch;
-  /** A stream that is silent for so long is dead: the gateway says something every 12 s. Default 30,000. */
+  /**
+   * After this time of silence, in milliseconds, a stream counts as dead: the gateway sends something every 12 s. Default
+   * 30,000.
+   */
   readonly silentForMs?: number;
   /** How long a query or a mutation may take, in milliseconds; default 35,000, longer than the gateway takes for one. */
   readonly answerMs?: number;
-  /** Told of each stream that begins and breaks. */
+  /** Called when a stream begins, and when one breaks. */
   readonly onConnection?: (event: ConnectionEvent) => void;
 }
 
 const JSON_TYPES = 'application/graphql-response+json, application/json';
 
-/** Sends a request. @returns the answer's head, whatever its status, and the token that it answers. */
+/** Sends a request. @returns the head of the answer, whatever its status, and the token that was sent with the request. */
 type Post = (
   accept: string,
   details: Details,
@@ -31,7 +34,7 @@ type Post = (
   signal: AbortSignal,
 ) => Promise<{ readonly response: Response; readonly shown: Shown }>;
 
-/** A source over HTTP, with server-sent events for subscriptions: it gets through where WebSockets do not. */
+/** Makes a source over HTTP, with server-sent events for subscriptions. It works where WebSockets are blocked. */
 export function createFetch(options: FetchOptions): Source {
   const { silentForMs = 30_000, answerMs = 35_000, onConnection } = options;
   const post = posting(options, tokens(options.token, silentForMs));
@@ -69,7 +72,7 @@ const posting =
     }
   };
 
-/** Subscribes by server-sent events, and gives a stream up that has been silent for too long. */
+/** Subscribes by server-sent events, and gives up a stream that has been silent for too long. */
 const streaming =
   (post: Post, silentForMs: number, onConnection: FetchOptions['onConnection']): Source['subscribe'] =>
   (document, variables, sink, details = {}) => {
@@ -92,7 +95,7 @@ const streaming =
       sink.opened(catching);
       for await (const { event, data, id } of eventsOf(response, alive)) {
         if (event === 'complete') return;
-        // The gateway writes results, of the type that the document asks for.
+        // The gateway writes results of the type that the document asks for.
         if (event === 'next') sink.next(hear(shown, JSON.parse(data) as Answer<never>));
         else if (id !== '' && data === '') sink.bookmark(id);
       }
@@ -116,7 +119,7 @@ const streaming =
     };
   };
 
-/** A browser does not tell why it cannot read an answer. */
+/** Returns the error for an answer that cannot be read. A browser does not tell the reason. */
 export const unreachable = (cause: unknown): ConnectionLost =>
   new ConnectionLost(
     `The gateway cannot be reached: the network is away, the gateway is, or it does not allow this page (CORS_ORIGINS). ${String(cause)}`,
@@ -124,7 +127,7 @@ export const unreachable = (cause: unknown): ConnectionLost =>
     cause,
   );
 
-/** `AbortSignal.any`, which not every platform has. */
+/** Does what `AbortSignal.any` does, which some platforms lack. */
 function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
   if (other === undefined) return one;
   const both = new AbortController();
@@ -136,8 +139,8 @@ function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
 }
 
 /**
- * Lets `check` give up what is under way, so that it is asked for again: a stream cannot be asked whether it lives, and a
- * token may be waited for that never comes.
+ * Makes `check` give up streams under way, so that they are asked for again. A stream cannot be asked if it is alive, and an
+ * attempt may wait for a token that never comes.
  */
 export function checkable(subscribe: Source['subscribe']): Pick<Source, 'subscribe' | 'check'> {
   const open = new Set<(cause: Error) => void>();
@@ -162,7 +165,7 @@ export function checkable(subscribe: Source['subscribe']): Pick<Source, 'subscri
   };
 }
 
-/** A result; with the wait that the answer asks for, where it does. */
+/** Reads a result, with the wait that the answer asks for, if it does. */
 async function read<Data>(response: Response): Promise<Answer<Data>> {
   const { status, headers } = response;
   const text = await response.text();

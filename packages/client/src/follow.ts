@@ -6,12 +6,13 @@ import type { Source, TypedDocument } from './source.ts';
 type Followable = Readonly<Record<string, { readonly cursor: string } | string | null | undefined>>;
 
 /**
- * Follows `moneyIn` or `events`: each event of the log once and in order, or a gap where that could not be kept, whatever happens
- * to app, network and gateway. Each event is saved with its cursor before it is handed out. What the gateway is told of again
- * after its log was lost is another event to the new log, and comes again behind the gap.
+ * Follows `moneyIn` or `events`: gives each event of the log once and in order, or a gap where events may be missing,
+ * whatever happens to app, network and gateway. It saves each event with its cursor before it hands the event out. If the
+ * gateway's log was lost, an event that the provider delivers again is another event in the new log, and comes again after
+ * the gap.
  *
- * The iteration throws `Refused` where the gateway will never serve the request, and what `store.load` throws. What
- * `store.save` throws is told as `problem`, and saving is tried again: no event is handed out that is not kept.
+ * The iteration throws `Refused` if the gateway will never serve the request, and it throws errors of `store.load`. An error
+ * of `store.save` is shown as `problem`, and saving is tried again: no event is handed out that is not saved.
  */
 export function follow<Data extends { [Key in keyof Data]: Followable[string] }, Variables>(
   source: Source,

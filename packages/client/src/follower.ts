@@ -18,21 +18,24 @@ import {
 import { cursorOf, type Gap, isGap, memoryStore, type Store } from './stores.ts';
 import { unseen } from './unseen.ts';
 
-/** What a frozen tab reads as it wakes is old: of bookmarks that come sooner after each other only the first is saved. */
+/**
+ * Of bookmarks that come within this time, in milliseconds, only the first is saved. Those that a frozen tab reads when it
+ * wakes are old.
+ */
 const STEADY_MS = 30_000;
-/** How many events wait for the app; past that the connection is left, and taken up again once they are read. */
+/** How many events may wait for the app. With more, the connection is ended, and made again once they have been read. */
 const WAITING = 256;
 
 type Item<Data> = EventOf<Data> | Gap<EventOf<Data>>;
 type State = Pick<Feed<unknown>, 'status' | 'missing' | 'problem'>;
 
-/** An event that waits for the app, or a place up to which all is known. */
+/** An event that waits for the app, or a place up to which all events have come. */
 interface Buffered<Event> {
   readonly event?: Event;
   readonly cursor: string;
 }
 
-/** What `follow` gives: keeps the connection up, saves each event before it is handed out, and tells of gaps. */
+/** The feed of `follow`. It keeps the connection up, saves each event before it hands it out, and reports gaps. */
 export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   status: Status = 'offline';
   missing = 0;
@@ -43,25 +46,25 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   readonly #store: Store<EventOf<Data>>;
   readonly #listeners = new Set<() => void>();
   readonly #pause = new Pause();
-  /** Of the last event received. */
+  /** The cursor of the last event received. */
   #cursor = '';
-  /** Of the last event handed out, or loaded. */
+  /** The cursor of the last event handed out, or loaded. */
   #shown = '';
-  /** Whether the last item handed out, or loaded, is a gap: another one there would be the same. */
+  /** True if the last item handed out, or loaded, is a gap: another gap there would be the same. */
   #isTold = false;
   #connection: Connection | undefined;
   #waiting: Buffered<EventOf<Data>>[] = [];
   #refusal: Refused | undefined;
-  /** Waits for what comes from the gateway. */
+  /** Waits for items from the gateway. */
   readonly #arrival = new Pause();
-  /** From when on the next bookmark is saved. */
+  /** When the next bookmark may be saved. */
   #saveFrom = 0;
   #suspended = false;
   #closed = false;
   #backlog: ReturnType<Catching> | undefined;
-  /** Whether the connection was left because the app has enough to do. */
+  /** True if the connection was ended because too many events wait for the app. */
   #full = false;
-  /** Whether nothing has come since the last gap. */
+  /** True if nothing has come since the last gap. */
   #inGap = false;
 
   constructor(
@@ -132,9 +135,9 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     }
   }
 
-  /** Gives the feed a place in the log, and tells of what may lie before it. */
+  /** Gives the feed a place in the log, and reports what may be missing before it. */
   async *#begin(reason: Gap['reason'], bounds: Problem['extensions'] = {}): AsyncGenerator<Item<Data>, void> {
-    // On a busy log the oldest event may be gone again before the feed is back: then it is still the same gap.
+    // In a busy log the oldest event may be gone again before the feed is back. That is still the same gap.
     const isSame = this.#inGap;
     const given = bounds[isSame ? 'head' : 'oldest'];
     if (reason !== 'FIRST_START') {
@@ -156,10 +159,10 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       events === undefined && reason === 'FIRST_START'
         ? undefined
         : { gap: true, reason, cursor, ...(events && { events }) };
-    // The store is told of each, since each is another place: what came in between may be gone.
+    // Each of them is saved, because each is another place: events in between may be gone.
     if (!(await this.#save(gap, cursor))) return;
     const told = events === undefined && (isSame || this.#isTold) ? undefined : gap;
-    // Another tab may have been quicker: the feed goes on where the store stands, and shows what that holds.
+    // Another tab may have been quicker. The feed then goes on from the place in the store, and shows the store's events.
     const before = this.#cursor;
     const saved = await this.#store.load();
     const isAhead = saved && saved.cursor !== cursor && saved.cursor !== before;
@@ -176,7 +179,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     if (!isGap(item)) this.#shown = cursorOf(item);
   }
 
-  /** Saves until it is saved. @returns true; undefined once the feed is closed. */
+  /** Saves, and retries until that succeeds. @returns true; undefined once the feed is closed. */
   #save(item: Item<Data> | undefined, cursor: string): Promise<boolean | undefined> {
     return this.#untilDone(true, async () => {
       await this.#store.save(item, cursor);
@@ -184,7 +187,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     });
   }
 
-  /** Tries until it is done; undefined once the feed is closed. @param isHere whether it needs no gateway */
+  /** Tries until it succeeds. @returns undefined once the feed is closed. @param isHere true if it needs no gateway */
   async #untilDone<Value>(isHere: boolean, work: () => Promise<Value>): Promise<Value | undefined> {
     while (!this.#closed) {
       if (this.#suspended && !isHere) {
@@ -207,7 +210,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     const connection = connect(
       this.#source,
       this.#document,
-      // The narrowing and `after` together are what the document declares.
+      // The document declares the variables of the narrowing, and `after`.
       () => ({ ...this.#options.variables, after: this.#cursor }) as Variables,
       false,
       {
@@ -244,7 +247,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     }
   }
 
-  /** All is known up to a place in the log: the feed is live. */
+  /** All events up to a place in the log have come: the feed is live. */
   #reach(cursor: string): void {
     this.#backlog?.close();
     this.#inGap = false;
@@ -263,7 +266,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#arrival.wake();
   }
 
-  /** A connection is up: finds out how far behind the feed is, to say so until it has caught up. */
+  /** Finds out, after a connection is made, how many events the feed is behind, and shows that until it has caught up. */
   #catchUp(catching: Catching | undefined): void {
     this.#backlog?.close();
     this.#saveFrom = 0;

@@ -6,21 +6,21 @@ import { requestOf } from './request.ts';
 import type { Answer, Source } from './source.ts';
 import { hear, type Shown, tokens } from './tokens.ts';
 
-/** A source over server-sent events with the client of graphql-sse, for apps that use it already. */
+/** A source over server-sent events, by the client of graphql-sse, for apps that use it already. */
 export interface EventStreams extends Source {
   readonly client: Client;
 }
 
-/** What a bookmark is turned into, which graphql-sse would not show. */
+/** The result into which a bookmark is turned, because graphql-sse would not show the bookmark. */
 interface Bookmark {
   readonly pasarelaBookmark?: string;
 }
 
-/** @param options as for `createFetch`, by which queries and mutations go */
+/** @param options as for `createFetch`, which sends queries and mutations */
 export function createEventStreams(options: FetchOptions): EventStreams {
   const { url, fetch = globalThis.fetch, silentForMs = 30_000, onConnection } = options;
   const token = tokens(options.token, silentForMs);
-  /** The token of the last stream that was asked for: graphql-sse does not say which stream has which. */
+  /** The token of the last stream that was begun: graphql-sse does not say which stream has which token. */
   let shown: Shown | undefined;
   const clientOptions = (headers: Readonly<Record<string, string>> = {}): ClientOptions => ({
     url,
@@ -29,7 +29,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
       return { ...headers, authorization: `Bearer ${shown.text}` };
     },
     fetchFn: abortedWhenSilent(fetch, silentForMs),
-    // The subscriber connects again by itself, with the cursor of the last event that it saw.
+    // The caller connects again, with the cursor of the last event that it saw.
     retryAttempts: 0,
   });
   const client = createClient(clientOptions());
@@ -45,7 +45,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
           next(result) {
             const { pasarelaBookmark } = result as Bookmark;
             if (pasarelaBookmark !== undefined) sink.bookmark(pasarelaBookmark);
-            // The type of the data is the document's.
+            // The document determines the type of the data.
             else sink.next(hear(shown as Shown, result as Answer<never>));
           },
           error(cause) {
@@ -66,8 +66,8 @@ export function createEventStreams(options: FetchOptions): EventStreams {
 }
 
 /**
- * graphql-sse does not show the comments by which the gateway says that it is there, nor blocks with only an id: the former are
- * heard here, the latter take the form of a result, so that they keep their place among the results.
+ * Returns a `fetch` that hears what graphql-sse does not show: comments, by which the gateway says that it is there, and
+ * blocks with only an id. The latter take the form of a result, so that they keep their place among the results.
  */
 function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number): typeof globalThis.fetch {
   return async (input, init) => {
@@ -91,7 +91,7 @@ function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number):
     const decoder = new TextDecoder();
     const encoder = new TextEncoder();
     let text = '';
-    // Only a stream of events says that it is over.
+    // Only an event stream says that it is over.
     let isOver = response.headers.get('content-type')?.startsWith('text/event-stream') !== true;
     const heard = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
@@ -105,7 +105,7 @@ function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number):
       },
       flush(controller) {
         still();
-        // graphql-sse waits for ever where a stream ends without a word while it hands a result on.
+        // If a stream ends without `complete` while a result is handed on, graphql-sse would wait for ever.
         if (!isOver) throw new ConnectionLost('The stream was cut off.');
         controller.enqueue(encoder.encode(text));
       },

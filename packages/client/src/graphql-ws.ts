@@ -8,34 +8,34 @@ import { type Shown, tokens } from './tokens.ts';
 export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 
 export interface SocketOptions {
-  /** Address of `/graphql`; asked before each connection where it is a function. */
+  /** Address of `/graphql`. A function is called before each connection. */
   readonly url: string | (() => string);
-  /** The access token to show. Asked before each connection, so that it is never older than it may be. */
+  /** The access token. Asked for before each connection, so that it is never too old. */
   readonly token: Token;
   /** How often the gateway is pinged, and how long its answer may take, in milliseconds; default 10,000 and 5,000. */
   readonly heartbeat?: { readonly everyMs: number; readonly withinMs: number };
-  /** Where the platform has no `WebSocket` of its own: Node 20. */
+  /** A `WebSocket` for platforms without one: Node 20. */
   readonly webSocketImpl?: ClientOptions['webSocketImpl'];
   /** How long a query or a mutation may take, in milliseconds; default 35,000, longer than the gateway takes for one. */
   readonly answerMs?: number;
-  /** Told of each connection that opens and breaks. */
+  /** Called when a connection opens, and when one breaks. */
   readonly onConnection?: (event: ConnectionEvent) => void;
 }
 
-/** One WebSocket for everything: subscriptions, queries, mutations. It is open while it has something to do. */
+/** One WebSocket for subscriptions, queries and mutations. It is open while something is under way. */
 export interface Socket extends Source {
-  /** The client of graphql-ws, made when it is first needed. Throws {@link Refused} where there is no `WebSocket`. */
+  /** The client of graphql-ws, made when it is first needed. Throws {@link Refused} if there is no `WebSocket`. */
   readonly client: Client;
   close(): void;
 }
 
 const HEARTBEAT = { everyMs: 10_000, withinMs: 5_000 };
-/** How long an idle socket is kept for what may come next, in milliseconds. */
+/** How long an idle socket is kept for a next operation, in milliseconds. */
 const IDLE_MS = 1_000;
-/** How long an answer may take where the network has just changed, in milliseconds. */
+/** How long an answer may take if the network has just changed, in milliseconds. */
 const CHECK_MS = 1_000;
 
-/** What is needed of a `WebSocket`. */
+/** The members of a `WebSocket` that are used. */
 interface OpenSocket {
   readonly readyState: number;
   send(text: string): void;
@@ -46,10 +46,13 @@ const OPEN = 1;
 
 /** The close code of a connection that ended without a word. */
 const UNEXPLAINED = 1006;
-/** The close code by which the gateway says that it does not take the token. */
+/** The close code for a token that the gateway does not accept. */
 const REFUSED = 4403;
 
-/** The socket of `ws` ends the process on an error that nobody listens for, as when it is left while it connects. */
+/**
+ * Returns a `WebSocket` class with a listener for errors. A socket of `ws` ends the process on an error without a listener,
+ * as when it is closed while it connects.
+ */
 const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
   new Proxy(implementation, {
     construct(target, given: ConstructorParameters<typeof WebSocket>) {
@@ -64,14 +67,20 @@ const NO_WEB_SOCKET: Problem = {
   extensions: { code: 'BAD_USER_INPUT' },
 };
 
-/** The gateway takes messages of 64 KiB (PROTOCOL.md): one that is longer would end the connection of every operation. */
+/**
+ * The longest message that the gateway takes, in bytes (PROTOCOL.md). A longer one would end the connection of every
+ * operation.
+ */
 const LONGEST = 65_536;
 const TOO_LONG: Problem = {
   message: 'This request is longer than the 64 KiB that a WebSocket takes: use createFetch.',
   extensions: { code: 'TOO_COMPLEX' },
 };
 
-/** An error with a message, of what graphql-ws hands on: the event of a close, or of an error that a browser does not explain. */
+/**
+ * Returns an error with a message for what graphql-ws reports: the event of a close, or an error that a browser does not
+ * explain.
+ */
 function lostBy(cause: unknown): unknown {
   if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause;
   const { code, reason, message } = cause as { code?: number; reason?: unknown; message?: unknown };
@@ -82,26 +91,29 @@ function lostBy(cause: unknown): unknown {
   return new ConnectionLost(text.trim(), code, cause);
 }
 
-/** What the parts of a socket know in common. */
+/** What the parts of a socket share. */
 interface State {
-  /** The connection that is open. */
+  /** The open connection. */
   socket: OpenSocket | undefined;
-  /** The id of the operation that was begun last. */
+  /** The id of the operation that was last begun. */
   lastId: number;
-  /** What a subscription is told of its place in the log, by the id of its operation. */
+  /** By operation id: called with a subscription's place in the log. */
   readonly bookmarks: Map<string, (cursor: string) => void>;
 }
 
-/** Ends a connection whose answer is overdue: a peer that is gone without a word answers nothing. */
+/** Ends a connection whose answer is overdue. A peer that is gone without a word does not answer. */
 interface Watchdog {
   expect(withinMs?: number): void;
-  /** The answer is here. */
+  /** The answer has come. */
   heard(): void;
-  /** Something else is here: an answer that is expected has its whole time again. */
+  /** Another message has come: the expected answer gets its whole time again. */
   lives(): void;
 }
 
-/** A source over `graphql-transport-ws`, with the client of graphql-ws. Making one needs no `WebSocket`: a server may import the app's own. */
+/**
+ * Makes a source over `graphql-transport-ws`, by the client of graphql-ws. Making one needs no `WebSocket`, so a server may
+ * import the app's module.
+ */
 export function createSocket(options: SocketOptions): Socket {
   const { heartbeat = HEARTBEAT, answerMs = 35_000 } = options;
   const state: State = { socket: undefined, lastId: 0, bookmarks: new Map() };
@@ -154,10 +166,11 @@ function clientOptions(
   const next = tokens(token, patienceMs);
   /** The token of the last connection. */
   let shown: Shown | undefined;
-  /** The text of it for the connection that is being made, or why there is none. */
+  /** Returns the text of the token for the connection that is being made, or throws why there is none. */
   let given = (): string => '';
   return {
-    // The token is there before the socket: the gateway does not wait long for one. graphql-ws takes no failure here.
+    // The token is fetched before the socket is made, because the gateway does not wait long for it. graphql-ws accepts no
+    // failure here.
     async url() {
       try {
         const own = await next();
@@ -168,12 +181,12 @@ function clientOptions(
           throw cause;
         };
       }
-      // A slow network takes longer to connect than to answer.
+      // Over a slow network connecting takes longer than an answer.
       expect(patienceMs);
       return (typeof url === 'string' ? url : url()).replace(/^http/, 'ws');
     },
     connectionParams: () => ({ authorization: `Bearer ${given()}` }),
-    // The subscriber connects again by itself, with the cursor of the last event that it saw.
+    // The caller connects again, with the cursor of the last event that it saw.
     retryAttempts: 0,
     lazyCloseTimeout: IDLE_MS,
     keepAlive: heartbeat.everyMs,
@@ -203,7 +216,7 @@ function clientOptions(
         state.socket = undefined;
         const { code } = event as { code?: number };
         if (code === REFUSED) shown?.refuse();
-        // An idle socket is closed by itself.
+        // 1000 is the code of an idle socket that closed as intended.
         if (code !== 1000) onConnection?.({ state: 'lost', code, cause: lostBy(event) });
       },
     },
@@ -216,7 +229,7 @@ const subscribing =
     const client = clientOf();
     const { catching, ...payload } = requestOf(document, variables, details);
     if (JSON.stringify(payload).length > LONGEST) throw new Refused(TOO_LONG);
-    // An idle socket that was closed on a dead network waits for an answer that never comes, and graphql-ws waits with it.
+    // An idle socket that was closed on a dead network would wait for an answer that never comes, and graphql-ws with it.
     if (state.socket !== undefined && state.socket.readyState !== OPEN) client.terminate();
     const listening: (() => unknown)[] = [
       client.on('connected', () => sink.opened(catching)),
@@ -232,7 +245,7 @@ const subscribing =
     if (state.socket !== undefined) sink.opened(catching);
     const leave = client.subscribe(payload, {
       next(result) {
-        // The type of the data is the document's.
+        // The document determines the type of the data.
         sink.next(result as Answer<never>);
       },
       error(cause) {
@@ -242,18 +255,18 @@ const subscribing =
       },
       complete: () => end(),
     });
-    // Its operation, which is sent later, has just been given this id.
+    // Its operation has just got this id, and is sent later.
     const id = String(state.lastId);
     state.bookmarks.set(id, (cursor) => sink.bookmark(cursor));
     listening.push(() => state.bookmarks.delete(id));
     return () => {
       stop();
-      // graphql-ws counts a subscription as gone twice that is left while its `complete` is being read.
+      // graphql-ws counts a subscription twice as ended if it is ended while its `complete` is being read.
       ambient.setTimeout(leave);
     };
   };
 
-/** A query or mutation is a subscription that is left after its first result. */
+/** A query or a mutation is a subscription that is ended after its first result. */
 const querying =
   (subscribe: Source['subscribe'], answerMs: number): Source['query'] =>
   (document, variables, signal, details) =>

@@ -2,14 +2,17 @@ import { type Saved, type Store, sharedStore } from './stores.ts';
 
 const OBJECTS = 'feeds';
 
-/** Keeps a feed in the browser's IndexedDB: each event in one transaction with its cursor, safe between tabs. */
+/**
+ * Makes a store that keeps a feed in the browser's IndexedDB: each event in one transaction with its cursor, safe between
+ * tabs.
+ */
 export function indexedDbStore<Event>(key: string, kept?: number): Store<Event> {
   /**
-   * Reads what is stored, and puts what `change` makes of it in its place. The database is open for no longer than that: an open one
-   * is in the way of a tab that changes or deletes it.
+   * Reads the stored value, and replaces it by the result of `change`. The database is open for no longer than that, because
+   * an open one blocks a tab that changes or deletes it.
    */
   async function turn(change?: (saved: Saved<Event> | undefined) => Saved<Event>) {
-    // In whatever version it is there: another tab may run a later release.
+    // Opens the version that is there, because another tab may run a later release.
     const opening = indexedDB.open('pasarela');
     opening.onupgradeneeded = () => opening.result.createObjectStore(OBJECTS);
     const database = await result(opening);
@@ -17,7 +20,7 @@ export function indexedDbStore<Event>(key: string, kept?: number): Store<Event> 
       const transaction = database.transaction(OBJECTS, 'readwrite', { durability: 'strict' });
       const objects = transaction.objectStore(OBJECTS);
       const [saved] = await Promise.all([
-        // Nobody else writes under this key.
+        // Only this function writes under this key.
         result<Saved<Event> | undefined>(objects.get(key)).then(async (stored) => {
           if (change) await result(objects.put(change(stored), key));
           return stored;

@@ -9,20 +9,20 @@ export interface Intent {
   readonly mutation: string;
   /** Without the key. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** When it was made, as an ISO 8601 text. */
+  /** When it was made, as ISO 8601 text. */
   readonly createdAt: string;
-  /** How many calls have been sent that may have moved money: each but those that were answered "this call has moved nothing". */
+  /** How many calls were sent that may have moved money: all but those that were answered "this call has moved nothing". */
   readonly unanswered: number;
-  /** How it ended: what the mutation answered. */
+  /** The mutation's result, by which it ended. */
   readonly result?: unknown;
-  /** When the app had shown how it ended. It is kept for a while longer, for a `pay` that is still running. */
+  /** When the app had shown how it ended. The intent is kept for a while longer, for a `pay` that is still running. */
   readonly acknowledgedAt?: string;
 }
 
 /**
- * Where intents are kept, one store for each signed-in person. Of your own: two functions that read and write the whole list.
- * Where several processes or tabs share it, `save` is a compare-and-set: it writes nothing and returns false where the list is no
- * longer `before`, what `load` gave.
+ * Where intents are kept; one store for each signed-in person. A store of your own is two functions that read and write the
+ * whole list. If several processes or tabs share it, `save` is a compare-and-set: if the list is no longer `before`, which
+ * `load` gave, it writes nothing and returns false.
  */
 export interface IntentStore {
   load(): readonly Intent[] | Promise<readonly Intent[]>;
@@ -40,14 +40,14 @@ export function memoryIntents(): IntentStore {
   };
 }
 
-/** Until another tab has been told what this one has written, in milliseconds. */
+/** How long it takes until another tab sees what this one has written, in milliseconds. */
 const TOLD_MS = 100;
 
 /**
- * Keeps intents as one value of a storage: `intentStore(localStorage, 'payments')`, or React Native's AsyncStorage. Tabs take turns by
- * Web Locks. Without them (a page over plain http, an old WebView) this reads and writes in one step, and looks a moment later
- * whether what it has written stands: another tab's page may have read before it was told. A browser that takes longer than that
- * moment to tell of it is not noticed.
+ * Makes a store that keeps intents as one value of a storage: `intentStore(localStorage, 'payments')`, or React Native's
+ * AsyncStorage. Tabs take turns by Web Locks. Without these (a page over plain http, an old WebView) it reads and writes in
+ * one step, and checks a moment later that its value is still there, because another tab may have read before it saw the
+ * value. It does not notice if a browser takes longer than that moment.
  */
 export function intentStore(storage: KeyValues, key: string): IntentStore {
   const { read, write, alone } = slot<readonly Intent[]>(storage, key);
@@ -72,7 +72,10 @@ export function intentStore(storage: KeyValues, key: string): IntentStore {
   };
 }
 
-/** Changes the list of intents; what `change` returns is written before this resolves. It is asked again where another was quicker. */
+/**
+ * Changes the list of intents. The list that `change` returns is written before this resolves. If another tab or process was
+ * quicker, `change` is called again.
+ */
 export const changeIntents = (
   store: IntentStore,
   change: (intents: readonly Intent[]) => readonly Intent[],
@@ -85,7 +88,7 @@ export const changeIntents = (
     }
   });
 
-/** Whether two inputs mean the same payment, in whatever order their fields stand. */
+/** True if two inputs mean the same payment, whatever the order of their fields. */
 export const isSameInput = (one: unknown, other: unknown): boolean => canonical(one) === canonical(other);
 
 const canonical = (value: unknown): string =>
@@ -95,7 +98,7 @@ const canonical = (value: unknown): string =>
       : part,
   );
 
-/** 128 random bits. */
+/** Returns a random key of 128 bits. */
 export function randomKey(): string {
   if (globalThis.crypto?.getRandomValues === undefined) {
     throw new Error('crypto is missing here: pass newKey.');

@@ -1,7 +1,7 @@
 /** A connection that could not be made, or broke. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
-  /** The WebSocket's close code, or the HTTP status, where there is one. */
+  /** The WebSocket's close code, or the HTTP status, if there is one. */
   readonly code: number | undefined;
 
   constructor(message: string, code?: number, cause?: unknown) {
@@ -10,16 +10,16 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** What an app may want to log of its connections. */
+/** An event of a connection that an app may want to log. */
 export type ConnectionEvent =
   | { readonly state: 'open' }
   /** `code` is the WebSocket's close code, or the HTTP status. */
   | { readonly state: 'lost'; readonly code: number | undefined; readonly cause: unknown };
 
-/** Asked before each connection or request. */
+/** Returns the access token. Called before each connection or request. */
 export type Token = (asked: {
-  /** Whether the gateway has refused the token that was given last: it is of no use to give it again. */
+  /** True if the gateway has refused the last token, so that giving it again is of no use. */
   readonly refused: boolean;
-  /** Aborts where the token takes too long. */
+  /** Aborts if the token takes too long. */
   readonly signal: AbortSignal;
 }) => string | Promise<string>;

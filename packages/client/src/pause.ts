@@ -1,23 +1,23 @@
 import { ambient, type Timer } from './ambient.ts';
 
 const FIRST_MS = 100;
-/** While somebody may be waiting at the screen, and after that. */
+/** The longest pauses, in milliseconds: while a person may be waiting, and after that. */
 const SHORT_MS = 500;
 const LONG_MS = 30_000;
 const SHORT_FOR_MS = 60_000;
 
-/** Waits between tries: longer each time, and not the same for everybody, so that a gateway that comes back is not run over. */
+/** Waits between tries. The waits grow, and differ at random, so that not all clients come to a restarted gateway at once. */
 export class Pause {
   #tries = 0;
   #since = 0;
   #wake: (() => void) | undefined;
 
-  /** The next wait is a short one. */
+  /** Makes the next wait a short one. */
   reset(): void {
     this.#tries = 0;
   }
 
-  /** Ends the wait of the moment; the next one is short as well. */
+  /** Ends the present wait, and makes the next one a short one. */
   wake(): void {
     this.reset();
     this.#wake?.();
@@ -33,7 +33,7 @@ export class Pause {
     await this.wait(Math.max(backoff, leastMs));
   }
 
-  /** Waits until woken, or, where a time in milliseconds is given, at most that long. */
+  /** Waits until woken, at most for `ms` milliseconds if that is given. */
   async wait(ms?: number): Promise<void> {
     let timer: Timer | undefined;
     await new Promise<void>((resolve) => {

@@ -4,24 +4,27 @@ import { changeIntents, type Intent, type IntentStore, isSameInput, randomKey } 
 import { Pause } from './pause.ts';
 import { ask, Refused, refusalOf, retryAfterOf, type Source, type TypedDocument } from './source.ts';
 
-/** How long one call may take before it is taken for lost, in milliseconds: longer than the gateway takes for an operation. */
+/** How long one call may take before it counts as lost, in milliseconds: longer than the gateway takes for an operation. */
 const ANSWER_MS = 35_000;
-/** How long an unclear payment is asked about before `pay` says that it is unknown. */
+/** How long `pay` goes on asking about an unclear payment before it returns `unknown`, in milliseconds. */
 const PATIENCE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** The gateway knows a key for 30 days. A day is left for clocks that are wrong: past this, nothing is sent again. */
+/**
+ * After this time, in milliseconds, nothing is sent again. The gateway knows a key for 30 days; a day is left for wrong
+ * clocks.
+ */
 const KNOWN_MS = 29 * DAY_MS;
-/** How long a payment that is over is kept. */
+/** How long a payment that is over is kept, in milliseconds. */
 const OVER_MS = 3_600_000;
 
 export interface PayOptions {
   /** Where the intent and its key are kept, so that they outlive the app. */
   readonly store: IntentStore;
-  /** How long to go on asking while it is unclear whether money has moved, in milliseconds; default 60,000. */
+  /** How long to go on asking while it is unclear if money has moved, in milliseconds; default 60,000. */
   readonly patienceMs?: number;
   /** How long one call may take, in milliseconds; default 35,000. */
   readonly answerMs?: number;
-  /** Makes an idempotency key; where the platform has no `crypto`: `randomUUID` of expo-crypto. */
+  /** Makes an idempotency key, for platforms without `crypto`: `randomUUID` of expo-crypto. */
   readonly newKey?: () => string;
 }
 
@@ -34,35 +37,39 @@ interface PaymentResult {
 export type Outcome<Result extends PaymentResult> = Settled<Result> & {
   readonly intent: Intent;
   /**
-   * To be called once the person has seen how it ended. Until then the same input is the same payment, also after a
-   * restart: it is answered, and not paid again. A payment that is unknown keeps its key all the same, until `forget`.
+   * To be called once the person has seen how it ended. Until then the same input is the same payment, also after a restart:
+   * `pay` returns its outcome, and does not pay again. A payment that is unknown keeps its key even then, until `forget`.
    */
   acknowledge(): Promise<void>;
 };
 
-/** The successes among a mutation's results; each result, where its type does not tell them apart. */
+/** The successes among a mutation's results; all results, if the type does not tell them apart. */
 type SuccessOf<Result> = [Extract<Result, { __typename: `${string}Success` }>] extends [never]
   ? Result
   : Extract<Result, { __typename: `${string}Success` }>;
 
 type Settled<Result extends PaymentResult> =
   | { readonly status: 'done'; readonly result: SuccessOf<Result> }
-  /** Nothing has moved. `code` is a `UserErrorCode`, or what the gateway said before it looked at the payment. */
+  /** Nothing has moved. `code` is a `UserErrorCode`, or the code of an error before the gateway looked at the payment. */
   | { readonly status: 'refused'; readonly code: string; readonly message: string }
-  /** It may have happened. With `safeToRetry`, the same call goes on asking; without, nothing is sent: look, then `forget`. */
+  /**
+   * It may have happened. With `safeToRetry`, the same call goes on asking. Without it nothing is sent: look at the account,
+   * then `forget`.
+   */
   | {
       readonly status: 'unknown';
       readonly safeToRetry: boolean;
       readonly message: string;
-      /** What broke the connection, where that is why. */
+      /** The error of the connection, if that is the reason. */
       readonly cause?: unknown;
     };
 
 /**
- * Pays once. The idempotency key is made and kept before anything is sent, and every repetition bears it: on a bad network,
- * after a restart of the app, when the person presses the button again, and in another tab.
+ * Pays once. It makes and keeps the idempotency key before it sends anything, and every repetition has that key: on a bad
+ * network, after a restart of the app, when the person presses the button again, and in another tab.
  *
- * Ends in done, refused or unknown. Throws what `store` throws; before anything was sent where it cannot keep the intent.
+ * Ends in done, refused or unknown. Throws errors of `store`. If the store cannot keep the intent, it throws before anything
+ * was sent.
  */
 export async function pay<
   Data extends { [Key in keyof Data]: PaymentResult | 'Mutation' | null | undefined },
@@ -79,23 +86,23 @@ export async function pay<
     intent: {
       idempotencyKey: newKey(),
       mutation: mutationField(mutation) ?? 'mutation',
-      // An input is an object of the fields that the schema gives it.
+      // An input is an object with the fields that the schema gives it.
       input: input as Readonly<Record<string, unknown>>,
       createdAt: isoNow(),
       unanswered: 0,
     },
     isEntered: false,
     ask: ({ input: fields, idempotencyKey }) =>
-      // The fields are those that the caller gave, and the key that they lacked.
+      // The fields of the caller, with the key that they lacked.
       ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs),
   };
   const settled = await ended(payment, ambient.now() + patienceMs);
   return {
-    // What settled it is a result of this very mutation.
+    // The result that settled it is one of this mutation.
     ...(settled as Settled<Extract<ResultOf<Data>, PaymentResult>>),
     intent: payment.intent,
     acknowledge: async () => {
-      // What is shown as unknown has not been seen to be done, whatever is known by now.
+      // The app has shown `unknown`. The person has not seen another end, even if one is known by now.
       if (!isClear(settled)) return;
       const acknowledgedAt = isoNow();
       await keep(payment, (kept) => ({ ...kept, acknowledgedAt }));
@@ -106,8 +113,8 @@ export async function pay<
 type ResultOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | undefined>;
 
 /**
- * The payments of which the app has not yet shown how they ended: for its next start. `pay` with their input tells how they
- * ended, or goes on asking where that is safe.
+ * Returns the payments whose ends the app has not shown yet, for its next start. `pay` with their inputs returns how they
+ * ended, or goes on asking if that is safe.
  */
 export const unsettled = async (store: IntentStore): Promise<readonly Intent[]> =>
   (await store.load()).filter(
@@ -117,7 +124,7 @@ export const unsettled = async (store: IntentStore): Promise<readonly Intent[]> 
   );
 
 /**
- * Lets go of a payment that stays unknown, once a person has looked whether it happened: the next `pay` with its input is a new
+ * Forgets a payment that stays unknown, once a person has looked whether it happened. The next `pay` with its input is a new
  * payment. A `pay` of it that is still running sends nothing more.
  */
 export const forget = (store: IntentStore, idempotencyKey: string): Promise<void> =>
@@ -125,14 +132,14 @@ export const forget = (store: IntentStore, idempotencyKey: string): Promise<void
 
 interface Payment {
   readonly store: IntentStore;
-  /** As it was last kept; before that, the one that it is unless one is known already. */
+  /** The intent as it was last kept. Before that, the one that is used unless one is known already. */
   intent: Intent;
-  /** Whether a call has been entered. */
+  /** True if a call has been entered. */
   isEntered: boolean;
   ask(intent: Intent): Promise<object>;
 }
 
-/** Asks until it is clear, or until there is no more patience. */
+/** Asks until the outcome is clear, or until the time is over. */
 async function ended(payment: Payment, until: number): Promise<Settled<PaymentResult>> {
   const pause = new Pause();
   for (;;) {
@@ -146,7 +153,7 @@ async function ended(payment: Payment, until: number): Promise<Settled<PaymentRe
   }
 }
 
-/** Top-level errors that do not say how far the call came. Each other one says that it has moved nothing. */
+/** Codes of top-level errors that do not say how far the call came. Every other one has moved nothing. */
 const UNCLEAR: readonly string[] = ['INTERNAL', 'UNKNOWN'];
 
 type SendOutcome =
@@ -154,7 +161,7 @@ type SendOutcome =
   /** This call has moved nothing; another one may have. */
   | { readonly status: 'nothing'; readonly cause: Refused };
 
-/** Sends the payment once, unless it is known how it ended. That it is under way is kept before it leaves. */
+/** Sends the payment once, unless its end is known. The store keeps that it is under way before it is sent. */
 async function send(payment: Payment): Promise<SendOutcome> {
   const known = await enter(payment);
   if (known !== undefined) return known;
@@ -167,7 +174,7 @@ async function send(payment: Payment): Promise<SendOutcome> {
     }
     if (told.status === 'refused') {
       if (told.code === 'IDEMPOTENCY_IN_PROGRESS') return lost();
-      // Every call has sent the same: the gateway, which takes them for different, says nothing of the ones before.
+      // Every call has sent the same input. The gateway sees a difference, and so says nothing of the earlier calls.
       if (told.code === 'IDEMPOTENCY_KEY_REUSED' && intent.unanswered > 1) return unknown(told.message);
     }
     const stands = await keep(payment, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }));
@@ -180,15 +187,15 @@ async function send(payment: Payment): Promise<SendOutcome> {
 }
 
 /**
- * Enters a call with the intent, which is made where there is none. All that decides whether to send is read in that one step:
- * another `pay` of the same input may stand at any other.
+ * Enters a call in the intent, and makes the intent if there is none. All that decides if the call is sent is read in that
+ * one step, because another `pay` of the same input may be at any other.
  *
- * @returns how the payment ended, where nothing is to be sent.
+ * @returns how the payment ended, if nothing is to be sent.
  */
 async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefined> {
   const { store, intent: own, isEntered } = payment;
   let known: Settled<PaymentResult> | undefined;
-  // Asked again where another was quicker.
+  // Called again if another tab or process was quicker.
   await changeIntents(store, (intents) => {
     const earlier = intents.find((kept) =>
       isEntered
@@ -200,7 +207,7 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
     known = settle(before.result);
     if (known?.status === 'unknown' && known.safeToRetry) known = undefined;
     if (isEntered && earlier === undefined) known = unknown('It was let go of elsewhere.');
-    // An intent of an earlier version has no date.
+    // An intent that an earlier version has made has no date.
     else if (before.unanswered !== 0 && !isKnown(before))
       known ??= unknown('It is too long ago to ask again.');
     if (known !== undefined) return intents;
@@ -211,23 +218,26 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
   return known;
 }
 
-/** Whether the same input goes on with an intent. One that was refused, or never left in time, is over, as one is whose end was seen. */
+/**
+ * True if the same input goes on with an intent. An intent is over if it was refused, if it was not sent in time, or if the
+ * person has seen its end.
+ */
 const isOpen = (kept: Intent): boolean =>
   kept.acknowledgedAt === undefined &&
   settle(kept.result)?.status !== 'refused' &&
   (kept.unanswered !== 0 || kept.result !== undefined || isKnown(kept));
 
-/** What is over is kept for a while, for a `pay` of it that is still running. */
+/** True if an intent must be kept. One that is over is kept for a while, for a `pay` that is still running. */
 const isNeeded = (kept: Intent): boolean =>
   isOpen(kept) || ambient.now() - Date.parse(kept.acknowledgedAt ?? kept.createdAt) < OVER_MS;
 
-/** Whether the gateway still knows a key of this time. A clock that was put back says nothing. */
+/** True if the gateway still knows a key of this time. A clock that was set back shows nothing. */
 const isKnown = ({ createdAt }: Intent): boolean => {
   const age = ambient.now() - Date.parse(createdAt);
   return age > -DAY_MS && age < KNOWN_MS;
 };
 
-/** Ends a payment that was refused before the gateway looked at it: nothing has moved, unless another call has. */
+/** Ends a payment that was refused before the gateway looked at it. Nothing has moved, unless another call has moved it. */
 async function giveUp(payment: Payment, { code, message }: Refused): Promise<Settled<PaymentResult>> {
   const result = { __typename: 'Refused', code, message };
   const told = await keep(payment, (kept) =>
@@ -236,7 +246,7 @@ async function giveUp(payment: Payment, { code, message }: Refused): Promise<Set
   return told ?? unknown(message, true);
 }
 
-/** Changes the intent as it is kept by now. @returns how the payment stands by that. */
+/** Changes the intent that the store now holds. @returns how the payment ended, by that intent. */
 async function keep(
   { store, intent }: Payment,
   change: (kept: Intent) => Intent,
@@ -262,7 +272,7 @@ const unknown = (message: string, safeToRetry = false, cause?: unknown): Settled
   cause,
 });
 
-/** No answer came that says anything. @param cause what broke the connection, where that is why */
+/** No answer came that says anything. @param cause the error of the connection, if that is the reason */
 const lost = (cause?: unknown): Settled<PaymentResult> =>
   unknown(refusalOf(cause)?.message ?? 'No answer came.', true, cause);
 
@@ -273,7 +283,7 @@ const isClear = (
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a result says. Undefined where there is none, or one that this package does not know. */
+/** Reads a result. Returns undefined if there is none, or one that this package does not know. */
 function settle(result: unknown): Settled<PaymentResult> | undefined {
   const { __typename = '', code, message = '', safeToRetry, retryUntil } = Object(result) as Fields;
   const name = String(__typename);

@@ -1,26 +1,26 @@
 import { ambient, type Timer } from './ambient.ts';
 
-/** What comes and goes with the app and its network. */
+/** Called when the app and its network come and go. */
 export interface Present {
   suspend(): void;
   resume(): void;
 }
 
-/** Watches for that. @returns stops watching. */
+/** Watches the app and its network. @returns a function that stops that. */
 export type Presence = (present: Present) => () => void;
 
-/** How often the clock is looked at, and what it has to leap by, in milliseconds, for the machine to have slept. */
+/** How often the clock is read, and by how much it must leap for the machine to have slept, in milliseconds. */
 const TICK_MS = 5_000;
 const SLEPT_MS = 15_000;
 
 /**
- * A browser tells when its network is back, and when a page is shown again; a clock that leaps tells that the machine has slept,
- * or that the page was frozen. Where nothing tells, tries alone find out.
+ * Watches a browser. It tells when its network is back, and when a page is shown again. A leap of the clock shows that the
+ * machine has slept, or that the page was frozen. Where neither is available, only the tries of the feed find out.
  */
 export const presence: Presence = (present) => {
   let seen = ambient.now();
   const { document, addEventListener, removeEventListener } = globalThis as Partial<typeof globalThis>;
-  /** A page that nobody sees is woken now and then: that is no reason to come back. */
+  /** A hidden page is woken now and then. That is no reason to connect. */
   const look = () => {
     if (document?.hidden) return;
     const slept = ambient.now() - seen > SLEPT_MS;
@@ -31,7 +31,7 @@ export const presence: Presence = (present) => {
   const tick = () => {
     look();
     timer = ambient.setTimeout(tick, TICK_MS);
-    // Node's own timers, which keep nobody from ending.
+    // Node's timers must not keep the process from ending.
     (timer as { unref?(): void }).unref?.();
   };
   tick();

@@ -1,11 +1,11 @@
 import { Refused } from './source.ts';
 
-/** A document as the text that is sent. Throws where relay-compiler has left it out. */
+/** Returns the text of a document, in which it is sent. Throws if relay-compiler has left the text out. */
 export function textOf(document: string | object): string {
   const { kind, params } = document as { kind?: string; params?: { text?: string | null } };
-  // graphql's own name for a parsed document.
+  // `Document` is graphql's name for a parsed document.
   if (kind === 'Document') return print(document as Node);
-  // relay-compiler keeps the text with what it made of it; graphql-codegen's strings are String objects.
+  // relay-compiler keeps the text in its form of the document; the strings of graphql-codegen are String objects.
   if (params?.text === null)
     throw new Refused({
       message: 'relay-compiler left out the text: set include_query_text in persistConfig.',
@@ -14,7 +14,7 @@ export function textOf(document: string | object): string {
   return params?.text ?? String(document);
 }
 
-/** A node of a parsed document, as far as it is printed: each kind has some of these. */
+/** A node of a parsed document, with the members that are printed. Each kind has some of them. */
 interface Node {
   readonly kind: string;
   readonly operation?: string;
@@ -36,7 +36,7 @@ interface Node {
   readonly fields?: readonly Node[];
 }
 
-/** The longest line of a field with its arguments beside each other. */
+/** The longest line of a field whose arguments stand on one line. */
 const LINE = 80;
 const all = (nodes: readonly Node[] = [], between = ' '): string => nodes.map(print).join(between);
 const around = (before: string, text: string, after = ''): string =>
@@ -44,8 +44,8 @@ const around = (before: string, text: string, after = ''): string =>
 const indented = (text: string): string => text.replaceAll('\n', '\n  ');
 
 /**
- * Prints a parsed document as graphql does, to the letter: a gateway with trusted documents knows a text by its digest. Without
- * graphql itself, which an app does not need to follow and to pay.
+ * Prints a parsed document exactly as graphql does, because a gateway with trusted documents knows a text by its digest. It
+ * works without graphql, which an app does not need to follow and to pay.
  */
 function print(node: Node | undefined): string {
   if (node === undefined) return '';

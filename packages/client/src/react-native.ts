@@ -1,6 +1,6 @@
 import type { Presence } from './presence.ts';
 
-/** React Native's `AppState`, as far as it is needed here. */
+/** The members of React Native's `AppState` that are used. */
 interface AppStateLike {
   addEventListener(type: 'change', listener: (state: string) => void): { remove(): void };
 }
@@ -11,8 +11,8 @@ interface NetworkLike {
 }
 
 /**
- * Leaves the gateway while the app is in the background, and comes back at once when it returns or when the network does:
- * `follow(…, { presence: nativePresence(AppState, Network) })`.
+ * Ends the connection while the app is in the background, and makes it again when the app or the network returns: `follow(…,
+ * { presence: nativePresence(AppState, Network) })`.
  */
 export function nativePresence(appState: AppStateLike, network?: NetworkLike): Presence {
   return (present) => {

@@ -12,14 +12,14 @@ import { watch } from './watch.ts';
 export type { FeedState } from './feed-state.ts';
 
 export type UseFeedOptions<Event, Variables> = ShowOptions<Event, Variables> & {
-  /** Whether to follow at all; default true. */
+  /** False to not follow; default true. */
   readonly enabled?: boolean;
 };
 
 /**
- * Follows a feed for as long as the component is there, kept in memory where no store is given. It starts over when `source`,
- * `document`, `options.store` or the values of `options.variables` are others: keep the first three outside of the component, or
- * in `useMemo`. What begins more than 20 times in a second is refused.
+ * Follows a feed as long as the component is mounted; in memory if no store is given. It starts again when `source`,
+ * `document`, `options.store` or the values of `options.variables` change: keep the first three outside of the component, or
+ * in `useMemo`. If it starts more than 20 times in a second, it throws.
  */
 export function useFeed<
   Data extends { [Key in keyof Data]: { readonly cursor: string } | string | null | undefined },
@@ -34,7 +34,7 @@ export function useFeed<
   useEffect(() => {
     current.current = options;
   });
-  // An object of the same values is made for each rendering.
+  // Each rendering makes a new object of the same values.
   const values = JSON.stringify(options.variables);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is kept of one feed is nothing of another.
   const memory = useMemo(() => memoryStore<EventOf<Data>>(options.limit), [source, document, values]);
@@ -55,10 +55,10 @@ export function useFeed<
   return state;
 }
 
-/** No person begins as many in a second. */
+/** More starts in a second than a person can cause. */
 const MOST = 20;
 
-/** @returns to be called by each effect that begins something: throws where renderings begin it again and again. */
+/** @returns a function for each effect that starts something. It throws if renderings start it again and again. */
 function useBegin(): () => void {
   const begun = useRef<number[]>([]);
   return () => {
@@ -71,15 +71,15 @@ function useBegin(): () => void {
 }
 
 export interface StatusState<Update> {
-  /** The state of the moment; undefined until it is known. */
+  /** The present state; undefined until it is known. */
   readonly update: Update | undefined;
-  /** Whether it is followed now, will be again, or can no longer change. */
+  /** `live`: it is being followed. `offline`: it will be again. `final`: it can no longer change. */
   readonly status: 'live' | 'offline' | 'final';
-  /** Why it is offline; what the gateway refused, for good, or of the last update. */
+  /** Why it is offline; or what the gateway refused, for good or of the last update. */
   readonly problem: unknown;
 }
 
-/** Watches a receipt (CEP). With a document of your own, `update` is what that selects. */
+/** Watches a receipt (CEP). With a document of your own, `update` is its selection. */
 export function useCepStatus<Data = { readonly cepStatus: CepUpdate }>(
   source: Source,
   transactionId: string,
@@ -89,7 +89,7 @@ export function useCepStatus<Data = { readonly cepStatus: CepUpdate }>(
   return useStatus(source, transactionId, document, presence);
 }
 
-/** Watches a transaction. With a document of your own, `update` is what that selects. */
+/** Watches a transaction. With a document of your own, `update` is its selection. */
 export function useTransactionStatus<Data = { readonly transactionStatus: TransactionUpdate }>(
   source: Source,
   transactionId: string,
@@ -115,7 +115,7 @@ function useStatus<Data>(
     const change = (next: Partial<StatusState<FieldOf<Data>>>) => {
       if (!closed) setState((before) => ({ ...before, ...next }));
     };
-    // Over a socket that is open already it is live from the beginning.
+    // Over a socket that is open already, it is live from the beginning.
     setState({ ...UNKNOWN, status: watched.status });
     watched.onChange(() => change({ status: watched.status, problem: watched.problem }));
     void (async () => {

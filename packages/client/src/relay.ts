@@ -22,7 +22,7 @@ import {
   typed,
 } from './source.ts';
 
-/** A network layer over a source. Subscriptions resume by themselves. */
+/** Makes a network layer over a source. Subscriptions resume automatically. */
 export function createNetwork(source: Source): ReturnType<typeof Network.create> {
   return Network.create(
     (params, variables) =>
@@ -30,11 +30,11 @@ export function createNetwork(source: Source): ReturnType<typeof Network.create>
         const left = new AbortController();
         source.query(textOf({ params }), variables, left.signal, { operationName: params.name }).then(
           (answer) => {
-            // Both describe a result of the GraphQL specification, in types of their own.
+            // Both types describe a result of the GraphQL specification.
             sink.next(answer as GraphQLResponse);
             sink.complete();
           },
-          // Whoever has left is told nothing: Relay would report it to the console.
+          // After the caller has left, no error is passed on, because Relay would report it to the console.
           (cause: Error) => left.signal.aborted || sink.error(cause),
         );
         return () => left.abort();
@@ -56,12 +56,12 @@ export function createNetwork(source: Source): ReturnType<typeof Network.create>
   );
 }
 
-/** A `graphql` tag with the types that relay-compiler has generated for it. */
+/** Gives a `graphql` tag the types that relay-compiler has generated for it. */
 export const relayDocument = <Operation extends OperationType>(
   node: GraphQLTaggedNode,
 ): TypedDocument<Operation['response'], Operation['variables']> => typed(node);
 
-/** An environment whose network is {@link createNetwork}'s as a source: `follow(relaySource(environment), …)`. */
+/** Makes a source of an environment whose network is {@link createNetwork}'s: `follow(relaySource(environment), …)`. */
 export function relaySource(environment: Environment): Source {
   let check = (): void => {};
   return {
@@ -104,7 +104,7 @@ const querying =
     });
   };
 
-/** @param checks given what checks the connection on which the network has subscribed */
+/** @param checks called with the function that checks the connection of the subscription */
 const subscribing =
   (environment: Environment, checks: Followed['checks']): Source['subscribe'] =>
   (document, variables, sink) => {
@@ -127,13 +127,13 @@ const subscribing =
     }
     const { variables: named } = requestOf(document, variables);
     const { dispose } = requestSubscription(environment, {
-      // A compiled document, as Relay's tag leaves it.
+      // The compiled document that Relay's tag returns.
       subscription: document as GraphQLTaggedNode,
       variables: named,
       cacheConfig: { metadata: { [FOLLOWED]: followed } },
       onNext: (data) => sink.next({ data: data as never, errors: beside }),
       onError(error) {
-        // Relay throws where a result has no data; the errors of the result are in `source`.
+        // Relay throws if a result has no data; `source` holds the errors of the result.
         const { source } = error as { source?: { errors?: readonly Problem[] } };
         if (source?.errors === undefined) return sink.ended(error);
         sink.next({ errors: source.errors });

@@ -2,7 +2,7 @@ import { type Asked, Backlog } from './backlog.ts';
 import { textOf } from './print.ts';
 import { type Catching, type Details, Refused } from './source.ts';
 
-/** A request as it is sent. */
+/** A request in the form in which it is sent. */
 export interface Request {
   readonly query: string;
   readonly variables: Record<string, unknown>;
@@ -10,25 +10,25 @@ export interface Request {
   readonly extensions?: Record<string, unknown>;
 }
 
-/** A subscription to a log, which can be taken up again where it stood. */
+/** A subscription to a log, which can be resumed where it ended. */
 export interface Resumable {
-  /** Its text, in which the field has the argument `after`, from a variable, and selects `cursor`. */
+  /** Its text. The field has the argument `after`, from a variable, and selects `cursor`. */
   readonly text: string;
   /** The name of that variable. */
   readonly after: string;
-  /** Where the text itself says that it begins. */
+  /** The place at which the text itself begins; undefined if it names none. */
   readonly start: string | undefined;
-  /** Whether argument or selection had to be added. */
+  /** True if the argument or the selection had to be added. */
   readonly isChanged: boolean;
   asked(variables: Readonly<Record<string, unknown>>): Asked;
 }
 
-/** The subscriptions that read a log: those with the argument `after` and events that bear a `cursor`. */
+/** The subscriptions that read a log: they have the argument `after`, and events with a `cursor`. */
 const LOGS: readonly string[] = ['moneyIn', 'events'];
-/** The variable that is added where the text has none for `after`. */
+/** The variable that is added if the text has none for `after`. */
 const AFTER = 'pasarelaAfter';
 
-/** Strings, comments, the spread, numbers, variables and names, and every other sign. Commas say nothing. */
+/** Matches strings, comments, the spread, numbers, variables and names, and every other sign. Commas have no meaning. */
 const TOKENS = /"""(?:\\"""|[\s\S])*?"""|"(?:\\.|[^"\\])*"|#.*|\.\.\.|-?\d[\w.+-]*|\$?\w+|[^\s,]/g;
 
 interface Token {
@@ -36,14 +36,14 @@ interface Token {
   readonly at: number;
 }
 
-/** The request for a document. A feed calls its variable `after`, whatever the document calls it. */
+/** Returns the request for a document. A feed calls its variable `after`, whatever the document calls it. */
 export function requestOf(
   document: string | object,
   variables: unknown,
   { operationName, extensions = {} }: Details = {},
 ): Request & { readonly catching?: Catching } {
   const query = textOf(document);
-  // Variables are an object by their names.
+  // Variables are an object of values by name.
   const named = { ...(variables as Readonly<Record<string, unknown>> | undefined) };
   const details = {
     ...(operationName && { operationName }),
@@ -58,24 +58,24 @@ export function requestOf(
 }
 
 /**
- * How a document can be taken up again; undefined where it is no subscription to a log.
+ * Returns how a document can be resumed; undefined if it is no subscription to a log.
  *
- * @throws Refused with a sentence, where it can only be followed with events lost.
+ * @throws Refused with a sentence, if it can only be followed with a loss of events.
  */
 export function resumable(query: string): Resumable | undefined {
   if (!query.includes('subscription')) return undefined;
   return new Reader(query).resumable();
 }
 
-/** What a string says, in either of the forms that GraphQL has. */
+/** Returns the value of a string, in either form of GraphQL. */
 const stringOf = (text: string): string =>
   text.startsWith('"""') ? text.slice(3, -3) : String(JSON.parse(text));
 
-/** Reads as much of a GraphQL document as it takes to find the subscription's one field. */
+/** Reads as much of a GraphQL document as is needed to find the subscription's one field. */
 class Reader {
   readonly #query: string;
   readonly #tokens: readonly Token[];
-  /** Where the selections of fragments begin, by name. */
+  /** By name of a fragment: where its selection begins. */
   readonly #fragments = new Map<string, number>();
   readonly #edits: { readonly at: number; readonly length: number; readonly text: string }[] = [];
 
@@ -104,7 +104,7 @@ class Reader {
       isChanged: this.#edits.length > 0,
       asked: (variables) => {
         const types = this.#text(field.name) === 'moneyIn' ? 'MONEY_IN' : argument('types', variables);
-        // The graph takes one value for a list of one, and each owner by its id.
+        // The graph takes a single value for a list of one.
         return {
           types: (types == null || Array.isArray(types) ? types : [types]) as Asked['types'],
           ownerId: (argument('ownerId', variables) ?? null) as Asked['ownerId'],
@@ -117,7 +117,7 @@ class Reader {
     return this.#tokens[index]?.text ?? '';
   }
 
-  /** The index of what closes the bracket at `open`. */
+  /** Returns the index of the bracket that closes the one at `open`. */
   #close(open: number): number {
     for (let index = open, depth = 0; index < this.#tokens.length; index += 1) {
       if (/^[([{]$/.test(this.#text(index))) depth += 1;
@@ -127,7 +127,7 @@ class Reader {
     return this.#tokens.length;
   }
 
-  /** The first `{` from an index on that stands in no other bracket. */
+  /** Returns the index of the first `{` from an index on that is inside no other bracket. */
   #opening(from: number): number {
     let index = from;
     while (index < this.#tokens.length && this.#text(index) !== '{') {
@@ -136,7 +136,7 @@ class Reader {
     return index;
   }
 
-  /** The subscription among the definitions; the fragments are found on the way. */
+  /** Finds the subscription among the definitions, and notes the fragments on the way. */
   #operation(): { readonly keyword: number; readonly selection: number } | undefined {
     let found: { readonly keyword: number; readonly selection: number } | undefined;
     for (let index = 0; index < this.#tokens.length; ) {
@@ -151,7 +151,7 @@ class Reader {
     return found;
   }
 
-  /** The first field of a selection, also where it stands in a fragment. */
+  /** Returns the first field of a selection, also if it is inside a fragment. */
   #field(selection: number): { name: number; open: number; selection: number } | undefined {
     let index = selection + 1;
     if (this.#text(index) === '__typename') index += 1;
@@ -164,7 +164,7 @@ class Reader {
     return name < this.#tokens.length ? { name, open, selection: this.#opening(open) } : undefined;
   }
 
-  /** The arguments that begin at `open`: where the value of each stands. */
+  /** Returns, for the arguments that begin at `open`, the index of each value. */
   #arguments(open: number): Map<string, number> {
     const given = new Map<string, number>();
     if (this.#text(open) !== '(') return given;
@@ -211,7 +211,7 @@ class Reader {
     this.#edit(selection, 1, '{ cursor');
   }
 
-  /** What an argument is given: by a variable, its default, or the text itself. */
+  /** Returns the value of an argument: from a variable, its default, or the text itself. */
   #value(index: number | undefined, variables: Readonly<Record<string, unknown>>, keyword: number): unknown {
     if (index === undefined) return null;
     const text = this.#text(index);
@@ -230,7 +230,7 @@ class Reader {
     return text === 'null' ? null : text;
   }
 
-  /** Where the default of a variable stands. */
+  /** Returns the index of a variable's default. */
   #default(variable: string, keyword: number): number | undefined {
     let index = this.#tokens.findIndex(({ text }, at) => at > keyword && text === variable);
     do index += 1;

@@ -16,16 +16,16 @@ import {
   type Source,
 } from './source.ts';
 
-/** The name under which an operation's context says that its subscriber comes back by itself. */
+/** The name in an operation's context that says that its caller reconnects by itself. */
 export const FOLLOWED = 'pasarelaFollowed';
 
-/** What stands there: what a GraphQL library does not hand on. */
+/** The value under that name: callbacks for what a GraphQL library does not pass on. */
 export interface Followed {
-  /** Called with what checks the connection. */
+  /** Called with the function that checks the connection. */
   checks(check: () => void): void;
   opened(catching?: Catching): void;
   bookmark(cursor: string): void;
-  /** Called before each result: the errors beside its data. */
+  /** Called before each result, with the errors beside its data. */
   beside(errors: readonly Problem[] | undefined): void;
 }
 
@@ -34,8 +34,9 @@ type Variables = Readonly<Record<string, unknown>>;
 type Next = Pick<Sink<unknown>, 'next' | 'ended'>;
 
 /**
- * What a GraphQL library subscribes with. Where `follow` or `watch` asks through it, one attempt; for everybody else, a
- * subscription that resumes by itself: one to the log begins at its end of the moment, and goes on behind the last cursor.
+ * Subscribes for a GraphQL library. If `follow` or `watch` asks through the library, it makes one attempt. For any other
+ * caller it makes a subscription that resumes automatically: a subscription to the log begins at the present end of the log,
+ * and resumes after the last cursor.
  */
 export function subscribeFor(
   source: Source,
@@ -46,7 +47,7 @@ export function subscribeFor(
   details: Details,
 ): () => void {
   if (typeof followed === 'object' && followed !== null) {
-    // Nothing else stands under that name.
+    // Only this package writes under that name.
     const { checks, opened, bookmark, beside } = followed as Followed;
     checks(() => source.check?.());
     const next: Sink<unknown>['next'] = (answer) => {
@@ -72,9 +73,9 @@ class PlainSubscription {
   readonly #pause = new Pause();
   #connection: Connection | undefined;
   #closed = false;
-  /** Of the last event, once there is one. */
+  /** The cursor of the last event, once there is one. */
   #after: unknown;
-  /** Whether nothing has come since the last gap. */
+  /** True if nothing has come since the last gap. */
   #inGap = false;
 
   constructor(source: Source, text: string, variables: Variables, sink: Next, details: Details) {
@@ -83,7 +84,7 @@ class PlainSubscription {
     this.#variables = variables;
     this.#sink = sink;
     this.#details = details;
-    // A library may not be told before it has been given the way to leave.
+    // Started later, because a library must get its way to leave before its first result.
     void Promise.resolve().then(() => this.#start());
   }
 
@@ -117,7 +118,7 @@ class PlainSubscription {
   }
 
   async #follow(log: Resumable): Promise<void> {
-    // What comes before the stream has begun would be missed otherwise.
+    // Otherwise events that come before the stream has begun would be missed.
     while (this.#after == null && !this.#closed) {
       try {
         this.#after = (await ask(this.#source, EVENT_CURSOR, {})).eventCursor;
@@ -133,7 +134,7 @@ class PlainSubscription {
         if (refusal === undefined || !isGapCode(refusal.code)) return this.#end(refusal);
         const { oldest, head } = refusal.extensions;
         this.#after = this.#inGap ? head : oldest;
-        // On a busy log the oldest event may be gone again before the subscription is back: it is still the same gap.
+        // In a busy log the oldest event may be gone again before the subscription is back. That is still the same gap.
         if (!this.#inGap) this.#sink.next({ errors: [refusal] });
         this.#inGap = true;
         void this.#follow(log).catch((cause) => this.#end(cause));

@@ -1,18 +1,18 @@
 import { ambient, type Timer } from './ambient.ts';
 
 /**
- * A document that carries the types of its result and variables, as graphql-codegen, gql.tada and `typed` make them: a
- * text, a parsed document, or what a compiler made of it.
+ * A document with the types of its result and variables, as graphql-codegen, gql.tada and `typed` make them: a text, a parsed
+ * document, or a compiled one.
  */
 export type TypedDocument<Data, Variables> = (string | object) & {
   __apiType?: (variables: Variables) => Data;
 };
 
-/** Gives a plain text, or what relay-compiler made of one, the types that its author knows of it. */
+/** Gives a plain text, or the compiled form of relay-compiler, its types. */
 export const typed = <Data, Variables = Record<string, never>>(
   document: string | object,
 ): TypedDocument<Data, Variables> =>
-  // The types are carried by a member that is never set.
+  // The types are in a member that is never set.
   document as TypedDocument<Data, Variables>;
 
 /** An entry of a result's `errors`. */
@@ -21,55 +21,55 @@ export interface Problem {
   readonly extensions?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** A result as the GraphQL specification has it. */
+/** A result of the GraphQL specification. */
 export interface Answer<Data> {
   readonly data?: Data | null | undefined;
   readonly errors?: readonly Problem[] | undefined;
 }
 
-/** Counts what a subscription to the log has missed, by what its document and variables ask for. */
+/** Counts the events that a subscription to the log has missed, by its document and variables. */
 export type Catching = (options: CatchingOptions) => {
-  /** An event has come. */
+  /** Call it with the cursor of each event that comes. */
   arrive(cursor: string): void;
-  /** The connection is gone, or has caught up: it counts no more. */
+  /** Ends the counting, because the connection is gone or has caught up. */
   close(): void;
 };
 
 export interface CatchingOptions {
   readonly source: Source;
-  /** Of the last event received. */
+  /** Returns the cursor of the last event received. */
   cursor(): string;
-  /** Called with how many events are known to be still on their way. */
+  /** Called with how many events are known to be still missing. */
   onMissing(missing: number): void;
   onCaughtUp(): void;
 }
 
-/** What one attempt to subscribe is told. After `ended` it is told nothing more. */
+/** The callbacks of one attempt to subscribe. After `ended` none is called. */
 export interface Sink<Data> {
   /**
-   * The gateway has taken the connection over which results will come.
+   * The gateway has accepted the connection over which results will come.
    *
    * @param catching of a subscription to the log
    */
   opened(catching?: Catching): void;
   next(answer: Answer<Data>): void;
-  /** All that the subscription asks for has come, up to this place in the log; what follows comes live. */
+  /** All events of the subscription up to this place in the log have come. Later ones come live. */
   bookmark(cursor: string): void;
-  /** @param cause what broke the connection; undefined where the gateway has completed the stream. */
+  /** @param cause the error of the connection; undefined if the gateway has completed the stream. */
   ended(cause?: unknown): void;
 }
 
-/** What may be sent along with a document. */
+/** Extras that may be sent with a document. */
 export interface Details {
   readonly operationName?: string | undefined;
   readonly extensions?: Record<string, unknown> | undefined;
-  /** Where each request has its own: not over a WebSocket. */
+  /** Headers of this request; not over a WebSocket, whose requests have none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A way to the graph. A binding translates a GraphQL library to this, and repeats nothing by itself. */
+/** A way to the graph. A binding makes one of a GraphQL library, and repeats nothing by itself. */
 export interface Source {
-  /** Sends a query or a mutation once. Rejects when no answer came. */
+  /** Sends a query or a mutation once. Rejects if no answer came. */
   query<Data, Variables>(
     document: TypedDocument<Data, Variables>,
     variables: Variables,
@@ -77,10 +77,10 @@ export interface Source {
     details?: Details,
   ): Promise<Answer<Data>>;
   /**
-   * Subscribes once. What is sent is what `requestOf` (`@pasarela/client/request`) makes of document and variables: with a
-   * cursor to come back to, however the document calls it.
+   * Subscribes once. It sends the result of `requestOf` (`@pasarela/client/request`) for document and variables, which has a
+   * cursor to resume from, whatever the document calls it.
    *
-   * @returns leaves.
+   * @returns a function that ends the subscription.
    */
   subscribe<Data, Variables>(
     document: TypedDocument<Data, Variables>,
@@ -88,11 +88,11 @@ export interface Source {
     sink: Sink<Data>,
     details?: Details,
   ): () => void;
-  /** The network may be another one: gives up a connection that is being made, and makes sure that an open one lives. */
+  /** To be called when the network may have changed. Gives up a connection that is being made, and checks an open one. */
   check?(): void;
 }
 
-/** What the gateway refused. `code` is its `extensions.code`. */
+/** A refusal of the gateway. `code` is its `extensions.code`. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly code: string;
@@ -105,7 +105,7 @@ export class Refused extends Error {
   }
 }
 
-/** Codes that the same request gets again, however often it is sent. */
+/** Codes that the same request gets again each time it is sent. */
 const FINAL: readonly string[] = [
   'EVENTS_GAP',
   'CURSOR_INVALID',
@@ -121,12 +121,14 @@ const FINAL: readonly string[] = [
 export const isGapCode = (code: string): code is 'EVENTS_GAP' | 'CURSOR_INVALID' =>
   code === 'EVENTS_GAP' || code === 'CURSOR_INVALID';
 
-/** Close codes of a WebSocket that the same client gets again: it has a defect (PROTOCOL.md, "What ends a stream"). */
+/**
+ * Close codes of a WebSocket that the same client gets again, because it has a defect (PROTOCOL.md, "What ends a stream").
+ */
 const DEFECTS: readonly unknown[] = [1009, 4400, 4401, 4406, 4409, 4429];
 
 /**
- * What the app is told where coming back the same way is of no use; undefined where it may help. One stream too many is
- * `TOO_COMPLEX` as well, and says that it is `retryable`.
+ * Returns the refusal for the app if repeating the request is of no use; undefined if it may help. `TOO_COMPLEX` for one
+ * stream too many says that it is `retryable`.
  */
 export function refusalOf(cause: unknown): Refused | undefined {
   if (cause instanceof Refused) {
@@ -140,14 +142,17 @@ export function refusalOf(cause: unknown): Refused | undefined {
   });
 }
 
-/** How long the gateway asks to wait, in milliseconds. */
+/** Returns how long the gateway asks to wait, in milliseconds. */
 export const retryAfterOf = (cause: unknown): number =>
   (cause instanceof Refused && Number(cause.extensions['retryAfterMs'])) || 0;
 
-/** How long an answer may take, in milliseconds, where nobody says how long. */
+/** How long an answer may take if nothing else is set, in milliseconds. */
 const ANSWER_MS = 10_000;
 
-/** An operation's data. Throws {@link Refused} where it has none, or where a root field failed, and where no answer comes within `answerMs`. */
+/**
+ * Returns an operation's data. Throws {@link Refused} if it has none, or if a root field failed, and throws if no answer
+ * comes within `answerMs`.
+ */
 export async function ask<Data, Variables>(
   source: Source,
   document: TypedDocument<Data, Variables>,
@@ -155,18 +160,18 @@ export async function ask<Data, Variables>(
   answerMs = ANSWER_MS,
 ): Promise<Data> {
   const { data, errors } = await within(answerMs, (signal) => source.query(document, variables, signal));
-  // A root field that failed is null beside its error, and leaves the data of the others.
+  // A root field that failed is null beside its error. The data of the others stays.
   const failed = errors?.length && Object.values(data ?? {}).includes(null);
   if (data != null && !failed) return data;
   throw new Refused(errors?.[0] ?? { message: 'No data.' });
 }
 
-/** Throws where nobody waits for an answer any more: then nothing is sent. */
+/** Throws if nobody waits for an answer any more, so that nothing is sent. */
 export function throwIfLeft(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw signal.reason ?? new Error('Aborted.');
 }
 
-/** What `work` resolves with. Rejects, and aborts the signal, where that takes longer than `ms` milliseconds. */
+/** Resolves with the result of `work`. Rejects, and aborts the signal, if that takes longer than `ms` milliseconds. */
 export async function within<Value>(
   ms: number,
   work: (signal: AbortSignal) => Value | Promise<Value>,

@@ -1,16 +1,16 @@
 import { inTurn, type Locks, tabTurns } from './turns.ts';
 
-/** A place in the feed at which events are missing, or may be: what the list held before is not to be built upon. */
+/** A place in the feed at which events are missing, or may be. The list before it may be incomplete. */
 export interface Gap<Event = unknown> {
   readonly gap: true;
   /**
-   * `EVENTS_GAP`: the log no longer holds everything since the last event. `CURSOR_INVALID`: the log is another one.
-   * `FIRST_START`: this device has seen nothing yet; told only where `getState` is given.
+   * `EVENTS_GAP`: the log no longer holds all events since the last one. `CURSOR_INVALID`: the log is another one.
+   * `FIRST_START`: this device has seen nothing yet; reported only if `getState` is given.
    */
   readonly reason: 'EVENTS_GAP' | 'CURSOR_INVALID' | 'FIRST_START';
-  /** Where the feed goes on. */
+  /** The cursor from which the feed goes on. */
   readonly cursor: string;
-  /** The list loaded afresh by `getState`, oldest first. */
+  /** The list that `getState` has loaded, oldest first. */
   readonly events?: readonly Event[];
 }
 
@@ -20,32 +20,35 @@ export const isGap = <Event>(item: Event | Gap<Event>): item is Gap<Event> =>
 
 /** What a store holds. */
 export interface Saved<Event> {
-  /** The place in the log that `events` reach to. */
+  /** The place in the log up to which `events` reach. */
   readonly cursor: string;
-  /** Oldest first. A store of your own may leave it out where the app reads its list elsewhere. */
+  /** Oldest first. A store of your own may leave it out if the app reads its list elsewhere. */
   readonly events?: readonly (Event | Gap<Event>)[] | undefined;
 }
 
 /**
- * Where a feed keeps its place. `save` writes event and cursor together, as one value or in one transaction: then it does
- * not matter when the app ends.
+ * Keeps the place of a feed. `save` writes event and cursor together, as one value or in one transaction. Then the app may
+ * end at any moment.
  */
 export interface Store<Event> {
   load(): Saved<Event> | undefined | null | Promise<Saved<Event> | undefined | null>;
-  /** @param event undefined where the feed begins without one */
+  /** @param event undefined if the feed begins without one */
   save(event: Event | Gap<Event> | undefined, cursor: string): void | Promise<void>;
 }
 
-/** How many events the stores of this package keep, unless told otherwise. */
+/** How many events the stores of this package keep if nothing else is set. */
 const KEPT = 200;
 
-/** Where the feed of a store stands. Cursors have no order that can be seen: all that is known of a place is who has been there. */
+/**
+ * The place of the feed of a store. Cursors have no visible order, so all that is known of a place is which feeds have
+ * reached it.
+ */
 interface Stand {
-  /** The cursor of the last stored item that this feed has been at itself. */
+  /** The cursor of the last stored item that this feed itself has reached. */
   last?: string | undefined;
-  /** The last stored place that it has been at itself. */
+  /** The last stored place that it has reached itself. */
   place?: string | undefined;
-  /** The place of another tab that stood there when this feed had its last bookmark. */
+  /** The place of another tab that was stored when this feed had its last bookmark. */
   other?: string | undefined;
 }
 
@@ -56,11 +59,11 @@ const standAt = (saved: Saved<unknown> | undefined): Stand => ({
 });
 
 /**
- * What a store holds once an item has been added. What it held stays where another tab has been quicker, so that nothing moves
- * back.
+ * Returns the content of a store after an item has been added. If another tab has been quicker, the content stays, so that no
+ * place moves back.
  *
- * @param item undefined for a bookmark: all up to there has been saved
- * @param stand where the feed stands that adds it, and, once this returns, where it stands then
+ * @param item undefined for a bookmark: all events up to there have been saved
+ * @param stand the place of the feed that adds it, and, after this returns, its new place
  */
 function added<Event>(
   saved: Saved<Event> | undefined | null,
@@ -80,19 +83,19 @@ function added<Event>(
     const at = stored.lastIndexOf(cursor);
     if (isAt && !isGap(item)) stand.place = cursor;
     if (isEvent && at >= 0) {
-      // It is stored already, which tells where that is, whatever another tab has met in between.
+      // It is stored already. That shows its place, whatever another tab has met in between.
       if (at > stored.lastIndexOf(stand.last ?? '')) stand.last = cursor;
       return saved;
     }
     if (isBookmark && isAt) stand.last = last;
     const isBehind = last !== stand.last;
-    // An event is behind every bookmark that is stored behind the same last item.
+    // An event lies before every bookmark that is stored after the same last item.
     if ((!isGap(item) && isBehind) || (!isEvent && place !== stand.place)) {
-      // A tab that lives would have stored another place since our last bookmark: where none is, it has gone.
+      // A living tab would have stored another place since our last bookmark. If none is stored, that tab is gone.
       const isLeft = isBookmark && stand.other === place;
       stand.other = isBookmark ? place : undefined;
       if (!isLeft) return saved;
-      // What came since it has met its gap is not in the list.
+      // Events that came after it met its gap are not in the list.
       if (isBehind) next = { gap: true, reason: 'EVENTS_GAP', cursor };
     }
   }
@@ -101,7 +104,7 @@ function added<Event>(
   return now;
 }
 
-/** A list with an item at its end. A gap that follows a gap is the same one. */
+/** Returns a list with an item at its end. A gap after a gap is the same gap. */
 function listed<Event>(
   before: readonly (Event | Gap<Event>)[],
   item: Event | Gap<Event> | undefined,
@@ -112,13 +115,14 @@ function listed<Event>(
   return (item.events ?? [...(isGap(before.at(-1)) ? before.slice(0, -1) : before), item]).slice(-kept);
 }
 
-/** The place of an event in the log. */
+/** Returns the cursor of an event. */
 export const cursorOf = (event: unknown): string => (event as { readonly cursor: string }).cursor;
 
 /**
- * A store of your own that several tabs or processes write, over anything that changes one value in one step.
+ * Makes a store that several tabs or processes may write, over any storage that changes one value in one step.
  *
- * @param change puts what it is given for what is stored in its place, while nobody else writes. It may call that once.
+ * @param change replaces the stored value by the result of the function that it gets, while no other writes. It may call that
+ * function once.
  */
 export function sharedStore<Event>(
   load: () => Promise<Saved<Event> | undefined>,
@@ -148,7 +152,7 @@ export function sharedStore<Event>(
   };
 }
 
-/** Keeps a feed for as long as the app runs. */
+/** Makes a store that keeps a feed as long as the app runs. */
 export function memoryStore<Event>(kept?: number): Store<Event> {
   let saved: Saved<Event> | undefined;
   return sharedStore(
@@ -160,7 +164,7 @@ export function memoryStore<Event>(kept?: number): Store<Event> {
   );
 }
 
-/** What `localStorage`, React Native's AsyncStorage and many others have in common. */
+/** The methods that `localStorage`, React Native's AsyncStorage and many others share. */
 export interface KeyValues {
   getItem(key: string): string | null | Promise<string | null>;
   setItem(key: string, value: string): unknown;
@@ -170,9 +174,11 @@ export interface KeyValues {
 export function slot<Value>(storage: KeyValues, key: string) {
   const read = () => storage.getItem(key);
   let inTabs: ReturnType<typeof tabTurns> | undefined;
-  // Nobody else writes under this key.
+  // Only this function writes under this key.
   const parsed = (text: string | null) => (text === null ? undefined : (JSON.parse(text) as Value));
-  /** Reads, and writes what `change` makes of that unless it is undefined: at once, where the storage answers at once. */
+  /**
+   * Reads the value, and writes the result of `change` unless that is undefined; in one step, if the storage answers at once.
+   */
   const write = async (change: (value: Value | undefined) => Value | undefined): Promise<void> => {
     const text = read();
     const value = change(parsed(typeof text === 'string' || text === null ? text : await text));
@@ -182,9 +188,9 @@ export function slot<Value>(storage: KeyValues, key: string) {
     read: async () => parsed(await read()),
     write,
     /**
-     * Does one thing at a time: in all tabs where there are Web Locks, otherwise in this process.
+     * Runs one piece of work at a time: in all tabs if there are Web Locks, otherwise in this process.
      *
-     * @param work told whether another tab may do the same at that time
+     * @param work gets true if another tab may run the same work at that time
      */
     alone(work: (isShared: boolean) => Promise<void>): Promise<void> {
       const { document, navigator } = globalThis as {
@@ -203,7 +209,10 @@ export function slot<Value>(storage: KeyValues, key: string) {
   };
 }
 
-/** Keeps a feed as one value of a storage: `keyValueStore(localStorage, 'money-in')`, or React Native's AsyncStorage. */
+/**
+ * Makes a store that keeps a feed as one value of a storage: `keyValueStore(localStorage, 'money-in')`, or React Native's
+ * AsyncStorage.
+ */
 export function keyValueStore<Event>(storage: KeyValues, key: string, kept?: number): Store<Event> {
   const { read, write, alone } = slot<Saved<Event>>(storage, key);
   return sharedStore(read, (change) => alone(() => write(change)), kept);

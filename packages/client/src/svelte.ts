@@ -5,13 +5,16 @@ import { memoryStore } from './stores.ts';
 
 export type { FeedState, ShowOptions } from './feed-state.ts';
 
-/** A readable store as Svelte has it: `$credits` in a component, and `fromStore` for runes. Vue and others subscribe as well. */
+/** A readable store of Svelte: `$credits` in a component, and `fromStore` for runes. Vue and others can subscribe too. */
 export interface Readable<Value> {
-  /** Calls back at once, and at each change. @returns stops that. */
+  /** Calls back at once, and at each change. @returns a function that stops that. */
   subscribe(run: (value: Value) => void): () => void;
 }
 
-/** A feed as a store: it is followed for as long as somebody subscribes, and kept in memory where no store is given. */
+/**
+ * Makes a store of a feed. The feed is followed as long as the store has a subscriber, and is kept in memory if no store is
+ * given.
+ */
 export function feedStore<
   Data extends { [Key in keyof Data]: { readonly cursor: string } | string | null | undefined },
   Variables,

@@ -9,14 +9,14 @@ import {
   throwIfLeft,
 } from './source.ts';
 
-/** For unit tests of an app: no network, no clock, and every answer is the test's own. */
+/** For unit tests of an app: without network and clock. The test gives every answer. */
 
 export interface FakeCall {
-  /** What would be sent. */
+  /** The request that would be sent. */
   readonly query: string;
   readonly variables: Readonly<Record<string, unknown>>;
   answer(answer: Answer<unknown>): void;
-  /** No answer comes. */
+  /** Ends the call without an answer. */
   lose(cause?: unknown): void;
 }
 
@@ -26,7 +26,7 @@ export interface FakeSubscription {
   readonly sink: Sink<unknown>;
 }
 
-/** A source whose calls and subscriptions wait for the test, the oldest first. */
+/** A source whose calls and subscriptions wait for the test to take them, the oldest first. */
 export interface FakeSource extends Source {
   readonly calls: FakeCall[];
   readonly subscriptions: FakeSubscription[];
@@ -73,20 +73,20 @@ function take<Item>(list: Item[], item: Item): boolean {
   return place >= 0;
 }
 
-/** A gateway with a log of events, and answers of the test's own for everything else. */
+/** A gateway with a log of events. The test gives the answers to everything else. */
 export interface FakeGateway {
-  /** A way to it: one for each tab, or device, of a test. */
+  /** Returns a source; one for each tab, or device, of a test. */
   connect(): Source;
-  /** An event arrives. @returns its cursor. */
+  /** Adds an event to the log. @returns its cursor. */
   deliver(event: Readonly<Record<string, unknown>>): string;
-  /** Breaks every connection; new ones are taken. */
+  /** Breaks every connection; new ones are accepted. */
   cut(): void;
   /** Refuses every connection until it is `up` again. */
   down(): void;
   up(): void;
   /** Forgets the oldest events. */
   forget(count: number): void;
-  /** How the other queries and mutations are answered. */
+  /** Sets how the other queries and mutations are answered. */
   onCall: (
     query: string,
     variables: Readonly<Record<string, unknown>>,
@@ -114,7 +114,7 @@ class FakeLog {
     this.#forgotten += this.#events.splice(0, count).length;
   }
 
-  /** The events after a cursor; the refusal where those are gone. */
+  /** Returns the events after a cursor; the refusal if those are gone. */
   after(place: unknown): readonly Event[] | Problem {
     const passed = Number(/^place-(\d+)$/.exec(String(place))?.[1]) - this.#forgotten;
     if (passed >= 0 && passed <= this.#events.length) return this.#events.slice(passed);
@@ -127,7 +127,7 @@ class FakeLog {
 const cursor = (place: number): string => `place-${place}`;
 
 interface Follower {
-  /** The field of the subscription in an answer. */
+  /** The field of the subscription in a result. */
   readonly field: string;
   readonly sink: Sink<unknown>;
 }

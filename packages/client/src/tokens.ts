@@ -1,7 +1,7 @@
 import type { Token } from './lost.ts';
 import { type Answer, within } from './source.ts';
 
-/** A token, and what the gateway has said of it. */
+/** A token, and whether the gateway has refused it. */
 export interface Shown {
   readonly text: string;
   refuse(): void;
@@ -9,8 +9,8 @@ export interface Shown {
 }
 
 /**
- * Asks for tokens, and says whether the one that was given last has been refused. That is not forgotten until another is given, or
- * the same is accepted: whatever else fails in between says nothing of it.
+ * Returns a function that asks for tokens, and says if the last one has been refused. That stays until another one is given,
+ * or until the same one is accepted: other failures in between do not change it.
  */
 export function tokens(token: Token, patienceMs: number): () => Promise<Shown> {
   let given: string | undefined;
@@ -31,7 +31,7 @@ export function tokens(token: Token, patienceMs: number): () => Promise<Shown> {
   };
 }
 
-/** Reads off an answer what the gateway says of the token that was shown. @returns the answer */
+/** Notes what an answer says of the token that was sent. @returns the answer */
 export function hear<Data>(shown: Shown, answer: Answer<Data>): Answer<Data> {
   if (answer.errors?.some(({ extensions }) => extensions?.['code'] === 'UNAUTHENTICATED')) shown.refuse();
   else if (answer.data != null) shown.accept();

@@ -1,16 +1,16 @@
 import { ambient } from './ambient.ts';
 import { Pause } from './pause.ts';
 
-/** What a page has of the Web Locks API, which its other tabs respect as well. */
+/** The part of the Web Locks API that is used. All tabs of an origin share its locks. */
 export interface Locks {
   request(name: string, work: () => Promise<void>): Promise<void>;
   query(): Promise<{ readonly held?: readonly { readonly name?: string }[] }>;
 }
 
-/** By object and key: what this process does with it, one thing after another. */
+/** By object and key: the last piece of work of this process, which the next one waits for. */
 const turns = new WeakMap<object, Map<string, Promise<unknown>>>();
 
-/** Does one thing at a time for each key of an object. */
+/** Runs one piece of work at a time for each key of an object. */
 export function inTurn(of: object, key: string, work: () => Promise<void>): Promise<void> {
   const ours = turns.get(of) ?? new Map<string, Promise<unknown>>();
   turns.set(of, ours);
@@ -22,22 +22,22 @@ export function inTurn(of: object, key: string, work: () => Promise<void>): Prom
   return mine;
 }
 
-/** For how long a tab says what it has written, in milliseconds: by then each other tab has been told of it. */
+/** How long a tab announces what it has written, in milliseconds. By then every other tab sees it. */
 const SAID_MS = 10_000;
-/** Between looks whether this tab has been told, in milliseconds. */
+/** How often this tab checks if it sees it, in milliseconds. */
 const LOOK_MS = 5;
 
 /**
- * Does one thing at a time in all tabs. Chromium may give a tab the lock before it has told the tab what another has written
- * under it. So whoever has written holds a second lock for a while, whose name says what stands in the storage, and the next tab
- * waits until it reads just that.
+ * Runs one piece of work at a time in all tabs. Chromium may give a tab the lock before that tab sees what another has
+ * written under it. So a tab that has written holds a second lock for a while, whose name is a digest of the stored value,
+ * and the next tab waits until it reads that value.
  *
- * @param read what stands in the storage
+ * @param read returns the stored value
  */
 export function tabTurns(locks: Locks, name: string, read: () => string | null | Promise<string | null>) {
   const prefix = `${name}\n`;
   let stopSaying = (): void => {};
-  /** What was said last, by whichever tab: when, and a digest of what stands. */
+  /** Returns the latest announcement of any tab: its time, and a digest of the stored value. */
   const lastSaid = async (): Promise<readonly number[]> => {
     const { held = [] } = await locks.query();
     const said = held
@@ -59,7 +59,7 @@ export function tabTurns(locks: Locks, name: string, read: () => string | null |
     locks.request(name, async () => {
       const begun = ambient.now();
       const [saidAt = 0, said] = await lastSaid();
-      // Where an app has cleared the storage itself, nobody says so.
+      // If an app has cleared the storage itself, no tab announces that.
       const until = Math.min(saidAt, begun) + SAID_MS;
       while (ambient.now() < until && digestOf(await read()) !== said) await new Pause().wait(LOOK_MS);
       await work();

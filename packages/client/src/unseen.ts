@@ -1,11 +1,11 @@
 import { cursorOf, type Gap, isGap, type Saved } from './stores.ts';
 
 /**
- * What another tab has kept, and this one has not handed out.
+ * Returns the items that another tab has kept, and that this one has not handed out.
  *
- * @param gap what this one was about to hand out, if anything
+ * @param gap the gap that this tab was about to hand out, if any
  * @param shown the cursor of the last event handed out, or loaded; empty before the first
- * @param isTold whether the last item handed out, or loaded, is a gap
+ * @param isTold true if the last item handed out, or loaded, is a gap
  */
 export function unseen<Event>(
   kept: Saved<Event>['events'],

@@ -20,7 +20,7 @@ import {
   throwIfLeft,
 } from './source.ts';
 
-/** The last exchange of a client: sends everything over a source. Subscriptions resume by themselves. */
+/** Makes the last exchange of a client, which sends everything over a source. Subscriptions resume automatically. */
 export const sourceExchange = (source: Source): Exchange =>
   subscriptionExchange({
     enableAllOperations: true,
@@ -28,8 +28,8 @@ export const sourceExchange = (source: Source): Exchange =>
       subscribe(sink) {
         let isFirst = true;
         const next = ({ data, errors }: Answer<unknown>) => {
-          // urql repeats the errors of the result before, unless it is told of none. Both describe a result of the GraphQL
-          // specification, in types of their own.
+          // Without `errors`, urql repeats those of the result before. Both types describe a result of the GraphQL
+          // specification.
           sink.next({
             data,
             ...(isFirst && errors === undefined ? {} : { errors: errors ?? [] }),
@@ -38,7 +38,7 @@ export const sourceExchange = (source: Source): Exchange =>
         };
         const { fetchOptions } = context;
         const { headers } = (typeof fetchOptions === 'function' ? fetchOptions() : fetchOptions) ?? {};
-        // Of the forms that headers have, an exchange that adds some leaves a plain object.
+        // An exchange that adds headers leaves them as a plain object.
         const details = { extensions, headers: headers as Details['headers'] };
         const ended = (cause?: unknown) => (cause === undefined ? sink.complete() : sink.error(cause));
         if (kind === 'subscription') {
@@ -59,7 +59,7 @@ export const sourceExchange = (source: Source): Exchange =>
     }),
   });
 
-/** A client whose last exchange is {@link sourceExchange} as a source: `follow(urqlSource(client), …)`. */
+/** Makes a source of a client whose last exchange is {@link sourceExchange}: `follow(urqlSource(client), …)`. */
 export function urqlSource(client: Client): Source {
   let check = (): void => {};
   return {
@@ -78,7 +78,7 @@ export function urqlSource(client: Client): Source {
       const asked = isMutation
         ? client.mutation(node, named)
         : client.query(node, named, { requestPolicy: 'network-only' });
-      // As urql's own promise, which cannot be left.
+      // Like urql's own promise, but this one can be left.
       const { data, error } = await new Promise<OperationResult<Data, Variables & object>>(
         (resolve, reject) => {
           const { unsubscribe } = pipe(
@@ -107,14 +107,14 @@ export function urqlSource(client: Client): Source {
           beside = errors;
         },
       };
-      // What is added to the document has to be there before urql reads a result by it.
+      // Additions to the document must be there before urql reads a result by it.
       const { query, variables: named } = requestOf(document, variables);
       let last: unknown;
       const { unsubscribe } = pipe(
         client.subscription(nodeOf(query), named, { [FOLLOWED]: followed }),
         onEnd(() => sink.ended()),
         subscribe(({ data, error }) => {
-          // At the end urql repeats the last result, and beside an error the data of the one before.
+          // At the end urql repeats the last result, and beside an error the data of the result before.
           if (error?.networkError) return sink.ended(error.networkError);
           if (data !== undefined && data !== last) {
             last = data;
@@ -127,7 +127,7 @@ export function urqlSource(client: Client): Source {
   };
 }
 
-/** Throws what kept the answer from coming. */
+/** Returns the answer. Throws the error because of which none came. */
 function answerOf<Data>(data: Data | undefined, error: CombinedError | undefined): Answer<Data> {
   if (error?.networkError) throw error.networkError;
   const errors: readonly Problem[] | undefined = error?.graphQLErrors;

@@ -4,10 +4,13 @@ import { Pause } from './pause.ts';
 import { type Presence, presence } from './presence.ts';
 import { Refused, type Source, type TypedDocument } from './source.ts';
 
-/** The states of one thing, from the one of the moment to the final one, after which the iteration ends. */
+/** The states of one thing, from the present one to the final one, after which the iteration ends. */
 export interface Watch<Update> extends AsyncIterable<Update> {
   readonly status: 'live' | 'offline';
-  /** Why it is offline; or, while it is live, the first of what the gateway could not give of the last update. */
+  /**
+   * Why it is offline; or, while it is live, the first error of the fields that the gateway could not give of the last
+   * update.
+   */
   readonly problem: unknown;
   onChange(listener: () => void): () => void;
   suspend(): void;
@@ -16,10 +19,10 @@ export interface Watch<Update> extends AsyncIterable<Update> {
 }
 
 /**
- * Watches `cepStatus`, `transactionStatus`, or any subscription that begins with the state of the moment and completes on a
- * final one. After a lost connection it begins again with the state of that moment: there is no cursor to keep.
+ * Watches `cepStatus`, `transactionStatus`, or any subscription that begins with the present state and completes on a final
+ * one. After a lost connection it begins again with the state of that moment, so there is no cursor to keep.
  *
- * The iteration throws `Refused` where the gateway will never serve the request.
+ * The iteration throws `Refused` if the gateway will never serve the request.
  */
 export function watch<Data, Variables>(
   source: Source,
