@@ -124,12 +124,7 @@ export function createServiceToken(options: ServiceTokenOptions): Authorize {
     !hasEnded(shared) &&
     (stale === undefined || shared.issuedAt > stale.issuedAt - CLOCKS_DIFFER_MS);
 
-  /**
-   * Takes over the token that another process has renewed meanwhile, or renews it.
-   *
-   * @param stale the token to replace; undefined for the first one
-   * @param refused true if the service has answered 401 to it
-   */
+  /** Takes over another process's renewed token in place of `stale`, or renews it. `refused`: after a 401. */
   async function replace(stale: ServiceToken | undefined, refused: boolean): Promise<ServiceToken> {
     const shared = await share?.read();
     if (shared !== undefined && isNewer(shared, stale)) return shared;

@@ -54,7 +54,7 @@ export function createCoalescer(now: () => number): Coalescer {
       if (paths?.size === 0) keptOf.delete(caller);
     },
   });
-  /** By caller: the paths of its kept answers. They are forgotten when it hears of an event, and may be many. */
+  /** By caller: the paths of its kept answers, which are forgotten when it hears of an event. */
   const keptOf = new Map<string, Set<string>>();
   const keyOf = (caller: string, path: string): string => `${caller} ${path}`;
   const keep = (answer: Kept): void => {
@@ -80,9 +80,7 @@ export function createCoalescer(now: () => number): Coalescer {
     return answer;
   }
 
-  /**
-   * Returns the read that may be joined. One that all its callers have left is about to be given up, so it is not returned.
-   */
+  /** Returns the read that may be joined: not one that all have left, as it is about to be given up. */
   function underWay(caller: string, path: string): Joinable<unknown> | undefined {
     const work = reads.underWay(caller, path)?.details;
     return work === undefined || work.isGone ? undefined : work;
