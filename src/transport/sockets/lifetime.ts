@@ -1,21 +1,21 @@
 import { clock } from '../../common/clock.ts';
 
-/** The longest pause between looks for sockets whose time is over, in milliseconds. */
+/** How often it is looked for sockets whose time is over, at most, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
-/** The least number of looks in one lifetime. */
+/** How many looks there are at least in a lifetime. */
 const LOOKS = 20;
-/** Service restart (IANA, WebSocket close codes): clients connect again at once, and resume. */
+/** Service restart (IANA, WebSocket close codes): clients connect again at once, and go on where they were. */
 const CONNECT_AGAIN = 1012;
 
-/** What the end of a socket depends on. */
+/** A socket, as far as its end goes. */
 interface Living {
-  /** `executed` is the number of queries and mutations that are executed now. */
+  /** With the number of queries and mutations that are executed now. */
   readonly extra: { readonly executed: number; close(code: number, reason: string): void };
-  /** By operation id. graphql-ws holds null for an operation that has not begun yet. */
+  /** graphql-ws holds null for an operation that is not under way yet. */
   readonly subscriptions: Readonly<Record<string, unknown>>;
 }
 
-/** Ends sockets after a lifetime, so that sockets of a full gateway move to an empty one. */
+/** Ends sockets in time, so that those of a full gateway come to an empty one. */
 export interface Lifetimes {
   begin(socket: Living): void;
   /** The socket is gone. */
@@ -27,15 +27,15 @@ const isAsking = ({ extra, subscriptions }: Living): boolean =>
   extra.executed > 0 || Object.values(subscriptions).includes(null);
 
 /**
- * Closes each socket between half of its lifetime and all of it, the oldest first, and spread over that time, so that
- * thousands that came at once do not leave at once. A socket that waits for the answer to a query or a mutation is closed
- * later: when it has the answer, or when every operation that it asked for in its lifetime has ended.
+ * Closes each socket between half of its lifetime and all of it, the oldest first, and spread over that time: thousands that came at
+ * once do not leave at once. One that waits for the answer to a query or a mutation is closed later: once it
+ * has it, or once every operation has ended that it had asked for in its lifetime.
  *
  * @param lifetimeMs 0 for sockets that stay.
  * @param operationMs how long an operation may take.
  */
 export function startLifetimes(lifetimeMs: number, operationMs: number): Lifetimes {
-  // When each socket came, in the order of coming.
+  // In the order in which they came.
   const since = new Map<Living, number>();
   if (lifetimeMs === 0) return { begin() {}, leave() {}, stop() {} };
   const everyMs = Math.min(LOOK_EVERY_MS, lifetimeMs / LOOKS);
