@@ -1,4 +1,5 @@
 import { clock } from '../../common/clock.ts';
+import { entropy } from '../../common/entropy.ts';
 
 /** How often it is looked for sockets whose time is over, at most, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
@@ -27,36 +28,33 @@ const isAsking = ({ extra, subscriptions }: Living): boolean =>
   extra.executed > 0 || Object.values(subscriptions).includes(null);
 
 /**
- * Closes each socket between half of its lifetime and all of it, the oldest first, and spread over that time: thousands that came at
- * once do not leave at once. One that waits for the answer to a query or a mutation is closed later: once it
- * has it, or once every operation has ended that it had asked for in its lifetime.
+ * Closes each socket at a moment of its own between half of its lifetime and all of it, so that thousands that came at once do not leave
+ * at once. One that waits for the answer to a query or a mutation is closed later: once it has the answer, or once every operation has
+ * ended that it had asked for in its lifetime.
  *
  * @param lifetimeMs 0 for sockets that stay.
  * @param operationMs how long an operation may take.
  */
 export function startLifetimes(lifetimeMs: number, operationMs: number): Lifetimes {
-  // In the order in which they came.
-  const since = new Map<Living, number>();
   if (lifetimeMs === 0) return { begin() {}, leave() {}, stop() {} };
-  const everyMs = Math.min(LOOK_EVERY_MS, lifetimeMs / LOOKS);
-  const share = (2 * everyMs) / lifetimeMs;
-  let due = 0;
+  /** When the time of each is over. */
+  const ends = new Map<Living, number>();
 
-  const timer = clock.setInterval(() => {
-    const now = clock.monotonic();
-    due = Math.min(due + since.size * share, 1 + since.size * share);
-    for (const [socket, began] of since) {
-      if (due < 1 || now - began < lifetimeMs / 2) break;
-      if (isAsking(socket) && now - began < lifetimeMs + operationMs) continue;
-      due -= 1;
-      since.delete(socket);
-      socket.extra.close(CONNECT_AGAIN, 'Connect again');
-    }
-  }, everyMs);
+  const timer = clock.setInterval(
+    () => {
+      const now = clock.monotonic();
+      for (const [socket, end] of ends) {
+        if (now < end || (isAsking(socket) && now < end + operationMs)) continue;
+        ends.delete(socket);
+        socket.extra.close(CONNECT_AGAIN, 'Connect again');
+      }
+    },
+    Math.min(LOOK_EVERY_MS, lifetimeMs / LOOKS),
+  );
   timer.unref();
   return {
-    begin: (socket) => void since.set(socket, clock.monotonic()),
-    leave: (socket) => void since.delete(socket),
+    begin: (socket) => void ends.set(socket, clock.monotonic() + lifetimeMs * (0.5 + entropy.random() / 2)),
+    leave: (socket) => void ends.delete(socket),
     stop: () => clock.clearInterval(timer),
   };
 }
