@@ -31,7 +31,7 @@ export interface Quarantined {
 
 /** Deliveries kept of one client for one reason. The oldest go first, so that junk displaces only junk of its own kind. */
 const KEPT_OF_EACH = 200;
-/** Deliveries kept in all: 128 MiB at most. The client with the most loses its oldest first. */
+/** Deliveries kept in all: 128 MiB at most. The client and reason with the most lose their oldest first. */
 const KEPT = 2_000;
 /** How long a process waits for another one that is writing, in milliseconds. */
 const BUSY_TIMEOUT_MS = 200;
