@@ -21,6 +21,10 @@ export interface Command {
   run(args: readonly string[]): Promise<ExitCode | undefined>;
 }
 
+/** What `--help` prints of a command behind this verb; of all of the command where there is none, or it has no text of its own. */
+export const helpBehind = ({ help, helpOn = {} }: Pick<Command, 'help' | 'helpOn'>, verb = ''): string =>
+  (Object.hasOwn(helpOn, verb) ? helpOn[verb] : undefined) ?? help;
+
 /** The command line is not understood: exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';

@@ -1,4 +1,4 @@
-import { type Command, EXIT, notAVerb, print } from './command.ts';
+import { type Command, EXIT, helpBehind, notAVerb, print } from './command.ts';
 
 /** The commands that can be completed, by name, each with the texts that it prints for `--help`. */
 export interface Completable {
@@ -64,9 +64,11 @@ async function wordsAfter(
   const [name, verb] = words;
   if (name === undefined) return [...names, '--help', '--version'];
   if (!names.includes(name)) return [];
-  const { help, helpOn = {} } = await load(name);
-  const text = (verb === undefined ? undefined : helpOn[verb]) ?? help;
-  return [...new Set([...verbsAfter(words, text), ...(text.match(OPTIONS) ?? []), '--help'])];
+  const command = await load(name);
+  const text = helpBehind(command, verb);
+  // Where each verb has options of its own, none may stand before it.
+  const options = verb === undefined && command.helpOn !== undefined ? [] : (text.match(OPTIONS) ?? []);
+  return [...new Set([...verbsAfter(words, text), ...options, '--help'])];
 }
 
 /** Returns the verbs that the lines beneath `Usage:` show after these words. */

@@ -12,7 +12,8 @@ import {
   remark,
   UsageError,
 } from './command.ts';
-import { FORWARD_HELP, runForward } from './forward/command.ts';
+import { EVENTS_HELP, EVENTS_HELP_ON } from './events-help.ts';
+import { runForward } from './forward/command.ts';
 import { describe, type GraphClient, query, subscribe } from './graph.ts';
 import { graphAt, isFinal, readTypes } from './graph-options.ts';
 
@@ -24,41 +25,8 @@ const PROGRESS_EVERY = 1_000;
 
 /** Reads the event log through a running gateway, so that it shows what a client would see. */
 export const events: Command = {
-  help: `Usage: pasarela events tail [--types …] [--after CURSOR] [--url URL] [--json]
-       pasarela events replay [--types …] [--after CURSOR] [FILTERS] [--url URL] [--json]
-       pasarela events search FILTERS [--types …] [--url URL] [--json]
-       pasarela events forward …
-
-  tail     prints events as they arrive, from now on or since CURSOR, until Ctrl-C. It connects again by itself and goes on
-           where it was; where that cannot be kept it ends with EVENTS_GAP and says from where it can start again.
-  replay   prints what the log retains, from its beginning or since CURSOR, up to now, and ends. How far it has come is
-           told on standard error.
-  search   prints what the log retains of a time, a transaction or a tracking key, and how far back the log reaches.
-  forward  brings each event to receivers of yours: see pasarela events forward --help
-
-A line holds the time of arrival, the type, what it says of money or of the receipt, the id and the cursor; no name and
-no account. A terminal shows as much of it as one line takes. With --json each line is a JSON object:
-
-  pasarela events replay --types MONEY_IN --from 2026-11-17 --json | jq .amount
-
-  --types         of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default all
-  --after         the cursor of the last event seen
-  --url           address of the graph; default that of the gateway on this machine, from HOST and PORT
-  --json          one JSON object per line
-
-FILTERS, of replay and search:
-
-  --from          the time from which on events were received, such as 2026-11-17 (from midnight UTC) or 2026-11-17T09:30:00-06:00
-  --to            the time before which they were received
-  --transaction   the id of the transaction that they name
-  --tracking-key  their SPEI tracking key
-
-PASARELA_TOKEN holds an access token that the gateway accepts: with AUTH_MODE=service one of the identity provider's with
-the scope events:read, otherwise one of the service's. PASARELA_TOKEN_FILE, _COMMAND and _URL renew it.
-
-Exit codes: 0 done, or ended by a signal; 1 the gateway cannot be asked, or events are missing; 2 the command line is not
-understood.`,
-  helpOn: { forward: FORWARD_HELP },
+  help: EVENTS_HELP,
+  helpOn: EVENTS_HELP_ON,
   async run(args) {
     const [verb, ...rest] = args;
     if (verb === 'forward') return runForward(rest);

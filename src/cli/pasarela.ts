@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { ConfigError } from '../app/config.ts';
 import { requireNode } from '../common/node-version.js';
-import { type Command, CommandError, EXIT, remark, UsageError } from './command.ts';
+import { type Command, CommandError, EXIT, helpBehind, remark, UsageError } from './command.ts';
 import { completion } from './completion.ts';
 import { suggestion } from './suggestion.ts';
 
@@ -65,8 +65,8 @@ ${Object.entries(COMMANDS)
   .map(([name, { summary }]) => `  ${name.padEnd(11)} ${summary}`)
   .join('\n')}
 
-pasarela <command> --help says more. Every command reads the variables of docs/configuration.md; secrets come from there
-alone, never from the command line, and none is printed.
+pasarela <command> --help says more, and so does pasarela events <verb> --help or payments <verb> --help. Every command reads the
+variables of docs/configuration.md; secrets come from there alone, never from the command line, and none is printed.
 
 Exit codes: 0 done; 1 something is wrong, and the message says what; 2 the command line is not understood.`;
 
@@ -81,6 +81,7 @@ async function readVersion(): Promise<string> {
 async function main(args: readonly string[]): Promise<number | undefined> {
   const [name, ...rest] = args;
   if (isHelp(name)) {
+    if (Object.hasOwn(COMMANDS, rest[0] ?? '')) return main([...rest, '--help']);
     process.stdout.write(`${HELP}\n`);
     return EXIT.done;
   }
@@ -99,7 +100,7 @@ async function main(args: readonly string[]): Promise<number | undefined> {
   }
   const command = await entry.load();
   if (rest.includes('--help') || rest.includes('-h')) {
-    process.stdout.write(`${command.helpOn?.[rest[0] ?? ''] ?? command.help}\n`);
+    process.stdout.write(`${helpBehind(command, rest[0])}\n`);
     return EXIT.done;
   }
   try {

@@ -44,6 +44,27 @@ describe('the command line', () => {
   });
 
   it.each([
+    ...['tail', 'replay', 'search', 'forward'].map((verb) => ['events', verb] as const),
+    ...['status', 'stop', 'resume', 'list', 'show', 'settle', 'export', 'verify'].map(
+      (verb) => ['payments', verb] as const,
+    ),
+  ])('explains %s %s with --help, on a page of its own', async (command, verb) => {
+    const { stdout } = await pasarela([command, verb, '--help']);
+    expect(stdout).toMatch(new RegExp(`^Usage: pasarela ${command} ${verb}`));
+    expect(stdout.slice(stdout.indexOf('\n\n'))).toMatch(new RegExp(`pasarela ${command} ${verb}`));
+    expect(stdout).toContain('Exit codes: 0');
+  });
+
+  it('shows the same behind help, and all of a command behind a verb that there is not', async () => {
+    const ofVerb = await pasarela(['events', 'tail', '--help']);
+    expect(await pasarela(['help', 'events', 'tail'])).toEqual(ofVerb);
+    const { stdout: all } = await pasarela(['events', '--help']);
+    for (const verb of ['tail', 'replay', 'search', 'forward'])
+      expect(all).toMatch(new RegExp(`^ {2}${verb} +\\S`, 'm'));
+    expect((await pasarela(['events', 'constructor', '--help'])).stdout).toBe(all);
+  });
+
+  it.each([
     [[], 'Usage: pasarela <command>'],
     [['frobnicate'], 'there is no command "frobnicate"'],
     [['constructor'], 'there is no command "constructor"'],

@@ -5,12 +5,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { lineOf } from '../../src/cli/events.ts';
+import { events, lineOf } from '../../src/cli/events.ts';
+import { payments } from '../../src/cli/payments.ts';
 import { pasarela } from './run.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli/pasarela.ts', import.meta.url));
 const words = async (...before: string[]): Promise<string[]> =>
   (await pasarela(['completion', 'words', ...before])).stdout.trim().split('\n');
+
+const PAYMENTS = ['status', 'stop', 'resume', 'list', 'show', 'settle', 'export', 'verify'];
 
 describe('completion', () => {
   it('offers the commands first', async () => {
@@ -21,11 +24,28 @@ describe('completion', () => {
 
   it('offers the verbs and options of a command, and of a verb with verbs of its own', async () => {
     expect(await words('webhooks')).toEqual(expect.arrayContaining(['list', 'sync', 'remove', '--dry-run']));
-    expect(await words('events')).toEqual(expect.arrayContaining(['tail', 'forward', '--tracking-key']));
+    expect(await words('events')).toEqual(['tail', 'replay', 'search', 'forward', '--help']);
+    expect(await words('events', 'search')).toEqual(expect.arrayContaining(['--tracking-key', '--json']));
+    expect(await words('payments')).toEqual([...PAYMENTS, '--help']);
+    expect(await words('payments', 'show')).toEqual(['--client', '--json', '--help']);
     expect(await words('events', 'forward')).toEqual(
       expect.arrayContaining(['status', 'retry', '--schedule']),
     );
     expect(await words('nothing')).toEqual(['']);
+    expect(await words('events', 'constructor')).toContain('--help');
+  });
+
+  it.each([
+    ...['tail', 'replay', 'search'].map((verb) => [verb, events] as const),
+    ...PAYMENTS.map((verb) => [verb, payments] as const),
+  ])('offers behind %s what is understood there', async (verb, command) => {
+    const offered = command.helpOn?.[verb]?.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? [];
+    for (const option of new Set(offered)) {
+      // None of them runs: the option lacks its value, or the environment a gateway and a record.
+      const refused = await command.run([verb, option]).catch(String);
+      expect(refused).toMatch(/^(UsageError|CommandError): /);
+      expect(refused).not.toMatch(/Unknown option|takes no --/);
+    }
   });
 
   it.each([

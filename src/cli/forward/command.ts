@@ -42,6 +42,12 @@ with growing pauses; events that are missing end it with EVENTS_GAP.
   retry       has the running command try these events of a receiver at once, or all that status shows. RECEIVER is its address,
               or its id as status prints it
 
+Examples:
+
+  pasarela events forward --to https://push.example.mx/events --types MONEY_IN,CEP --schedule 10s,1m,10m,1h
+  pasarela events forward --to file:///var/lib/pasarela/events
+  pasarela events forward status --json | jq '.[].letters'
+
 The token is that of PASARELA_TOKEN; or of PASARELA_TOKEN_FILE, which is read each time; or what PASARELA_TOKEN_COMMAND prints; or
 issued by PASARELA_TOKEN_URL for PASARELA_TOKEN_CLIENT_ID and PASARELA_TOKEN_CLIENT_SECRET (OAuth 2.0 client credentials).
 The last two are fetched again before they end, and whenever one is refused.

@@ -1,0 +1,210 @@
+const WHERE = `Environment:
+
+  REDIS_URL, DATA_DIR  where the record of payments is: as the gateway has them. The command runs beside the gateway, on the same
+                       machine where the record is in DATA_DIR`;
+const CODES = '2 the command line is not understood.';
+const CLIENT = '--client ID        of one client of the service; default all whose payments the record has';
+const ONE = `${CLIENT}
+  --json             one JSON object`;
+const DATES = `--from DATE        only what was asked for at that time or later: 2026-11-01 (midnight UTC) or 2026-11-01T00:00:00-06:00
+  --to DATE          only what was asked for before that time`;
+
+/** The whole text of `pasarela payments --help`. */
+export const PAYMENTS_HELP = `Usage: pasarela payments status | stop | resume
+       pasarela payments list [options]
+       pasarela payments show ID [options]
+       pasarela payments settle ID [options]
+       pasarela payments export [options]
+       pasarela payments verify [options]
+
+Works on the record of payments, in which the gateway keeps what became of each, and on its journal, which has a line for each
+step. It sends no payment by itself.
+
+  status   tells whether payments are held, since when and why
+  stop     holds all payments of all processes at once, for an emergency
+  resume   lets payments go on
+  list     prints payments, the newest first, by state, operation, time or customer
+  show     prints one payment, with its lines in the journal
+  settle   has the gateway ask the service what became of one payment
+  export   writes the journal as JSON Lines or CSV
+  verify   proves that no line of the journal was changed or taken out
+
+pasarela payments <verb> --help has the options of each.
+
+Examples:
+
+  pasarela payments status
+  pasarela payments list --state UNKNOWN --from 2026-11-01
+  pasarela payments show 6f1b9c52-8a34-4d0b-9a52-0c7d3f9b1e77
+  pasarela payments export --from 2026-11-01 --to 2026-12-01 --format csv > november.csv
+
+${WHERE}
+
+No key, name or account number is printed.
+
+Exit codes: 0 done; 1 payments are held, a line does not hold, a payment is not settled or not there, or the record cannot be
+reached; ${CODES}`;
+
+const STATUS_HELP = `Usage: pasarela payments status
+
+Tells whether payments are held, since when, and why: because an operator has stopped them, or because the record was put back to
+an earlier state (a backup, a Redis that was flushed, a folder that was moved), with how many payments at least are missing from
+it. A key of one that is missing would pay again, so that the gateway sends nothing until resume.
+
+Example:
+
+  pasarela payments status || echo 'payments are held'
+
+${WHERE}
+
+Exit codes: 0 payments are not held; 1 they are held, or the record cannot be reached; ${CODES}`;
+
+const STOP_HELP = `Usage: pasarela payments stop
+
+Holds all payments in every process that shares the record, without a restart, until pasarela payments resume. Each refuses at once
+to send any, and to send any again (PAYMENTS_STOPPED). Settled payments are answered as ever, and a request that has left is not
+called back. PAYMENTS=off does the same for one process from its start.
+
+Example:
+
+  pasarela payments stop && pasarela payments status
+
+${WHERE}
+
+Exit codes: 0 they are stopped, on every replica too; 1 they are stopped, and a failover may forget it, or the record cannot be
+reached: the message says which; ${CODES}`;
+
+const RESUME_HELP = `Usage: pasarela payments resume
+
+Lets payments go on, in every process within ten seconds. Where the record was put back, first compare the transactions of that
+time with what callers hold, and have callers drop the keys of payments that were made (docs/operations.md).
+
+Example:
+
+  pasarela payments status; pasarela payments resume
+
+${WHERE}
+
+Exit codes: 0 they go on, or were not held; 1 the record cannot be reached; ${CODES}`;
+
+const LIST_HELP = `Usage: pasarela payments list [--state STATES] [--operation OPERATIONS] [--from DATE] [--to DATE] [--customer ID]
+                              [--client ID] [--limit N] [--json]
+
+Prints payments, the newest first. A line holds when it was asked for, the state, the operation, the amount, the id, and why it is
+refused or unknown.
+
+Options:
+
+  --state STATES     of IN_FLIGHT, DONE, REFUSED and UNKNOWN, comma-separated; default all
+  --operation OPERATIONS
+                     of MONEY_OUT, INTERNAL_TRANSACTION, PENNY_VALIDATION and REFUND, comma-separated; default all
+  ${DATES}
+  --customer ID      of one customer
+  ${CLIENT}
+  --limit N          how many at most; default 50
+  --json             one JSON object per line
+
+Examples:
+
+  pasarela payments list
+  pasarela payments list --state UNKNOWN,IN_FLIGHT --operation MONEY_OUT --from 2026-11-01
+  pasarela payments list --state UNKNOWN --json | jq -r .id | xargs -n 1 pasarela payments settle
+
+${WHERE}
+
+Exit codes: 0 done; 1 the record cannot be reached, or does not know the client; ${CODES}`;
+
+const SHOW_HELP = `Usage: pasarela payments show ID [--client ID] [--json]
+
+Prints one payment, by the id that list prints: state, amount, instruments, times, who asked, why it is refused or unknown, until
+when it may be sent again; and a line for each of its steps in the journal.
+
+Options:
+
+  ${ONE}, with the steps in journal
+
+Example:
+
+  pasarela payments show 6f1b9c52-8a34-4d0b-9a52-0c7d3f9b1e77 --json | jq .journal
+
+${WHERE}
+
+Exit codes: 0 done; 1 there is no such payment, or the record cannot be reached; ${CODES}`;
+
+const SETTLE_HELP = `Usage: pasarela payments settle ID [--client ID] [--json]
+
+Has a running gateway with AUTH_MODE=service ask the service about a payment now, and waits half a minute for what comes of it. It
+lets money out be sent again that was recorded before the record was put back; nothing else is ever sent again. In passthrough the
+caller has to come back with its key.
+
+Options:
+
+  ${ONE}
+
+Example:
+
+  pasarela payments settle 6f1b9c52-8a34-4d0b-9a52-0c7d3f9b1e77
+
+${WHERE}
+
+Exit codes: 0 it is settled: done or refused; 1 it is not, there is no such payment, or the record cannot be reached;
+${CODES}`;
+
+const EXPORT_HELP = `Usage: pasarela payments export [--client ID] [--from DATE] [--to DATE] [--format jsonl|csv]
+       pasarela payments export --follow --state FILE [--client ID] [--from DATE] [--format jsonl|csv]
+
+Writes the journal to standard output, one step of a payment a line, the oldest first. pasarela payments verify can read an export
+in JSON Lines without the record.
+
+Options:
+
+  --from DATE        begins with the lines of that time: 2026-11-01 (midnight UTC) or 2026-11-01T00:00:00-06:00
+  --to DATE          ends before the lines of that time
+  --format FORMAT    jsonl (JSON Lines) or csv, for spreadsheets; default jsonl
+  ${CLIENT}
+  --follow           goes on as lines are added, until Ctrl-C; for one client
+  --state FILE       with --follow: keeps there where it stands. Started again, it goes on, and repeats at most what was written last
+
+Examples:
+
+  pasarela payments export --from 2026-11-01 --to 2026-12-01 --format csv > november.csv
+  pasarela payments export --follow --state journal.place >> journal.jsonl
+
+${WHERE}
+
+Exit codes: 0 done, or ended by a signal; 1 the record cannot be reached, or the journal no longer holds the line where it ended;
+${CODES}`;
+
+const VERIFY_HELP = `Usage: pasarela payments verify [--client ID [--anchor ID:DIGEST]]
+       pasarela payments verify --file FILE
+
+Follows the chain of the journal, in which each line bears a digest of itself and of the line before: tells the first line that
+does not hold, and prints an anchor. Noted elsewhere and handed in again, the anchor finds out who has written the whole journal
+anew.
+
+Options:
+
+  ${CLIENT}
+  --anchor ID:DIGEST what an earlier verify of this client has printed: it has to be in the chain still
+  --file FILE        verifies an export in JSON Lines instead, without the record
+
+Examples:
+
+  pasarela payments verify
+  pasarela payments export > journal.jsonl && pasarela payments verify --file journal.jsonl
+
+${WHERE}
+
+Exit codes: 0 all lines hold; 1 a line does not hold, lines are missing, or the record cannot be reached; ${CODES}`;
+
+/** The same of `pasarela payments <verb> --help`. */
+export const PAYMENTS_HELP_ON: Readonly<Record<string, string>> = {
+  status: STATUS_HELP,
+  stop: STOP_HELP,
+  resume: RESUME_HELP,
+  list: LIST_HELP,
+  show: SHOW_HELP,
+  settle: SETTLE_HELP,
+  export: EXPORT_HELP,
+  verify: VERIFY_HELP,
+};
