@@ -3,7 +3,7 @@
 //
 //   npm run build [-- another folder]
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Plugin, rolldown } from 'rolldown';
 import { isolatedDeclarationSync } from 'rolldown/experimental';
@@ -95,22 +95,37 @@ async function bundle(): Promise<readonly string[]> {
   return output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : []));
 }
 
+/** Writes the pages about the gateway. A link to what the package does not hold leads to the repository. */
+async function addPages(repository: string): Promise<void> {
+  const folders = ['docs', 'docs/clients'];
+  const files = await Promise.all(folders.map((folder) => readdir(join(ROOT, folder))));
+  const pages = folders.flatMap((folder, index) =>
+    (files[index] ?? []).filter((file) => file.endsWith('.md')).map((file) => `${folder}/${file}`),
+  );
+  // npm shows one of them from the root of the package, where the others lie in a folder.
+  const placeOf = (page: string): string => (page === PAGE ? 'README.md' : page);
+  await mkdir(join(DIST, 'docs/clients'), { recursive: true });
+  for (const page of pages) {
+    const text = await readFile(join(ROOT, page), 'utf8');
+    const linked = text.replace(/\]\((?!https?:|#)([^)\s#]+)/g, (_link, target: string) => {
+      const meant = posix.join(posix.dirname(page), target);
+      if (!pages.includes(meant)) return `](${repository}/blob/main/${meant}`;
+      return `](${posix.relative(posix.dirname(placeOf(page)), placeOf(meant))}`;
+    });
+    await writeFile(join(DIST, placeOf(page)), linked);
+  }
+}
+
 /** What is needed beside the modules: the page for people, the sandbox's documentation, types, and what npm shows. */
 async function addFiles(): Promise<void> {
+  const project = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  await addPages(project.repository.url.replace(/^git\+|\.git$/g, ''));
   await cp(join(ROOT, 'workbench/dist'), join(DIST, 'workbench/dist'), { recursive: true });
-  const docs = join(ROOT, 'docs');
   await cp(join(ROOT, SANDBOX_PAGE), join(DIST, 'lib', basename(SANDBOX_PAGE)));
   await cp(join(ROOT, 'packages/sandbox/page'), join(DIST, 'lib/page'), {
     recursive: true,
     filter: (path) => !path.endsWith('.json'),
   });
-  const page = await readFile(join(ROOT, PAGE), 'utf8');
-  // npm shows it from the root of the package, where the other pages lie in a folder.
-  await writeFile(join(DIST, 'README.md'), page.replace(/\]\((?=[a-z-]+\.md)/g, '](docs/'));
-  for (const file of await readdir(docs))
-    if (file.endsWith('.md') && join('docs', file) !== PAGE)
-      await cp(join(docs, file), join(DIST, 'docs', file));
-  await cp(join(docs, 'clients'), join(DIST, 'docs/clients'), { recursive: true });
   await cp(join(ROOT, 'LICENSE'), join(DIST, 'LICENSE'));
   for (const file of TYPED) {
     const { code, errors } = isolatedDeclarationSync(file, await readFile(join(ROOT, file), 'utf8'));
@@ -120,7 +135,6 @@ async function addFiles(): Promise<void> {
       code.replace(/(from "\.\/[\w-]+)\.ts"/g, '$1.js"'),
     );
   }
-  const project = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
   const described = {
     ...Object.fromEntries(SHARED.map((name) => [name, project[name]])),
     engines: { node: `>=${Number.parseInt(project.devDependencies.node, 10)}` },

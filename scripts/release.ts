@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
+import { packIn, packPackage } from './packing.ts';
 
 const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
 
@@ -38,21 +39,19 @@ function notes(tag: string): string {
 }
 
 /** @returns the paths of what was packed, the gateway's first. */
-function pack(folder: string): readonly string[] {
+async function pack(folder: string): Promise<readonly string[]> {
   const destination = resolve(folder);
   mkdirSync(destination, { recursive: true });
   const built = join(destination, 'gateway');
   execFileSync(process.execPath, ['scripts/build.ts', built], { stdio: ['ignore', 'ignore', 'inherit'] });
-  return [built, 'packages/client', 'packages/sandbox'].map((inside) => {
-    const written = execFileSync('npm', ['pack', '--pack-destination', destination], {
-      cwd: inside,
-      encoding: 'utf8',
-    });
-    return join(destination, written.trim().split('\n').at(-1) ?? '');
-  });
+  return [
+    await packIn(built, destination),
+    await packPackage('client', destination),
+    await packPackage('sandbox', destination),
+  ];
 }
 
 const [command, argument] = process.argv.slice(2);
 if (command === 'notes' && argument !== undefined) console.log(notes(argument));
-else if (command === 'pack' && argument !== undefined) console.log(pack(argument).join('\n'));
+else if (command === 'pack' && argument !== undefined) console.log((await pack(argument)).join('\n'));
 else throw new Error('Say notes and a tag, or pack and a folder.');

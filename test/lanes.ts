@@ -18,6 +18,7 @@ export const LONG_LANE: readonly string[] = [
   'test/client/delivered-again.test.ts',
   'test/client/follow.test.ts',
   'test/client/packed.test.ts',
+  'test/client/page.test.ts',
   'test/client/pay.test.ts',
   'test/clients/*.test.ts',
   'test/deploy/alerts/alerts.test.ts',

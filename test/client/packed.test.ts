@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packPackage } from '../../scripts/packing.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { folder, installPackages, run } from '../helpers/packages.ts';
-import { packPackage } from '../helpers/packed.ts';
 
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
@@ -135,8 +135,11 @@ it('the packed file holds built JavaScript with its declarations, the documents,
     'documents.graphql',
     'package.json',
   ]);
-  const { exports, dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  const { exports, dependencies, scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   expect(dependencies).toBeUndefined();
+  // npm warns of what would run where a file is installed.
+  for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
+    expect(scripts).not.toHaveProperty(name);
   for (const entry of Object.values<string | { types: string; default: string }>(exports)) {
     const files = typeof entry === 'string' ? [entry] : [entry.types, entry.default];
     for (const file of files) expect(await readFile(join(root, file), 'utf8')).not.toBe('');

@@ -1,9 +1,9 @@
-import { readFile, rm } from 'node:fs/promises';
+import { access, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { folder, installPackages, run } from '../helpers/packages.ts';
-import { emptyProject, type PackedFiles, packAll } from '../helpers/packed.ts';
+import { emptyProject, install, type PackedFiles, packAll } from '../helpers/packed.ts';
 
 /** Where publint and attw are: pinned beside the other tools of projects that install what is packed. */
 const TOOLS = 'test/packed';
@@ -40,6 +40,26 @@ describe.each(NAMES)('the packed %s', (name) => {
     const args = [tool, packed[name], '--profile', 'esm-only', '--exclude-entrypoints', NO_MODULE];
     await run(process.execPath, args, folder('.'));
   });
+});
+
+it.each(NAMES)('no link of a page in the packed %s leads out of it', { timeout: 60_000 }, async (name) => {
+  const project = await emptyProject();
+  await install(project, [packed[name]]);
+  const { repository, name: own } = await json(
+    name === 'gateway' ? 'package.json' : `packages/${name}/package.json`,
+  );
+  const root = join(project, 'node_modules', own);
+  const pages = (await readdir(root, { recursive: true })).filter((file) => file.endsWith('.md'));
+  expect(pages).toContain('README.md');
+  const published = `${homeOf({ repository })}/blob/main/`;
+  for (const page of pages) {
+    const text = await readFile(join(root, page), 'utf8');
+    for (const [, target = ''] of text.matchAll(/\]\((?!#)([^)\s#]+)/g)) {
+      if (target.startsWith(published)) await access(folder(target.slice(published.length)));
+      else if (!/^https?:/.test(target)) await access(join(root, dirname(page), target));
+    }
+  }
+  await rm(project, { recursive: true, force: true });
 });
 
 it('the packages are published from one repository, in one version, under one licence, with provenance', async () => {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { packPackage } from '../../scripts/packing.ts';
 import { folder, run } from '../helpers/packages.ts';
-import { packPackage } from '../helpers/packed.ts';
 import { startProgram } from '../helpers/program.ts';
 
 const json = async (file: string) => JSON.parse(await readFile(file, 'utf8'));
