@@ -13,6 +13,10 @@ const RECORDS = [
   '0008-a-package-that-is-bundled.md',
 ].map((name) => `docs/decisions/${name}`);
 
+const { repository } = JSON.parse(await readPage('package.json'));
+/** Where the files of the project are for those who have no checkout. */
+const PUBLISHED = `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/main/`;
+
 /** A page for each library that an app may use. */
 const LIBRARIES = (await readdir(new URL('docs/clients', ROOT))).map((name) => `docs/clients/${name}`);
 
@@ -40,8 +44,10 @@ it.each([
   ...LIBRARIES,
   'src/graphql/executor/README.md',
   'packages/client/README.md',
+  'packages/client/src/README.md',
   'packages/sandbox/README.md',
   'examples/mobile/README.md',
+  'examples/web/README.md',
   'examples/receiver/README.md',
   'docs/operations.md',
   'docs/package.md',
@@ -51,9 +57,11 @@ it.each([
 ])('every link of %s leads somewhere', async (name) => {
   const page = await readPage(name);
   for (const [, target = ''] of page.matchAll(/\]\(([^)\s]+)\)/g)) {
-    if (/^https?:/.test(target)) continue;
-    const [path = '', anchor] = target.split('#');
-    const file = path === '' ? new URL(name, ROOT) : new URL(path, new URL(name, ROOT));
+    // A page that npm shows names those beside it by where they are published.
+    const own = target.startsWith(PUBLISHED);
+    if (/^https?:/.test(target) && !own) continue;
+    const [path = '', anchor] = (own ? target.slice(PUBLISHED.length) : target).split('#');
+    const file = path === '' ? new URL(name, ROOT) : new URL(path, own ? ROOT : new URL(name, ROOT));
     await expect(access(file), target).resolves.toBeUndefined();
     if (anchor !== undefined) expect(anchors(await readPage(file.href)), target).toContain(anchor);
   }
