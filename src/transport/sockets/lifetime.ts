@@ -1,22 +1,22 @@
 import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
 
-/** How often it is looked for sockets whose time is over, at most, in milliseconds. */
+/** The longest pause between looks for sockets whose time is over, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
-/** How many looks there are at least in a lifetime. */
+/** The least number of looks in one lifetime. */
 const LOOKS = 20;
-/** Service restart (IANA, WebSocket close codes): clients connect again at once, and go on where they were. */
+/** Service restart (IANA, WebSocket close codes): clients connect again at once, and resume. */
 const CONNECT_AGAIN = 1012;
 
-/** A socket, as far as its end goes. */
+/** What the end of a socket depends on. */
 interface Living {
-  /** With the number of queries and mutations that are executed now. */
+  /** `executed` is the number of queries and mutations that are executed now. */
   readonly extra: { readonly executed: number; close(code: number, reason: string): void };
-  /** graphql-ws holds null for an operation that is not under way yet. */
+  /** By operation id. graphql-ws holds null for an operation that has not begun yet. */
   readonly subscriptions: Readonly<Record<string, unknown>>;
 }
 
-/** Ends sockets in time, so that those of a full gateway come to an empty one. */
+/** Ends sockets after a lifetime, so that sockets of a full gateway move to an empty one. */
 export interface Lifetimes {
   begin(socket: Living): void;
   /** The socket is gone. */
@@ -28,16 +28,16 @@ const isAsking = ({ extra, subscriptions }: Living): boolean =>
   extra.executed > 0 || Object.values(subscriptions).includes(null);
 
 /**
- * Closes each socket at a moment of its own between half of its lifetime and all of it, so that thousands that came at once do not leave
- * at once. One that waits for the answer to a query or a mutation is closed later: once it has the answer, or once every operation has
- * ended that it had asked for in its lifetime.
+ * Closes each socket at a random moment between half of its lifetime and all of it, so that thousands that came at once do
+ * not leave at once. A socket that waits for the answer to a query or a mutation is closed later: when it has the answer, or
+ * at the latest `operationMs` after its moment.
  *
  * @param lifetimeMs 0 for sockets that stay.
  * @param operationMs how long an operation may take.
  */
 export function startLifetimes(lifetimeMs: number, operationMs: number): Lifetimes {
   if (lifetimeMs === 0) return { begin() {}, leave() {}, stop() {} };
-  /** When the time of each is over. */
+  /** When each socket's time is over, in milliseconds of the monotonic clock. */
   const ends = new Map<Living, number>();
 
   const timer = clock.setInterval(
