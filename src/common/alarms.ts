@@ -13,16 +13,16 @@ export const systemAlarmClock: AlarmClock = {
   sleep: (ms, signal) => clock.sleep(ms, { signal, ref: false }),
 };
 
-/** Something that is to happen at a time. It carries its own index in the heap, so that thousands of them cost little. */
+/** An action at a set time. It stores its own index in the heap, so that thousands of them cost little. */
 export abstract class Alarm {
-  /** In milliseconds since the epoch; where it is set. */
+  /** When it is due, in milliseconds since the epoch; only while it is set. */
   due = 0;
   /** Its index in the heap; -1 while it is not set. */
   index = -1;
   abstract ring(): void;
 }
 
-/** An alarm that only calls. */
+/** An alarm that only calls a function. */
 export class CallAlarm extends Alarm {
   readonly ring: () => void;
 
@@ -32,14 +32,14 @@ export class CallAlarm extends Alarm {
   }
 }
 
-/** Longer waits than a timer can take are taken in parts. */
+/** The longest single wait, in milliseconds. A timer cannot take longer ones, so they are split. */
 const LONGEST_SLEEP_MS = 3_600_000;
 
 /** Many alarms on one timer, in a binary heap by the time when they are due. */
 export class Alarms {
   readonly #clock: AlarmClock;
   readonly #heap: Alarm[] = [];
-  /** Ends the sleep under way, which lasts until `#wakesAt`. */
+  /** Aborts the sleep under way, which lasts until `#wakesAt`. */
   #asleep: AbortController | undefined;
   #wakesAt = Number.POSITIVE_INFINITY;
 
@@ -76,7 +76,7 @@ export class Alarms {
     this.#wakesAt = now + ms;
     this.#clock.sleep(ms, asleep.signal).then(
       () => this.#ring(),
-      // An earlier one was set, or none is left.
+      // The sleep was aborted: an earlier alarm was set, or none is left.
       () => undefined,
     );
   }
@@ -104,7 +104,7 @@ export class Alarms {
     alarm.index = -1;
     const last = this.#heap.pop();
     if (last === undefined || last === alarm) return;
-    // It belongs above or below the gap.
+    // The moved alarm belongs above or below the gap.
     this.#rise(last, index);
     this.#sink(last, last.index);
   }

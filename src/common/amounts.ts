@@ -1,17 +1,17 @@
-/** As the service writes amounts (docs/upstream-api.md, "Conventions"). */
+/** The service's form of amounts (docs/upstream-api.md, "Conventions"). */
 const TWO_DECIMALS = /^-?(0|[1-9]\d*)\.\d{2}$/;
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
 const ZEROS = /^0*$/;
-/** Longer than any amount of money; keeps what is looked at short. */
+/** Longer than any amount of money. It bounds the text that a regular expression sees. */
 const MAX_LENGTH = 64;
 const DECIMALS = 2;
 
 /**
- * An amount of pesos with exactly two decimals: `1.5` becomes `1.50`. Only zeros are added or taken away, so that nothing is
- * rounded.
+ * Returns an amount of pesos with exactly two decimals: `1.5` becomes `1.50`. It only adds or removes zeros, so that nothing
+ * is rounded.
  *
- * @returns undefined for what is no such amount: a text that is no decimal number, one that has more than two decimals that
- * count, and a JSON number, which has been a binary float.
+ * @returns undefined for anything else: a text that is no decimal number, one with more than two significant decimals, and a
+ * JSON number, which has been a binary float.
  */
 export function toAmount(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > MAX_LENGTH) return undefined;
@@ -21,10 +21,10 @@ export function toAmount(value: unknown): string | undefined {
   return `${sign}${BigInt(whole)}.${fraction.slice(0, DECIMALS).padEnd(DECIMALS, '0')}`;
 }
 
-/** A JavaScript number has at least so many digits of the JSON number that it was read from. */
+/** A JavaScript number keeps at least this many digits of a JSON number. */
 const EXACT_DIGITS = 15;
 
-/** The same for a message, in which an amount may also stand as a JSON number: one whose digits a JavaScript number holds. */
+/** The same for a message, in which an amount may also be a JSON number, if a JavaScript number holds all of its digits. */
 export function toMessageAmount(value: unknown): string | undefined {
   if (typeof value !== 'number') return toAmount(value);
   const text = String(value);

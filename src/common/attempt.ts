@@ -1,12 +1,12 @@
-/** What an answer of the REST service says: what is stored of it, and replayed. */
+/** An answer of the REST service in the form that is stored and replayed. */
 export interface UpstreamAnswer {
   readonly status: number;
-  /** The parsed JSON; undefined when the text is none. */
+  /** The parsed JSON; undefined if the text is not JSON. */
   readonly body: unknown;
   readonly text: string;
 }
 
-/** An answer that came whole. */
+/** An answer that came completely. */
 export interface Answered extends UpstreamAnswer {
   readonly kind: 'answered';
   /** From the header `Retry-After`, in milliseconds. */
@@ -16,8 +16,8 @@ export interface Answered extends UpstreamAnswer {
 }
 
 /**
- * Why no answer came, or none that can be read. `dispatched` is false only when it is certain that no byte of the request has
- * left: no connection, breaker open, deadline spent before. Whatever happens after the first byte may have left (reset,
+ * Why no answer came, or none that can be read. `dispatched` is false only if it is certain that no byte of the request has
+ * left: no connection, breaker open, deadline spent before. After the first byte may have left, every failure (reset,
  * time-out, truncated answer) looks the same whether or not the request took effect.
  */
 interface NoAnswer extends Error {
@@ -29,21 +29,21 @@ interface Failed<E extends NoAnswer> {
   readonly error: E;
 }
 
-/** What became of one request: a status came back, whichever it was, or none did. */
+/** The outcome of one request: an answer with any status, or a failure. */
 export type Attempt<E extends NoAnswer = NoAnswer> = Answered | Failed<E>;
 
 /**
- * What a status says of a request that changes something.
+ * What a status means for a request that changes something.
  *
  * - `accepted`: done, if the body says so too.
- * - `turned-away`: refused by an outer layer, before the service took the request up, for reasons outside the input.
+ * - `turned-away`: refused before the service took the request up, for reasons outside the input.
  * - `refused`: refused by the service.
  * - `unclear`: it may or may not have been done.
  */
 type Verdict = 'accepted' | 'turned-away' | 'refused' | 'unclear';
 
 const TURNED_AWAY = new Set([401, 403, 429]);
-/** Statuses of a server or proxy that gave up on a request which it may have passed on. */
+/** Statuses of a server or proxy that gave up a request which it may have passed on. */
 const GAVE_UP = new Set([408, 425]);
 
 /** The one table of statuses, for payments and for all other changes. */

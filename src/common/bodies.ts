@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { clock } from './clock.ts';
 
-/** What has become of a body. */
+/** The result of reading a body. */
 export type Body =
   /** The whole body. Its bytes count against the bounds until `release` is called. */
   | { readonly kind: 'whole'; readonly bytes: Buffer; readonly release: () => void }
-  /** Longer than one may be; its beginning, one byte longer than that at least. */
+  /** The body is too long. `bytes` is its beginning, at least one byte more than allowed. */
   | { readonly kind: 'too-large'; readonly bytes: Buffer }
   | { readonly kind: 'too-slow' }
-  /** There is no room: in all, or for those with the same key. */
+  /** There is no room: for all bodies, or for those with the same key. */
   | { readonly kind: 'full'; readonly whose: 'all' | 'own' }
   /** The sender went away. */
   | { readonly kind: 'gone' };
@@ -16,29 +16,29 @@ export type Body =
 export interface BodyLimits {
   /** Bytes of all bodies together. */
   readonly total: number;
-  /** Of these, bytes of all whose sender nobody has verified. */
+  /** Of these, bytes of senders that nobody has verified. */
   readonly strangers: number;
-  /** Bytes of those with one key. */
+  /** Bytes of bodies with one key. */
   readonly perKey: number;
 }
 
 export interface BodyRequest {
-  /** Whose it is: those with the same key share what one may have. */
+  /** The sender. Bodies with the same key share the bound of one sender. */
   readonly key: string;
-  /** Whether its sender was verified. */
+  /** True if its sender was verified. */
   readonly isKnown: boolean;
   /** The longest body, in bytes. */
   readonly maxBytes: number;
-  /** How long its sender may take, in milliseconds; undefined for as long as the server lets it. */
+  /** How long its sender may take, in milliseconds; undefined for as long as the server allows. */
   readonly deadlineMs?: number;
 }
 
-/** What a piece of a body takes beside its bytes. A body may come in pieces of one byte. */
+/** Memory that a chunk takes besides its bytes. A body may come in chunks of one byte. */
 const PIECE_BYTES = 128;
 
 /**
- * Reads bodies, and bounds what those under way take together. What counts is what has arrived: to announce a long body costs its
- * sender nothing, and takes nothing from others. A body counts from its first byte until it is let go.
+ * Reads bodies, and bounds the memory of those under way. Only bytes that have arrived count: announcing a long body costs
+ * its sender nothing, and takes nothing from others. A body counts from its first byte until it is released.
  */
 export class Bodies {
   readonly #limits: BodyLimits;
@@ -50,7 +50,7 @@ export class Bodies {
     this.#limits = limits;
   }
 
-  /** Bytes that are held at the moment. */
+  /** Bytes that are held now. */
   get held(): number {
     return this.#total;
   }
@@ -95,7 +95,7 @@ export class Bodies {
         deadlineMs === undefined
           ? undefined
           : clock.setTimeout(() => finish({ kind: 'too-slow' }), deadlineMs);
-      // A connection that breaks off says so as an error first; what follows is for nobody.
+      // A connection that breaks off reports an error first. Later errors are ignored.
       request.on('error', ignore).on('data', take).once('end', end).once('close', leave);
       if (request.destroyed) leave();
     });

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
-/** The address that a request comes from; undefined where only the address of a proxy is known. */
+/** Returns the address that a request comes from; undefined if only a proxy's address is known. */
 export type ClientAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string | undefined;
 
 /**
- * Makes the reading of addresses. Behind a proxy it is the last one in `X-Forwarded-For` that is no proxy's itself: what
- * stands before it, the client may have written. IPv6 addresses are told apart by their first 64 bits, as one customer of
- * a network has all the others.
+ * Makes the function that reads addresses. Behind a proxy it is the last address in `X-Forwarded-For` that is no proxy's,
+ * because the client may have written those before it. IPv6 addresses are told apart by their first 64 bits, because one
+ * customer of a network has all the others.
  *
  * @param proxies addresses and networks (`10.0.0.0/8`) whose `X-Forwarded-For` is believed.
  */
@@ -19,7 +19,7 @@ export function createClientAddress(proxies: readonly string[]): ClientAddress {
     if (bits === undefined) trusted.addAddress(address, family);
     else trusted.addSubnet(address, Number(bits), family);
   }
-  // Asked for each request: most gateways name no proxy, and have no list to look through.
+  // Called for each request. Most gateways name no proxy, and have no list to search.
   const isTrusted = (address: string): boolean =>
     proxies.length > 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
@@ -31,7 +31,7 @@ export function createClientAddress(proxies: readonly string[]): ClientAddress {
     const hops = typeof forwarded === 'string' ? forwarded.slice(-MAX_FORWARDED).split(',') : [];
     for (const hop of hops.reverse()) {
       const address = plain(hop.trim());
-      // A proxy that is believed writes addresses: what is none came from further away.
+      // A trusted proxy writes addresses. Any other text came from further away.
       if (address === undefined) return undefined;
       if (!isTrusted(address)) return network(address);
     }
@@ -40,24 +40,24 @@ export function createClientAddress(proxies: readonly string[]): ClientAddress {
 }
 
 /**
- * The nearest address that is known: the client's, else that of the proxy which has told none. Bounds that must hold for everybody
- * count by it.
+ * Makes the function that returns the client's address or, if that is not known, the proxy's. Bounds that must hold for every
+ * connection count by it.
  */
 export const createNearestAddress =
   (addressOfClient: ClientAddress) =>
   (request: IncomingMessage): string =>
     addressOfClient(request) ?? `proxy ${request.socket.remoteAddress ?? ''}`;
 
-/** Of a longer header the end is read, which the nearest proxies have written. */
+/** The part of the header that is read, in characters: its end, which the nearest proxies have written. */
 const MAX_FORWARDED = 1_000;
 
-/** An IP address without the form that IPv4 has in an IPv6 socket; undefined for what is none. */
+/** Returns an IP address, and an IPv4 address without its IPv6 form; undefined for any other text. */
 function plain(text: string): string | undefined {
   const address = text.startsWith('::ffff:') && isIP(text.slice(7)) === 4 ? text.slice(7) : text;
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** The address itself, or the network of an IPv6 address. */
+/** Returns the address itself, or the network of an IPv6 address. */
 function network(address: string): string {
   if (isIP(address) === 4) return address;
   const [head = '', tail] = address.split('%', 1)[0]?.split('::') ?? [];

@@ -1,13 +1,13 @@
 import { uptime } from 'node:os';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 
-/** A timer that is set. */
+/** A timer. */
 export interface Timer {
-  /** It keeps no process from ending. */
+  /** Lets the process end although the timer is set. */
   unref(): this;
 }
 
-/** Time, as everything in `src` takes it. The names mean what Node's mean. */
+/** The time of everything in `src`. The names mean what Node's mean. */
 export interface Clock {
   /** Milliseconds since 1970, by the clock of the machine, which may be set. */
   now(): number;
@@ -19,17 +19,20 @@ export interface Clock {
   clearTimeout(timer: Timer | undefined): void;
   setInterval(callback: () => void, ms: number): Timer;
   clearInterval(timer: Timer | undefined): void;
-  /** In the next turn of the event loop. */
+  /** Calls back in the next turn of the event loop. */
   setImmediate(callback: () => void): void;
   /** Resolves in the next turn of the event loop. */
   immediate(): Promise<void>;
-  /** Resolves after so many milliseconds; rejects with an AbortError when the signal aborts. With `ref: false` it keeps no process from ending. */
+  /**
+   * Resolves after `ms` milliseconds; rejects with an AbortError when the signal aborts. With `ref: false` it does not keep
+   * the process from ending.
+   */
   sleep(ms: number, options?: { readonly signal?: AbortSignal; readonly ref?: boolean }): Promise<void>;
-  /** A signal that aborts after so many milliseconds with a TimeoutError. */
+  /** Returns a signal that aborts after `ms` milliseconds with a TimeoutError. */
   timeoutSignal(ms: number): AbortSignal;
 }
 
-// Each looks its function up when it is called: tests put others in their place.
+// Each looks up Node's function when it is called, because tests replace those.
 const system: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -44,10 +47,10 @@ const system: Clock = {
   timeoutSignal: (ms) => AbortSignal.timeout(ms),
 };
 
-/** The one source of time. Always ask it anew: another may take its place. */
+/** The one source of time. Read this binding for each use, and keep no copy: the simulator replaces it. */
 export let clock: Clock = system;
 
-/** Puts another in the place of the system's, as the simulator does before it starts anything. @returns puts the system's back. */
+/** Replaces the system's clock, as the simulator does before it starts anything. @returns a function that restores it. */
 export function useClock(other: Clock): () => void {
   clock = other;
   return () => {

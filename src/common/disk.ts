@@ -2,11 +2,11 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-/** What is kept on the disk of this machine. */
+/** The disk of this machine. */
 export interface Disk {
-  /** Opens a database. `busyTimeoutMs` is how long it waits for another process that writes. */
+  /** Opens a database. `busyTimeoutMs` is how long it waits for another process that writes, in milliseconds. */
   open(path: string, busyTimeoutMs?: number): DatabaseSync;
-  /** Puts a text in the place of a private file, whole or not at all. `by` names the process among those that write it. */
+  /** Replaces the content of a private file, completely or not at all. `by` names the process among those that write it. */
   replace(path: string, text: string, by: number): Promise<void>;
 }
 
@@ -20,10 +20,13 @@ const system: Disk = {
   },
 };
 
-/** The disk. Always ask for it anew: another may take its place. */
+/** The disk. Read this binding for each use, and keep no copy: the simulator replaces it. */
 export let disk: Disk = system;
 
-/** Puts another in the place of the system's, as the simulator does: its processes end while Node goes on. @returns puts it back. */
+/**
+ * Replaces the system's disk, as the simulator does, whose processes end while Node goes on. @returns a function that
+ * restores it.
+ */
 export function useDisk(other: Disk): () => void {
   disk = other;
   return () => {

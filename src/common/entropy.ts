@@ -1,22 +1,22 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 
-/** Chance, as everything in `src` takes it. */
+/** The chance of everything in `src`. */
 export interface Entropy {
   /** A UUID of version 4. */
   uuid(): string;
-  /** So many bytes that nobody can guess. */
+  /** Returns `count` bytes that nobody can guess. */
   bytes(count: number): Buffer;
-  /** In [0, 1), for what may be guessed. */
+  /** Returns a number in [0, 1) that may be guessed. */
   random(): number;
 }
 
-// Looked up when it is called: tests put another in its place.
+// `Math.random` is looked up when it is called, because tests replace it.
 const system: Entropy = { uuid: randomUUID, bytes: randomBytes, random: () => Math.random() };
 
-/** The one source of chance. Always ask it anew: another may take its place. */
+/** The one source of chance. Read this binding for each use, and keep no copy: the simulator replaces it. */
 export let entropy: Entropy = system;
 
-/** Puts another in the place of the system's, as the simulator does before it starts anything. @returns puts the system's back. */
+/** Replaces the system's chance, as the simulator does before it starts anything. @returns a function that restores it. */
 export function useEntropy(other: Entropy): () => void {
   entropy = other;
   return () => {

@@ -19,7 +19,7 @@ class WaitingList<T extends { readonly underWay: number }> {
     return waiting?.values().next().value;
   }
 
-  /** Notes whether a queue waits for a seat that it may take. A queue that already waited keeps its turn. */
+  /** Notes if a queue waits for a seat that it may take. A queue that already waited keeps its turn. */
   note(one: T, waits: boolean): void {
     if (!waits) {
       this.pass(one);
@@ -34,7 +34,7 @@ class WaitingList<T extends { readonly underWay: number }> {
     }
   }
 
-  /** The queue has had its turn, and goes behind the others. */
+  /** Moves a queue that has had its turn behind the others. */
   pass(one: T): void {
     this.#idle?.delete(one);
     this.#busy?.delete(one);
@@ -47,11 +47,11 @@ const PRESSING_AT_ONCE = 3;
 /** One caller. */
 class CallerQueue {
   readonly key: string;
-  /** How many of its own are under way. */
+  /** How many of its calls are under way. */
   underWay = 0;
-  /** How many of its own wait. */
+  /** How many of its calls wait. */
   waiting = 0;
-  /** By urgency. */
+  /** Its waiting calls, by urgency. */
   readonly #lines: Partial<Record<Urgency, Set<Stand>>> = {};
   #passedOver = 0;
 
@@ -70,7 +70,9 @@ class CallerQueue {
     if (this.#lines[stand.waiter.urgency]?.delete(stand) === true) this.waiting -= 1;
   }
 
-  /** The call whose turn it is: the most urgent one, and now and then the least urgent, so that none waits for ever. */
+  /**
+   * Returns the call whose turn it is: the most urgent one, and now and then the least urgent, so that none waits for ever.
+   */
   next(): Stand | undefined {
     const lines = URGENCIES.flatMap((urgency) => {
       const line = this.#lines[urgency];
@@ -109,13 +111,13 @@ class Group {
 export const SHARE_OF_GROUP = 0.75;
 
 export interface FairQueueOptions {
-  /** How many may be under way at once, of all callers together. */
+  /** How many calls may be under way at once, of all callers together. */
   readonly total: number;
-  /** How many of one caller. */
+  /** How many calls of one caller. */
   readonly perCaller: number;
-  /** How many of all callers of one group. */
+  /** How many calls of all callers of one group. */
   readonly perGroup: number;
-  /** Told of how many wait, when that changes. */
+  /** Called with how many calls wait, when that changes. */
   readonly onWaiting?: ((count: number) => void) | undefined;
 }
 
@@ -137,12 +139,12 @@ export class FairQueue {
     this.#options = options;
   }
 
-  /** How many wait, of all callers. */
+  /** How many calls wait, of all callers. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** How many of one caller wait. */
+  /** How many calls of one caller wait. */
   waitingOf({ group, caller }: Requester): number {
     return this.#groups.get(group)?.callers.get(caller)?.waiting ?? 0;
   }
@@ -162,9 +164,9 @@ export class FairQueue {
   }
 
   /**
-   * Waits for a seat for all of a party, each until its own deadline.
+   * Waits for a seat for all waiters of a party, each until its own deadline.
    *
-   * @returns whose seat it is; undefined when nobody waits any more.
+   * @returns the requester whose seat it is; undefined if nobody waits any more.
    */
   enter(party: Party): Promise<Requester | undefined> {
     return new Promise((resolve) => {
@@ -248,7 +250,7 @@ export class FairQueue {
     this.#reorder(group, queue);
   }
 
-  /** Puts a queue that has changed, and its group, where they belong. */
+  /** Updates the places of a queue that has changed, and of its group, among those that wait. */
   #reorder(group: Group, queue: CallerQueue): void {
     const { perCaller, perGroup } = this.#options;
     group.waiting.note(queue, queue.waiting > 0 && queue.underWay < perCaller);

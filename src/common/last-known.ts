@@ -3,23 +3,23 @@ import { clock, type Timer } from './clock.ts';
 /** The result of the last look, and its age. */
 export interface Known<T> {
   readonly found: T;
-  /** Since the look began that found it, in milliseconds. */
+  /** The time since the look that found it began, in milliseconds. */
   readonly ageMs: number;
 }
 
 export interface LastKnownOptions {
-  /** How long what was found serves from when it was asked for, in milliseconds. */
+  /** How long a result serves after its look began, in milliseconds. */
   readonly freshMs: number;
   /** How long a caller waits for a look that is under way, in milliseconds. */
   readonly waitMs: number;
 }
 
 /**
- * Makes a function that answers soon, however long the look takes. One look runs at a time, and all callers share it. A caller that
- * has waited for the longest time allowed gets the result of the look before.
+ * Makes a function that answers soon, however long the look takes. One look runs at a time, and all callers share it. A
+ * caller that has waited for `waitMs` gets the result of the look before.
  *
- * @param find finds it out. A failure leaves what was found before.
- * @returns undefined where nothing has been found yet.
+ * @param find looks. If it fails, the result before stays.
+ * @returns undefined if nothing has been found yet.
  */
 export function lastKnown<T>(
   find: () => Promise<T>,

@@ -1,2 +1,2 @@
-/** What is there now, or will be. */
+/** A value that is there now, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>;

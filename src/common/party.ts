@@ -1,7 +1,7 @@
 import { clock } from './clock.ts';
 import { URGENCIES, type Urgency } from './turns.ts';
 
-/** For whom the gateway runs an operation or a REST call. Seats are shared fairly between requesters. */
+/** The caller for which the gateway runs an operation or a REST call. Seats are shared fairly between requesters. */
 export interface Requester {
   /** One credential, person or address. All requests with the same one have a single share together. */
   readonly caller: string;
@@ -13,11 +13,11 @@ export interface Requester {
 export interface Waiter {
   readonly requester: Requester;
   readonly urgency: Urgency;
-  /** Until when it is waited for, in milliseconds since the epoch. */
+  /** When the waiter gives up, in milliseconds since the epoch. */
   readonly deadline: number;
 }
 
-/** Told of a party's changes. */
+/** Called when a party changes. */
 export interface PartyWatcher {
   joined?(waiter: Waiter): void;
   left(waiter: Waiter): void;
@@ -32,7 +32,7 @@ export class Party {
   /** Undefined until somebody watches, since most calls have no watcher. */
   #watchers: Set<PartyWatcher> | undefined;
 
-  /** @param first the one for whom it is begun. */
+  /** @param first the waiter for which it is begun. */
   constructor(first?: Waiter) {
     if (first !== undefined) this.#waiters.add(first);
   }
@@ -42,12 +42,12 @@ export class Party {
     return this.#waiters;
   }
 
-  /** Whether nobody waits any more. */
+  /** True if nobody waits any more. */
   get isGone(): boolean {
     return this.#waiters.size === 0;
   }
 
-  /** Until when the last of them waits, in milliseconds since the epoch. */
+  /** When the last of them gives up, in milliseconds since the epoch. */
   get deadline(): number {
     let latest = 0;
     for (const { deadline } of this.#waiters) if (deadline > latest) latest = deadline;
@@ -60,7 +60,7 @@ export class Party {
     return present ?? 'arrivals';
   }
 
-  /** @returns the waiter by which to leave. */
+  /** @returns the waiter to pass to `leave`. */
   join(waiter: Waiter): Waiter {
     const own = { ...waiter };
     this.#waiters.add(own);
@@ -73,7 +73,7 @@ export class Party {
     if (this.#watchers !== undefined) for (const watcher of this.#watchers) watcher.left(waiter);
   }
 
-  /** @returns ends the watching. */
+  /** @returns a function that ends the watching. */
   watch(watcher: PartyWatcher): () => void {
     const watchers = this.#watchers ?? new Set();
     this.#watchers = watchers;
@@ -81,7 +81,7 @@ export class Party {
     return () => watchers.delete(watcher);
   }
 
-  /** Resolves after so many milliseconds, once nobody is there any more, or once `earlier` has resolved. */
+  /** Resolves after `ms` milliseconds, or once nobody waits any more, or once `earlier` has resolved. */
   pause(ms: number, earlier?: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
       if (this.isGone) {

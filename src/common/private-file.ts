@@ -6,13 +6,13 @@ const SUFFIXES = ['', '-wal', '-shm', '-journal'];
 const OF_OTHERS = 0o077;
 
 /**
- * Makes a database file, where there is none, that only this user can read, in a folder of the same kind: what it holds
- * tells of people. A file that is already there loses the rights of other users.
+ * Makes a database file, if there is none, that only this user can read, in a folder of the same kind, because it holds
+ * personal data. A file that is already there loses the rights of other users.
  *
- * A file that exists is never opened here. POSIX drops all locks that a process holds on a file as soon as the process
- * closes any descriptor of it, so that a second process could then take a database that this one still writes.
+ * A file that exists is never opened here. POSIX drops all locks that a process holds on a file as soon as the process closes
+ * any descriptor of it. A second process could then take a database that this one still writes.
  *
- * @returns whether the file was made
+ * @returns true if the file was made
  * @throws when the folder or the file cannot be made
  */
 export function makePrivate(path: string): boolean {

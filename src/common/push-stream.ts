@@ -1,9 +1,9 @@
-/** Takes what a stream gives. */
+/** Takes the items of a stream. */
 export interface Sink<T> {
-  /** Takes an item. The next one comes once the promise, where there is one, has settled. */
+  /** Takes an item. If it returns a promise, the next item comes once that has settled. */
   take(item: T): void | Promise<void>;
   /**
-   * The stream has ended; with an error where it has failed. Called once, and never after `stop`; it may come while the last
+   * The stream has ended; with an error if it has failed. Called once, and never after `stop`. It may come while the last
    * item is still being taken.
    */
   finish(error?: unknown): void;
@@ -12,14 +12,13 @@ export interface Sink<T> {
 }
 
 /**
- * A stream that hands its items on by itself, so that one which waits for hours holds neither a generator nor a promise.
- * A transport that can be written to connects a sink. Any other reads it as an iterator; each stream is used in one of
- * the two ways.
+ * A stream that pushes its items, so that one that waits for hours holds neither a generator nor a promise. A transport that
+ * can be written to connects a sink. Any other reads the stream as an iterator. Each stream is used in one of the two ways.
  */
 export abstract class PushStream<T> implements AsyncIterableIterator<T, undefined> {
   #puller: Puller<T> | undefined;
 
-  /** Begins to hand items to a sink. Called once. */
+  /** Begins to push items into a sink. Called once. */
   abstract connect(sink: Sink<T>): void;
 
   /** Ends the stream at once; its sink hears nothing more. */
@@ -34,7 +33,7 @@ export abstract class PushStream<T> implements AsyncIterableIterator<T, undefine
     return undefined;
   }
 
-  /** A cursor for the position where the stream rests, to be shown to its reader; undefined where `caughtUpTo` is. */
+  /** Returns a cursor for the position where the stream rests, for its reader; undefined if `caughtUpTo` is. */
   bookmark(): string | undefined {
     return undefined;
   }
@@ -88,7 +87,7 @@ class Puller<T> implements Sink<T> {
     for (const waiting of this.#waiting.splice(0)) this.#end(waiting);
   }
 
-  /** Forgets what is held: nobody asks for it any more. */
+  /** Drops the held items, because nobody asks for them any more. */
   stop(): void {
     this.#held.length = 0;
     this.finish();
@@ -116,7 +115,9 @@ class Puller<T> implements Sink<T> {
   }
 }
 
-/** A stream that gives what another does, in another form or with another end. It stands where that one stands. */
+/**
+ * A stream that gives the items of another one, in another form or with another end. Its position is that of the other one.
+ */
 export abstract class WrappedStream<In, Out = In> extends PushStream<Out> {
   protected readonly source: PushStream<In>;
 
@@ -138,10 +139,10 @@ export abstract class WrappedStream<In, Out = In> extends PushStream<Out> {
   }
 }
 
-/** What a mapped stream makes of an item; undefined leaves it out. */
+/** Returns what a mapped stream gives for an item; undefined leaves the item out. */
 export type Mapping<In, Out> = (item: In) => Out | undefined | Promise<Out | undefined>;
 
-/** A stream of what is made of another's items. A mapping that throws ends both. */
+/** A stream of the mapped items of another one. A mapping that throws ends both. */
 export class MappedStream<In, Out> extends WrappedStream<In, Out> implements Sink<In> {
   readonly #map: Mapping<In, Out>;
   readonly #failed: ((error: unknown) => Out) | undefined;

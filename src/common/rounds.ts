@@ -2,7 +2,7 @@ import { type AlarmClock, Alarms, CallAlarm } from './alarms.ts';
 
 /** How often each member is called, in milliseconds. */
 export const ROUND_MS = 48_000;
-/** Members are called in so many parts, one after the other: thousands at once would hold up everything else. */
+/** Members are called in this many parts, one after the other, because thousands at once would hold up everything else. */
 const PARTS = 40;
 
 /** Called once in each round. */
@@ -10,7 +10,7 @@ export interface RoundMember {
   remind(): void;
 }
 
-/** Calls many members regularly, each once in {@link ROUND_MS}, on one timer. It waits for nothing while there is no member. */
+/** Calls many members regularly, each once in {@link ROUND_MS}, on one timer. Without members it sets no timer. */
 export class Rounds {
   readonly #alarms: Alarms;
   readonly #alarm = new CallAlarm(() => this.#ring());

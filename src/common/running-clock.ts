@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { clock } from './clock.ts';
 
-/** The least that is worth a write, in milliseconds. A process that is killed loses as much of its time. */
+/** The clock is written in steps of this length, in milliseconds. A process that is killed loses at most one step. */
 const STEP_MS = 1000;
 
 /**
@@ -16,7 +16,7 @@ export class RunningClock {
   readonly #monotonic: () => number;
   readonly #read: StatementSync;
   readonly #write: StatementSync;
-  /** What the clock showed when `#monotonic` showed `#since`. */
+  /** The clock's time when `#monotonic` showed `#since`. */
   #base: number;
   #since: number;
 
@@ -40,7 +40,7 @@ export class RunningClock {
     this.#since = monotonic();
   }
 
-  /** The time, to be asked for within a transaction that writes. */
+  /** Returns the time. To be called within a transaction that writes. */
   now(): number {
     const stored = this.#stored();
     const monotonic = this.#monotonic();

@@ -3,8 +3,8 @@ import { inspect } from 'node:util';
 const MASK = '[secret]';
 
 /**
- * A text that does not print: wherever a value is logged, joined into a message, inspected or written as JSON, this one
- * says `[secret]`. It is read in the one place that uses it, by `reveal()`.
+ * A text that does not print: logged, joined into a message, inspected or written as JSON, it reads `[secret]`. The one place
+ * that uses it reads it by `reveal()`.
  */
 export class Secret {
   readonly #text: string;

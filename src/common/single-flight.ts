@@ -3,14 +3,14 @@ export interface Flight<T, D = undefined> {
   readonly result: Promise<T>;
   /** When it began, in milliseconds of the clock of its flights. */
   readonly startedAt: number;
-  /** What the one that began it notes of it. */
+  /** What its beginner has noted of it. */
   readonly details: D;
 }
 
 export interface FlightOptions {
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
-  /** Work that began longer ago, in milliseconds, is not joined: what it saw may be that old. */
+  /** Work that began longer ago than this, in milliseconds, is not joined: what it saw may be that old. */
   readonly joinedWithinMs: number;
 }
 
@@ -29,14 +29,14 @@ export class SingleFlight<T, D = undefined> {
     this.#options = options;
   }
 
-  /** Whether nothing is under way. */
+  /** True if nothing is under way. */
   get isIdle(): boolean {
     return this.#namespaces.size === 0;
   }
 
-  /** Whether anything of a namespace is under way. */
+  /** True if anything of a namespace is under way. */
   isUnderWay(namespace: string): boolean {
-    // Even in an empty map a look-up reads the whole name, and a namespace's may be a credential.
+    // Even in an empty map a look-up hashes the whole name, which may be a long credential.
     return !this.isIdle && this.#namespaces.has(namespace);
   }
 
@@ -52,7 +52,7 @@ export class SingleFlight<T, D = undefined> {
     return (this.underWay(namespace) ?? this.begin(namespace, '', work(), undefined)).result;
   }
 
-  /** Shows work that has begun to those who ask from now on. */
+  /** Lets later callers join work that has begun. */
   begin(namespace: string, key: string, result: Promise<T>, details: D): Flight<T, D> {
     const flights = this.#namespaces.get(namespace) ?? new Map<string, Flight<T, D>>();
     this.#namespaces.set(namespace, flights);
@@ -67,12 +67,12 @@ export class SingleFlight<T, D = undefined> {
     return flight;
   }
 
-  /** Whether work is still shown: nothing of its namespace has been forgotten since it began, and it has not ended. */
+  /** True if work can still be joined: nothing of its namespace has been forgotten since it began, and it has not ended. */
   isCurrent(namespace: string, key: string, flight: Flight<T, D>): boolean {
     return this.#namespaces.get(namespace)?.get(key) === flight;
   }
 
-  /** From now on nobody joins the work that is under way in a namespace. */
+  /** Makes the work under way in a namespace no longer joinable. */
   forget(namespace: string): void {
     this.#namespaces.delete(namespace);
   }

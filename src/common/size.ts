@@ -1,7 +1,7 @@
-/** What a value, a property and an item take beside their characters, in bytes, as an upper estimate. */
+/** Bytes that a value, a property or an item takes besides its characters, as an upper estimate. */
 const FIXED_BYTES = 32;
 
-/** What a value of JSON takes in memory, in bytes, as an upper estimate. Looks at no more than is needed to exceed `most`. */
+/** Returns the memory that a JSON value takes, in bytes, as an upper estimate. Stops once `most` is exceeded. */
 export function sizeOf(value: unknown, most = Number.POSITIVE_INFINITY): number {
   let bytes = 0;
   const waiting: unknown[] = [value];

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 
 /**
- * Runs work in one transaction. It locks out other processes from the first read on, and is synced once.
+ * Runs work in one transaction, which locks out other processes from the first read on, and is synced once.
  *
- * @throws what the work or SQLite throws; nothing of the work is kept then
+ * @throws what the work or SQLite throws; the work is rolled back then
  */
 export function transaction<T>(database: DatabaseSync, work: () => T): T {
   try {
@@ -19,9 +19,9 @@ export function transaction<T>(database: DatabaseSync, work: () => T): T {
 
 function rollBack(database: DatabaseSync): void {
   try {
-    // SQLite itself ends the transaction on some errors, a full disk among them; then there is nothing to roll back.
+    // SQLite itself ends the transaction on some errors, such as a full disk. Then there is nothing to roll back.
     if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
   } catch {
-    // The cause is what the caller is told of.
+    // The caller gets the error of the work, not of the rollback.
   }
 }

@@ -1,17 +1,17 @@
 import { clock } from './clock.ts';
 
 /**
- * In milliseconds. Each client that reconnects costs its new process about 6 ms of CPU, for the socket, the credential, the
- * subscription and the events that it has missed.
+ * The longest pause between two, in milliseconds. Each client that reconnects costs its new process about 6 ms of CPU, for
+ * the socket, the credential, the subscription and the events that it has missed.
  */
 const APART_MS = 10;
 
-/** How far apart so many are, in milliseconds. */
+/** Returns the pause between two of `count`, in milliseconds. */
 export const intervalOf = (count: number, withinMs: number): number => Math.min(APART_MS, withinMs / count);
 
 /**
- * Does something with each, one after another: 10 ms apart, or closer where that would take longer than it may. Who is sent
- * elsewhere should not arrive there together with all others. Resolves once it is done with all.
+ * Does something with each item, one after another: 10 ms apart, or closer if that would take longer than `withinMs`. Clients
+ * that are sent elsewhere then do not arrive there all at once. Resolves once it is done with all.
  *
  * @param withinMs how long it may take until the last one's turn; 0 for all at once.
  */

@@ -1,8 +1,8 @@
 import { clock } from './clock.ts';
 
 /**
- * What work is for, the most pressing first: calls that move money; operations that somebody waits for; sockets and streams
- * that go on; and sockets that arrive.
+ * The urgencies of work, the most urgent first: calls that move money; operations that somebody waits for; sockets and
+ * streams that go on; and sockets that arrive.
  */
 export const URGENCIES = ['money', 'operations', 'streams', 'arrivals'] as const;
 export type Urgency = (typeof URGENCIES)[number];
@@ -12,12 +12,12 @@ export type Urgency = (typeof URGENCIES)[number];
  * has 0, so one socket is taken in per turn: sockets that are already open are served first, and few are half-way at a time.
  */
 const SLICES_MS: Readonly<Record<Urgency, number>> = { money: 4, operations: 4, streams: 4, arrivals: 0 };
-/** For how long work starts without waiting after a turn that left none over, in milliseconds. */
+/** How long work starts without waiting after a turn that left no work over, in milliseconds. */
 const AT_ONCE_MS = 4;
 
 /** The work of one urgency, in a queue for each key; the keys take turns. */
 class Line {
-  /** By key: whose work it is. */
+  /** Queues by key, which names whose work it is. */
   readonly #queues = new Map<unknown, (() => void)[]>();
 
   get isEmpty(): boolean {
@@ -30,7 +30,7 @@ class Line {
     else queue.push(begin);
   }
 
-  /** Takes the next one out; its queue goes behind the others. */
+  /** Takes the next piece out, and moves its queue behind the others. */
   take(): (() => void) | undefined {
     for (const [key, queue] of this.#queues) {
       const begin = queue.shift();
