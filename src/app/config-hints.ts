@@ -62,17 +62,17 @@ export function misspellingsIn(environment: Readonly<Record<string, string | und
     if (known.includes(name)) return [];
     const closest = known.find(
       (other) =>
-        // Comparing every pair of names would take a thirtieth of a start. Most names differ too much in length alone.
+        // Comparing every pair of names to the end would take a thirtieth of a start.
         Math.abs(name.length - other.length) <= slipsIn(other) &&
-        distance(name, other) <= slipsIn(other) &&
+        isWithin(slipsIn(other), name, other) &&
         environment[other] === undefined,
     );
     return closest === undefined ? [] : [`${name} is set, and nothing reads it. Is ${closest} meant?`];
   });
 }
 
-/** Returns how many letters have to be added, left out, changed or swapped with the next one until one word is the other. */
-function distance(one: string, other: string): number {
+/** Whether so many letters at most have to be added, left out, changed or swapped with the next one until one word is the other. */
+function isWithin(most: number, one: string, other: string): boolean {
   let [before, last]: [number[], number[]] = [
     [],
     Array.from({ length: other.length + 1 }, (_, index) => index),
@@ -85,9 +85,11 @@ function distance(one: string, other: string): number {
       const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : changed;
       row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, changed, swapped));
     }
+    // No later row has less than the least of these two. Most words differ in their first letters.
+    if (Math.min(...row) > most && Math.min(...last) > most) return false;
     [before, last] = [last, row];
   }
-  return last[other.length] ?? 0;
+  return (last[other.length] ?? 0) <= most;
 }
 
 /** Returns the misspellings in the environment of this process. */
