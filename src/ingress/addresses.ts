@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Lru } from '../common/lru.ts';
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
 
-/** What a path under `/webhooks` says of itself. Whether it is true, its signature tells. */
+/** The parts of a path under `/webhooks`. Only the signature shows if they are true. */
 export interface IngressTarget {
   readonly clientId: string;
   readonly type: EventType;
@@ -11,20 +11,20 @@ export interface IngressTarget {
 
 const TARGET = /\/webhooks\/([A-Za-z0-9_-]{1,64})\/([A-Z_]+)\/([A-Za-z0-9_-]+)$/;
 
-/** The address to register a webhook with. It is a secret: it is all that is needed to post events. */
+/** Returns the address to register a webhook with. It is a secret, because it is all that is needed to post events. */
 export function ingressUrl(publicUrl: string, clientId: string, type: EventType, secret: string): string {
   return `${publicUrl.replace(/(?<!\/)\/+$/, '')}/webhooks/${clientId}/${type}/${sign(`${clientId}:${type}`, secret)}`;
 }
 
 /**
- * The token to register that webhook with. It follows from the secret, so that any process can check it and none needs
- * to have kept it.
+ * Returns the token to register that webhook with. It is derived from the secret, so that any process can check it and none
+ * has to keep it.
  */
 export function ingressToken(clientId: string, type: EventType, secret: string): string {
   return sign(`token:${clientId}:${type}`, secret);
 }
 
-/** Whether deliveries to this address reach the gateway at `publicUrl`: signed with one of the secrets. */
+/** True if deliveries to this address reach the gateway at `publicUrl`: the address is signed with one of the secrets. */
 export function isIngressUrl(publicUrl: string, url: string, secrets: readonly string[]): boolean {
   const base = publicUrl.replace(/(?<!\/)\/+$/, '');
   if (!url.startsWith(`${base}/webhooks/`)) return false;
@@ -32,7 +32,7 @@ export function isIngressUrl(publicUrl: string, url: string, secrets: readonly s
   return target !== undefined && isSigned(target, secrets);
 }
 
-/** The address with its signature as `***`, whichever gateway it belongs to; any other address as it is. */
+/** Returns the address with its signature as `***`, whichever gateway it belongs to; any other address unchanged. */
 export function maskIngressUrl(url: string): string {
   const [address = '', ...rest] = url.split(/(?=[?#])/);
   return TARGET.test(address)
@@ -47,7 +47,7 @@ export function readIngressPath(path: string): IngressTarget | undefined {
   return type !== undefined && whole === path ? { clientId, type, signature } : undefined;
 }
 
-/** Whether one of the secrets made the signature. */
+/** True if one of the secrets made the signature. */
 export function isSigned({ clientId, type, signature }: IngressTarget, secrets: readonly string[]): boolean {
   return isOneOf(
     signature,
@@ -55,7 +55,7 @@ export function isSigned({ clientId, type, signature }: IngressTarget, secrets: 
   );
 }
 
-/** Whether a header holds the registered token, alone or as `Bearer`. */
+/** True if a header holds the registered token, alone or as `Bearer`. */
 export function isToken(
   header: string | undefined,
   { clientId, type }: IngressTarget,
@@ -67,7 +67,7 @@ export function isToken(
   );
 }
 
-/** What was signed last: the same few addresses take all deliveries, and an HMAC is a good part of what one costs. */
+/** The latest signatures. The same few addresses take all deliveries, and an HMAC is a good part of the cost of one. */
 const signatures = new Lru<string>(1_000);
 
 function sign(text: string, secret: string): string {
@@ -79,7 +79,7 @@ function sign(text: string, secret: string): string {
   return signature;
 }
 
-/** Takes the same time whatever of that length is given, and whichever is right. */
+/** Compares in constant time for texts of one length. */
 function isOneOf(token: string, right: readonly string[]): boolean {
   const bytes = Buffer.from(token);
   let found = false;

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { ExactNumber } from './json.ts';
 
 /**
- * A digest of a JSON value that `parseExactly` read, the same for equal values in whichever order their keys came: a redelivery need not
- * have the same bytes.
+ * Returns a digest of a JSON value from `parseExactly`. It is equal for equal values, whatever the order of their keys,
+ * because a redelivery need not have the same bytes.
  */
 export function contentsDigest(value: unknown): string {
   return hash('sha256', canonical(value), 'base64url');

@@ -2,16 +2,16 @@ import { Agent } from 'undici';
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
 
-/** What the decider made of a credit. */
+/** The decider's verdict on a credit. */
 type Verdict =
   | { readonly decision: 'ACCEPTED' }
   | { readonly decision: 'REJECTED'; readonly refundReason: string };
 
 export interface Decider {
   /**
-   * Posts the envelope as it came and waits up to 2 s. Undefined when no answer came, or any but 200, 201 and 422.
-   * A 422 counts only with a `refundReason`: frameworks send it by themselves for bodies they do not like, and here it
-   * refunds somebody's money.
+   * Posts the envelope unchanged, and waits up to 2 s. Resolves with undefined if no answer came, or another than 200, 201
+   * and 422. A 422 counts only with a `refundReason`, because frameworks send a 422 by themselves for bodies that they do not
+   * like, and here it refunds money.
    */
   ask(envelope: string): Promise<Verdict | undefined>;
   close(): Promise<void>;
@@ -22,7 +22,7 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 
 const Rejection = z.object({ refundReason: z.string().trim().min(1) });
 
-/** Asks at `MONEY_IN_DECISION_URL`. Redirects are not followed. */
+/** Asks at `MONEY_IN_DECISION_URL`, without following redirects. */
 export function createDecider(url: string): Decider {
   const agent = new Agent({ connect: { timeout: TIMEOUT_MS }, maxResponseSize: MAX_ANSWER_BYTES });
   const { origin, pathname, search } = new URL(url);
@@ -43,7 +43,7 @@ export function createDecider(url: string): Decider {
         const { refundReason } = Rejection.parse(JSON.parse(text));
         return { decision: 'REJECTED', refundReason };
       } catch {
-        // Whatever went wrong, nothing was decided.
+        // After any error nothing is decided.
         return undefined;
       }
     },

@@ -6,11 +6,11 @@ import type { QuarantineReason } from '../events/quarantine.ts';
 import { contentsDigest } from './canonical-digest.ts';
 import { ExactNumber, parseExactly } from './json.ts';
 
-/** A delivery that has what its type needs (docs/upstream-api.md, "Events"; what is unknown in it is nobody's error). */
+/** A delivery with everything that its type needs (docs/upstream-api.md, "Events"). Unknown members are allowed. */
 export interface Delivery {
-  /** The provider's message id, or undefined where there is none. */
+  /** The provider's message id; undefined if there is none. */
   readonly messageId: string | undefined;
-  /** Two deliveries with the same identity are one message; undefined when every one is its own. */
+  /** Two deliveries with the same identity are one message; undefined if every delivery is one of its own. */
   readonly identity: string | undefined;
   /** Digest of the contents, as parsed. */
   readonly contents: string;
@@ -18,11 +18,11 @@ export interface Delivery {
   readonly text: string;
   /** An SPEI credit: the one message whose answer moves money. */
   readonly isSpeiCredit: boolean;
-  /** Who has got money, and in which account; undefined where the message does not say. */
+  /** The owner and the account of a credit; undefined if the message does not say. */
   readonly credited?: { readonly ownerId: string; readonly account: string } | undefined;
 }
 
-/** Longer than any that is made in earnest: a UUID and a digest take 101 characters. */
+/** Longer than any regular identity: a UUID and a digest take 101 characters. */
 const LONGEST_IDENTITY = 256;
 
 export type Decoded = { readonly delivery: Delivery } | { readonly problem: QuarantineReason };
@@ -30,7 +30,7 @@ export type Decoded = { readonly delivery: Delivery } | { readonly problem: Quar
 const filled = z.string().trim().min(1);
 const present = z.union([filled, z.number(), z.instanceof(ExactNumber)]);
 
-/** An amount of which nobody knows how much it is would be kept, and shown, for ever. */
+/** An unreadable amount would be kept, and shown, for ever. */
 const isAmount = (value: unknown): boolean => toMessageAmount(value) !== undefined;
 
 const MoneyIn = z.object({
@@ -71,7 +71,7 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
         delivery: {
           ...common,
           messageId,
-          // Without a message id the credit itself tells: it is decided on once.
+          // Without a message id the transaction identifies the credit, which is decided on once.
           identity: identityOf(messageId ?? `transaction:${body.id}`),
           contents: contentsDigest(member(value, 'body')),
           isSpeiCredit: body.sub_category === 'SPEI_CREDIT',
@@ -101,8 +101,8 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
 const NAMED: readonly unknown[] = ['MONEY_IN', 'CEP'];
 
 /**
- * Whether a message calls itself something else than what its address is for. One that bears no name contradicts nothing. How
- * a STATUS_UPDATE is named is not documented: it may bear any name but those of the other types.
+ * True if a message's own type contradicts its address. A message without a name contradicts nothing. The name of a
+ * STATUS_UPDATE is not documented, so it may have any name but those of the other types.
  */
 function isMisnamed(type: EventType, value: unknown): boolean {
   const named = type === 'CEP' ? member(value, 'payload') : value;
@@ -116,7 +116,10 @@ function idOf(value: unknown): string | undefined {
   return present.safeParse(value).data?.toString();
 }
 
-/** An identity is remembered for days, so that a long one, which the sender may have chosen, is kept as its digest. */
+/**
+ * Returns the identity to keep. A long one, which the sender may have chosen, becomes its digest, because it is remembered
+ * for days.
+ */
 function identityOf(text: string): string {
   return text.length <= LONGEST_IDENTITY ? text : `sha256:${hash('sha256', text, 'hex')}`;
 }
@@ -125,7 +128,7 @@ function join(messageId: string | undefined, contents: string): string | undefin
   return messageId === undefined ? undefined : identityOf(`${messageId}:${contents}`);
 }
 
-/** The member as it was parsed: the schema's own output has only the members that it names. */
+/** Returns the member as it was parsed, because the schema's output has only the members that it names. */
 function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null
     ? Object.getOwnPropertyDescriptor(value, name)?.value

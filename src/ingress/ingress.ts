@@ -12,31 +12,31 @@ import { type Delivery, decode } from './decode.ts';
 
 export interface IngressOptions {
   readonly log: EventLog;
-  /** Keys of the signatures; each is accepted, so that they can be rotated. */
+  /** Keys of the signatures. Each is accepted, so that they can be rotated. */
   readonly secrets: readonly string[];
   /** Header in which the provider presents the registered token; unset, no token is looked for. */
   readonly tokenHeader?: string | undefined;
-  /** Who decides on SPEI credits; unset, all are accepted. */
+  /** The address of the decider on SPEI credits; without it all are accepted. */
   readonly decisionUrl?: string | undefined;
   /** Folder of the quarantine. */
   readonly dataDir: string;
   readonly metrics?: EventMetrics | undefined;
   readonly logger: Logger;
-  /** Told of each delivery that has been kept. */
+  /** Called with each delivery that has been kept. */
   readonly onKept?: (clientId: string, delivery: Delivery) => void;
 }
 
 export interface Ingress {
   /** Answers one request under `/webhooks/`. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Refuses what comes from now on, and resolves once what is in flight has been answered. May be called again. */
+  /** Refuses later deliveries, and resolves once those under way have been answered. May be called again. */
   drain(): Promise<void>;
 }
 
 /** Seconds after which a refused provider may try again. */
 const RETRY_AFTER = '2';
 
-/** Webhooks in: verified, decoded, kept, and only then answered. */
+/** Takes webhooks: verifies, decodes and keeps each, and only then answers. */
 export function createIngress(options: IngressOptions): Ingress {
   const { log, secrets, tokenHeader, decisionUrl, logger, onKept, metrics = silentMetrics } = options;
   const quarantine = new Quarantine({ dataDir: options.dataDir, logger, metrics });
@@ -96,7 +96,7 @@ export function createIngress(options: IngressOptions): Ingress {
   };
 }
 
-/** What a delivery is kept with. */
+/** The parts by which a delivery is kept. */
 interface Keeping extends Pick<IngressOptions, 'log' | 'logger'> {
   readonly onKept: IngressOptions['onKept'] | undefined;
   readonly decider: Decider | undefined;
@@ -104,7 +104,7 @@ interface Keeping extends Pick<IngressOptions, 'log' | 'logger'> {
   readonly quarantine: Quarantine;
 }
 
-/** Decodes and keeps the body of a webhook, then answers it. What cannot be kept as an event goes into the quarantine. */
+/** Decodes and keeps the body of a webhook, then answers it. A body that cannot become an event goes into the quarantine. */
 async function take(
   keeping: Keeping,
   target: IngressTarget,
@@ -137,7 +137,7 @@ async function take(
   answerStored(response, kept);
 }
 
-/** Keeps a delivery, or recognises it. An SPEI credit is decided on first, where somebody is there to decide. */
+/** Keeps a delivery, or recognises it. If there is a decider, it decides on an SPEI credit first. */
 async function keep(
   { log, decider, metrics }: Keeping,
   { clientId, type }: IngressTarget,
@@ -145,7 +145,7 @@ async function keep(
   receivedAt: string,
 ): Promise<Appended | 'undecided'> {
   const { messageId, contents, text, isSpeiCredit } = delivery;
-  // Made once: also what makes it safe to append this very delivery again when a reply was lost.
+  // Made once for the delivery, so that appending it again after a lost reply is safe.
   const id = messageId ?? entropy.uuid();
   const event = { id, type, receivedAt, payload: text, identity: delivery.identity ?? id, contents };
   if (!isSpeiCredit || decider === undefined) {
@@ -153,7 +153,7 @@ async function keep(
   }
   const known = await log.recall(clientId, event);
   if (known !== undefined) {
-    // The log counts what it recognises as it appends.
+    // The log counts messages that it recognises only when it appends.
     metrics.duplicate(type, known.conflict);
     return known;
   }
@@ -167,7 +167,7 @@ function undisputed(delivery: Delivery, type: NewEvent['type']): { decision?: Mo
   return { decision: delivery.isSpeiCredit ? 'ACCEPTED' : 'INFORMED' };
 }
 
-/** The only place that may say 422, which refunds somebody's money: with what the log returned, and nothing else. */
+/** Answers with what the log has returned. This is the only place that may answer 422, which refunds money. */
 function answerStored(response: ServerResponse, { answer: stored }: Appended): void {
   if (stored.status === 201) {
     answer(response, 201);
@@ -186,7 +186,7 @@ function answer(
   response.writeHead(status, { ...headers, 'content-length': 0 }).end();
 }
 
-/** Answers a request whose body is not, or no longer, of interest. */
+/** Answers a request whose body is not needed, or no longer. */
 function refuse(
   request: IncomingMessage,
   response: ServerResponse,

@@ -16,18 +16,21 @@ export class ExactNumber {
 
 /** How deep arrays and objects of a delivery may nest (RFC 8259, section 9, leaves the limit to the reader). */
 const MAX_DEPTH = 128;
-/** A number that a JavaScript number may not hold has an exponent, or more than the 15 digits that each one holds. */
+/**
+ * Matches numbers that a JavaScript number may not hold: with an exponent, or with more than the 15 digits that it always
+ * holds.
+ */
 const LONG_NUMBER = /(?:^|[:,[\s])-?(?:[\d.]{16}|\d[\d.]*[eE])/;
 
 /**
- * Parses JSON as `JSON.parse` does, but for numbers that would become others: two message ids beyond 2^53 must not become one.
+ * Parses JSON as `JSON.parse` does, except for numbers that would change: two message ids beyond 2^53 must not become one.
  *
- * @returns the value; such numbers as {@link ExactNumber}
- * @throws {SyntaxError} for what is no JSON
- * @throws {RangeError} for what nests too deeply
+ * @returns the value, with such numbers as {@link ExactNumber}
+ * @throws {SyntaxError} for a text that is not JSON
+ * @throws {RangeError} for a value that nests too deeply
  */
 export function parseExactly(text: string): unknown {
-  // To ask about each value takes eight times as long.
+  // A reviver, which is called for each value, takes eight times as long.
   const value: unknown = LONG_NUMBER.test(text) ? JSON.parse(text, exactly) : JSON.parse(text);
   limitDepth(value, 1);
   return value;
@@ -47,10 +50,10 @@ function limitDepth(value: unknown, depth: number): void {
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
-/** Whole numbers of up to as many digits keep their own form. */
+/** Whole numbers with up to this many digits keep their form. */
 const MOST_DIGITS = 64;
 
-/** One form for all texts of a number: its digits where it is whole and not too long, else digits and exponent. */
+/** Returns one form for all texts of a number: its digits if it is whole and not too long, else digits and exponent. */
 function plain(source: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
   const digits = (whole + fraction).replace(/^0+/, '');

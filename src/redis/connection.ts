@@ -16,10 +16,10 @@ interface RedisConnections {
 /** By ioredis. */
 const real: RedisConnections = { all: connectAll, node: connectNode };
 
-/** What {@link connectRedis} and {@link connectRedisNode} connect by. */
+/** The connections that {@link connectRedis} and {@link connectRedisNode} make. */
 let connections = real;
 
-/** Puts others in the place of those by ioredis, as the simulator does. @returns puts ioredis back. */
+/** Replaces ioredis, as the simulator does. @returns a function that restores it. */
 export function useRedis(other: RedisConnections): () => void {
   connections = other;
   return () => {
@@ -27,24 +27,24 @@ export function useRedis(other: RedisConnections): () => void {
   };
 }
 
-/** A Sentinel that takes connections and answers nothing is passed over after this time, in milliseconds. */
+/** After this time, in milliseconds, a Sentinel that accepts a connection and does not answer is skipped. */
 const SENTINEL_TIMEOUT_MS = 1000;
 const REVIVE_AFTER_MS = 100;
-/** A Sentinel that went away is listened to again this soon, in milliseconds, at the latest. */
+/** The longest pause before the gateway listens again to a Sentinel that went away, in milliseconds. */
 const SENTINEL_RECONNECT_MS = 1000;
 
 /**
- * A connection that only `disconnect` ends. ioredis itself gives one up for good when it is told to reconnect at the
- * moment in which it does: so it happens when Sentinels announce a failover while one of them is asked for the primary.
+ * A connection that only `disconnect` ends. ioredis itself gives up a connection for good if it is told to reconnect at the
+ * moment in which it does. That happens when Sentinels announce a failover while one of them is asked for the primary.
  */
 class LastingRedis extends Redis {
   readonly #sentinels: readonly Redis[];
-  /** Why the last Sentinel that failed did; cleared by one that answers. */
+  /** The error of the last Sentinel that failed; cleared when one answers. */
   #sentinelFailure: Error | undefined;
   #wanted = true;
   #revival: Timer | undefined;
 
-  /** @param sentinels listened to for failovers, and ended with this connection */
+  /** @param sentinels connections that announce failovers. They end with this connection. */
   constructor(options: Omit<RedisOptions, 'replyMapping'>, sentinels: readonly Redis[] = []) {
     super(options);
     this.#sentinels = sentinels;
@@ -58,22 +58,22 @@ class LastingRedis extends Redis {
       sentinel.on('ready', () => {
         this.#sentinelFailure = undefined;
       });
-      // It is subscribed again whenever it comes back; until then it cannot be, which is no news.
+      // It subscribes again whenever it comes back. A failure until then is expected.
       sentinel.subscribe('+switch-master').catch(() => {});
     }
     this.on('end', () => {
       if (!this.#wanted) return;
-      // What fails is told as an `error`.
+      // A failure is reported as an `error` event.
       this.#revival = clock.setTimeout(() => this.connect().catch(() => {}), REVIVE_AFTER_MS);
     });
   }
 
-  /** ioredis says that all Sentinels are unreachable, and that their connections were closed, but not why. */
+  /** ioredis reports that all Sentinels are unreachable and their connections closed, but not why. This adds the reason. */
   override emit(event: string | symbol, ...args: unknown[]): boolean {
     const [error] = args;
     if (event === 'error' && error instanceof Error && error.message.startsWith('All sentinels')) {
       const cause = this.#sentinelFailure ?? error;
-      // Before the first of the watching connections has failed too, there is only what ioredis says.
+      // Until the first watching connection has failed too, ioredis' own message is all there is.
       const reason = this.#sentinelFailure?.message ?? /Last error: (.*)$/.exec(error.message)?.[1];
       const more = reason === undefined ? '' : `: ${reason}`;
       return super.emit(event, new Error(`No Sentinel can be asked${more}`, { cause }));
@@ -92,9 +92,9 @@ class LastingRedis extends Redis {
 }
 
 /**
- * A connection to one of the Sentinels of a target. The caller ends it with `disconnect()`.
+ * Connects to one of the Sentinels of a target. The caller ends it with `disconnect()`.
  *
- * @param retryStrategy after how many milliseconds it is made again; null for never
+ * @param retryStrategy returns after how many milliseconds the connection is made again; null for never
  */
 export function connectSentinel(
   { sentinelPassword, tls, tlsFiles }: RedisTarget,
@@ -109,7 +109,7 @@ export function connectSentinel(
     enableReadyCheck: false,
     ...options,
   });
-  // What fails is told by the commands, or tried again.
+  // A failure is reported by the commands, or the connection is made again.
   sentinel.on('error', () => {});
   return sentinel;
 }
@@ -134,8 +134,8 @@ function connectAll(url: string, options: RedisConnectOptions): RedisClient {
     return new Cluster([...target.nodes], { enableOfflineQueue, redisOptions });
   }
   if (target.form === 'sentinel') {
-    // ioredis would listen by itself (`failoverDetector`), but never again to a Sentinel that was restarted; told to, it writes
-    // every failure to the error output.
+    // ioredis has `failoverDetector` for that, but it never listens again to a Sentinel that was restarted, and writes every
+    // failure to the error output if it should.
     const listeners = target.nodes.map((node) =>
       connectSentinel(target, node, {
         retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, SENTINEL_RECONNECT_MS),
@@ -178,7 +178,7 @@ function ofOneServer(target: RedisTarget, options: RedisConnectOptions) {
     password: target.password,
     tls: target.tls ? tlsOptions(target.tlsFiles) : undefined,
     reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
-    // Absent is ioredis's own backoff; present but undefined would be none.
+    // Left out if undefined: ioredis then uses its own backoff. Passing undefined would mean none.
     ...(retryStrategy === undefined ? {} : { retryStrategy }),
   } satisfies RedisOptions;
 }

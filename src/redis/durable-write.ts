@@ -9,11 +9,11 @@ import { refusalOf } from './refusal.ts';
 import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
 import { isTimeOut, runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
 
-/** How long a write waits for the replicas while the one before it waited in vain, in milliseconds. */
+/** How long a write waits for the replicas if the write before it waited in vain, in milliseconds. */
 const STALLED_TIMEOUT_MS = 50;
-/** Between two looks at all primaries, in milliseconds. */
+/** The least pause between two looks at all primaries, in milliseconds. */
 const LOOK_AFTER_MS = 500;
-/** More often than a slot moves, or a replica comes, during one write. */
+/** How often a write is tried. A slot moves, or a replica comes, less often during one write. */
 const MOST_TRIES = 5;
 
 /**
@@ -29,13 +29,13 @@ export function durableScript(lua: string): Script {
     return {reply or false, replid, replicas, syncs, former}`);
 }
 
-/** What a write waits for. */
+/** How many replicas a write waits for, and how long. */
 interface Wait {
   readonly replicas: number;
   readonly timeoutMs: number;
 }
 
-/** What a durable script returned: its own reply, and what the server said of its replicas in the same step. */
+/** The reply of a durable script: its own, and what the server said of its replicas in the same step. */
 interface Answer {
   readonly reply: unknown;
   readonly primary: Primary;
@@ -49,13 +49,13 @@ export class DurableWrites {
   readonly #authority: FailoverAuthority | undefined;
   readonly #replication: Replication;
   readonly #routes = new KeyRoutes();
-  /** The history that a connection last wrote to, or looked at. */
+  /** The replication history that a connection last wrote to, or looked at. */
   readonly #replids = new WeakMap<Redis, string>();
-  /** By history: the write that finds out whether the replicas acknowledge again. */
+  /** By history: the write that finds out if the replicas acknowledge again. */
   readonly #probes = new SingleFlight<unknown>();
   #looking: Promise<void> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Why primaries took no write when they were looked at last. */
+  /** Why primaries refused writes at the last look. */
   #refusals: readonly string[] = [];
   #silence: string | undefined;
 
@@ -72,7 +72,7 @@ export class DurableWrites {
     this.#replication = new Replication(this.#authority !== undefined, now);
   }
 
-  /** Whether a write on any primary would count now, as far as is known. */
+  /** True if a write on any primary would count now, as far as is known. */
   get isDurable(): boolean {
     return this.#refusals.length === 0 && this.#replication.isDurable;
   }
@@ -116,10 +116,10 @@ export class DurableWrites {
   }
 
   /**
-   * Whether the server that a client reads a key from is the primary as far as can be told: those who watch name it, or as many
-   * replicas follow it as should. One whose place another has taken may not know that yet.
+   * Resolves with true if the server from which a client reads a key is the primary, as far as can be told: Sentinels or the
+   * Cluster name it, or as many replicas follow it as should. A server that was replaced may not know that yet.
    *
-   * Rejects where it does not answer.
+   * Rejects if it does not answer.
    */
   async isCurrent(redis: RedisClient, key: string): Promise<boolean> {
     const { server } = await this.#routes.route(redis, key);
@@ -133,7 +133,7 @@ export class DurableWrites {
     return primary.replicas >= this.#replication.required(primary.replid);
   }
 
-  /** Looks at every primary. Rejects when one of them does not answer; what the others say counts all the same. */
+  /** Looks at every primary. Rejects if one of them does not answer; the answers of the others count all the same. */
   look(redis: RedisClient): Promise<void> {
     this.#looking ??= this.#look(redis)
       .then(
@@ -221,13 +221,13 @@ export class DurableWrites {
     throw new Error('the owner of the slot, or its replicas, changed too often');
   }
 
-  /** Where too few replicas follow, WAIT would hold up the connection for nothing. */
+  /** If too few replicas follow, the write does not WAIT: that would hold up the connection for nothing. */
   #waitOn(server: Redis): Wait {
     const { replicas, isStalled } = this.#replication.awaited(this.#replids.get(server));
     return { replicas, timeoutMs: isStalled ? STALLED_TIMEOUT_MS : this.#replicaTimeoutMs };
   }
 
-  /** The client has given a write up that waits for the replicas, and hears no more of it. */
+  /** Notes that the client has given up a write that waited for the replicas, so that its result is not known. */
   #noteSilence(server: Redis): void {
     const replid = this.#replids.get(server);
     if (replid !== undefined) this.#replication.acknowledged(replid, false);
@@ -240,7 +240,7 @@ export class DurableWrites {
 
   async #lookLately(redis: RedisClient): Promise<void> {
     if (clock.monotonic() - this.#lookedAt < LOOK_AFTER_MS) return;
-    // A primary that does not answer is no news of this one.
+    // Another primary that does not answer says nothing of this one.
     await this.look(redis).catch(() => {});
   }
 
@@ -267,7 +267,7 @@ export class DurableWrites {
   }
 }
 
-/** All in one pipeline: WAIT speaks of the writes of its own connection, on the server at its other end. */
+/** Sends all in one pipeline, because WAIT counts the writes of its own connection, on the server at its other end. */
 async function send(
   { server, asking }: KeyRoute,
   durable: Script,

@@ -8,18 +8,19 @@ const SENTINEL_TIMEOUT_MS = 1000;
 const TOO_OLD = 10;
 const DOWN = /s_down|o_down/;
 
-/** Sentinel, or the Cluster: it decides about failovers. */
+/** Decides about failovers: Sentinel, or the Cluster. */
 export interface FailoverAuthority {
   /**
-   * What it says of a primary; undefined when it cannot be asked, too few of its members see each other, or they name another.
-   * Never fails.
+   * Resolves with what it knows of a primary; undefined if it cannot be asked, if too few of its members see each other, or
+   * if they name another primary. Never fails.
    *
-   * @param others the other primaries of a Cluster, where they are to confirm that it still is one: it itself may not have heard yet
+   * @param others the other primaries of a Cluster, if they are to confirm it: a primary may not have heard yet that it was
+   * replaced
    */
   ask(primary: Redis, others?: readonly Redis[]): Promise<Failover | undefined>;
 }
 
-/** The authority behind `REDIS_URL`; undefined for a single Redis, which has none. */
+/** Returns the authority of a `REDIS_URL`; undefined for a single Redis, which has none. */
 export function failoverAuthorityOf(url: string): FailoverAuthority | undefined {
   const target = parseRedisUrl(url);
   if (target.form === 'cluster') return { ask: askCluster };
@@ -27,14 +28,14 @@ export function failoverAuthorityOf(url: string): FailoverAuthority | undefined 
   return undefined;
 }
 
-/** The servers behind a client: the primaries of a Cluster, or the one that it is connected to. */
+/** Returns the servers of a client: the primaries of a Cluster, or the one that it is connected to. */
 export function serversOf(redis: RedisClient): readonly Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
 /**
- * A Cluster agrees on who has failed: a node is marked `fail` once most primaries say so. A primary that is cut off from most
- * of them cannot have its replicas marked, and takes no writes after `cluster-node-timeout`.
+ * Asks a Cluster. Its primaries agree on failed nodes: a node is marked `fail` once most of them say so. A primary that is
+ * cut off from most of them cannot have its replicas marked, and takes no writes after `cluster-node-timeout`.
  */
 async function askCluster(primary: Redis, others: readonly Redis[] = []): Promise<Failover | undefined> {
   try {
@@ -45,7 +46,7 @@ async function askCluster(primary: Redis, others: readonly Redis[] = []): Promis
       !flags.includes('fail') || Number(seconds) * 1000 - heardAt < awayFor(0);
     const replicas = rows.filter((row) => row.primaryId === own.id && mayReturn(row));
     if (replicas.length > 0) return { promotable: replicas.length, noticedAfterMs: 0 };
-    // One that was replaced has no slots left, and is nobody's replica until it is back.
+    // A replaced primary has no slots left, and is no replica until it is back.
     const replaced = rows.filter(
       (row) => row.flags.includes('master') && row.flags.includes('fail') && !row.hasSlots && mayReturn(row),
     );
@@ -61,7 +62,7 @@ const nodesOf = async (server: Redis): Promise<readonly ClusterNode[]> =>
     .split('\n')
     .map(nodeIn);
 
-/** Whether most primaries of a Cluster, itself among them, take it for one that has slots and has not failed. */
+/** Resolves with true if most primaries of a Cluster, itself included, see it as a primary with slots that has not failed. */
 async function isConfirmed({ id }: ClusterNode, others: readonly Redis[]): Promise<boolean> {
   const views = await Promise.all(others.map((other) => nodesOf(other).catch(() => [])));
   const agreeing = views.filter((rows) =>
@@ -77,7 +78,7 @@ interface ClusterNode {
   readonly id: string | undefined;
   readonly flags: readonly string[];
   readonly primaryId: string | undefined;
-  /** In milliseconds since 1970, by the clock of the server that was asked. */
+  /** When it was last heard, in milliseconds since 1970, by the clock of the server that was asked. */
   readonly heardAt: number;
   readonly hasSlots: boolean;
 }
@@ -96,8 +97,8 @@ function nodeIn(line: string): ClusterNode {
 }
 
 /**
- * All Sentinels that `REDIS_URL` names are asked. One of them at least has to know of enough others for a failover, so that
- * there is none behind its back; and none may name another primary.
+ * Asks all Sentinels that `REDIS_URL` names. At least one of them must see enough others for a failover, so that no failover
+ * can happen without its knowledge; and none may name another primary.
  */
 async function askSentinels(target: RedisTarget, primary: Redis): Promise<Failover | undefined> {
   try {
@@ -116,11 +117,11 @@ async function askSentinels(target: RedisTarget, primary: Redis): Promise<Failov
 }
 
 interface SentinelAnswer extends Failover {
-  /** Of the process that it takes for the primary. */
+  /** The run id of the process that it sees as the primary. */
   readonly runId: string | undefined;
-  /** Also while it is being replaced. */
+  /** True if it sees the primary as down, or is replacing it. */
   readonly isDown: boolean;
-  /** Whether it sees enough other Sentinels to fail over. */
+  /** True if it sees enough other Sentinels to fail over. */
   readonly hasQuorum: boolean;
 }
 
@@ -159,7 +160,7 @@ async function askSentinel(target: RedisTarget, node: RedisNode): Promise<Sentin
   }
 }
 
-/** A reply that lists names, each followed by its value. */
+/** Reads a reply that lists names, each followed by its value. */
 function fieldsOf(reply: unknown): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   if (!Array.isArray(reply)) return fields;

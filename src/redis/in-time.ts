@@ -1,10 +1,10 @@
 import { clock, type Timer } from '../common/clock.ts';
 
 /**
- * An answer of Redis, if it comes in time. ioredis limits a command's time only from when a connection has it. A client of a
- * Cluster may hold the command back before that, while it looks for the owner of the slot.
+ * Resolves with an answer of Redis, if it comes in time. ioredis measures a command's time only from when a connection has
+ * it. A client of a Cluster may hold a command back before that, while it looks for the owner of the slot.
  *
- * @throws {Error} after so many milliseconds without
+ * @throws {Error} after `milliseconds` without an answer
  */
 export async function inTime<T>(answer: Promise<T>, milliseconds: number): Promise<T> {
   let timer: Timer | undefined;

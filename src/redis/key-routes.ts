@@ -2,17 +2,17 @@ import { Cluster, Command, type Redis } from 'ioredis';
 import { clock } from '../common/clock.ts';
 import type { RedisClient } from './connection.ts';
 
-/** Between two looks at who owns which slots, in milliseconds. */
+/** The least pause between two questions which server owns which slots, in milliseconds. */
 const REFRESH_AFTER_MS = 250;
 
-/** Where a write goes to. */
+/** The server to which a write goes. */
 export interface KeyRoute {
   readonly server: Redis;
-  /** The slot is on its way there: the server has to be told that it is asked all the same. */
+  /** True if the slot is moving to this server, which then needs `ASKING` before the command. */
   readonly asking: boolean;
 }
 
-/** Where to write next, and what came of the write already, where the slot is just moving. */
+/** The server to write to next. `reply` is the result, if the write was made already because its slot is just moving. */
 export interface Followed {
   readonly route: KeyRoute;
   readonly reply: unknown;
@@ -22,7 +22,7 @@ export interface Followed {
 export class KeyRoutes {
   readonly #refreshes = new WeakMap<Cluster, { readonly at: number; readonly done: Promise<void> }>();
 
-  /** @throws {Error} where nobody is known to own the key's slot */
+  /** @throws {Error} if no server is known to own the key's slot */
   async route(redis: RedisClient, key: string): Promise<KeyRoute> {
     if (!(redis instanceof Cluster)) return { server: redis, asking: false };
     const server = nodeOf(redis, key);
@@ -34,7 +34,7 @@ export class KeyRoutes {
   }
 
   /**
-   * Where to write after an error. Throws the error where the slot has not moved.
+   * Returns where to write after an error. Throws the error if the slot has not moved.
    *
    * @param run writes through the client, which follows a slot that is just moving
    */
@@ -49,7 +49,7 @@ export class KeyRoutes {
     const [kind, , address] = error instanceof Error ? error.message.split(' ') : [];
     const named = () => redis.nodes().find((node) => addressOf(node) === address);
     if (kind === 'ASK') {
-      // ioredis follows a single command by itself, and knows the node from then on.
+      // ioredis follows the redirection of a single command, and knows the node from then on.
       const reply = await run();
       const server = named();
       if (server === undefined) throw error;
@@ -57,28 +57,28 @@ export class KeyRoutes {
     }
     if (kind === 'MOVED') {
       await refreshed(redis);
-      // The node that was asked for the map may not have heard yet.
+      // The node that was asked may not know of the move yet.
       const server = named() ?? nodeOf(redis, key);
       if (server === undefined) throw error;
       return { reply: undefined, route: { server, asking: false } };
     }
-    // Whatever it was, the slot may have another owner. ioredis learns of that by itself from single commands alone.
+    // After any error the slot may have another owner. ioredis learns of that only from single commands.
     await this.#refresh(redis);
     const server = nodeOf(redis, key);
     if (server === undefined || server === from) throw error;
     return { reply: undefined, route: { server, asking: false } };
   }
 
-  /** Whether every slot has an owner that the client is connected to; always so of one Redis. */
+  /** Resolves with true if the client is connected to an owner of every slot; always true for one Redis. */
   async coversAllSlots(redis: RedisClient): Promise<boolean> {
     if (!(redis instanceof Cluster)) return true;
     if (hasAllOwners(redis)) return true;
-    // A replica may have taken over: ioredis does not hear of that by itself.
+    // A replica may have taken over, which ioredis does not notice by itself.
     await this.#refresh(redis);
     return hasAllOwners(redis);
   }
 
-  /** Asks the Cluster who owns which slots, unless that was done just now. */
+  /** Asks the Cluster which server owns which slots, unless that was done just now. */
   #refresh(cluster: Cluster): Promise<void> {
     const last = this.#refreshes.get(cluster);
     if (last !== undefined && clock.monotonic() - last.at < REFRESH_AFTER_MS) return last.done;
@@ -93,7 +93,7 @@ function hasAllOwners(cluster: Cluster): boolean {
   return cluster.slots.every(([address]) => address !== undefined && connected.has(address));
 }
 
-/** The node that owns a key's slot, as far as the client knows. */
+/** Returns the node that owns a key's slot, as far as the client knows. */
 function nodeOf(cluster: Cluster, key: string): Redis | undefined {
   const [address] = cluster.slots[new Command('get', [key]).getSlot()] ?? [];
   return cluster.nodes().find((node) => addressOf(node) === address);
@@ -103,7 +103,7 @@ function addressOf({ options }: Redis): string {
   return `${options.host}:${options.port}`;
 }
 
-/** Resolves once the client has asked, whatever came of it. */
+/** Resolves once the client has asked, whatever the answer. */
 function refreshed(cluster: Cluster): Promise<void> {
   return new Promise((resolve) => {
     cluster.refreshSlotsCache(() => resolve());

@@ -2,21 +2,24 @@ import type { Redis } from 'ioredis';
 import { clock } from '../common/clock.ts';
 import type { RedisClient } from './connection.ts';
 
-/** How long a connection that was made anew, and leads to no primary again, is left as it is: each time twice as long. In milliseconds. */
+/**
+ * How long a new connection that leads to no primary either is left as it is, in milliseconds. The time doubles with each
+ * such connection.
+ */
 const AGAIN_AFTER_MS = 5_000;
 const AGAIN_AFTER_AT_MOST_MS = 30_000;
 
-/** Connections that led to no primary when they were looked at last: when they may be made anew, and how long they wait after that. */
+/** Connections that led to no primary at the last look: when they may be made again, and how long they wait after that. */
 const astray = new WeakMap<RedisClient, { at: number; waitMs: number }>();
 
 /**
- * What a server says of its replication, where it is a primary. A connection to one Redis whose server is none is made anew, to the
- * one that has taken its place: a server that was demoted keeps its connections where nobody ends them, and goes on answering reads,
- * old ones once it no longer follows. Where the address leads to a replica again, that is done less and less often. A Cluster finds out
- * by itself who owns a slot.
+ * Returns what a server says of its replication, if it is a primary. If it is none, makes the connection again, to the server
+ * that has taken its place: a demoted server keeps its connections, and goes on answering reads with old data once it no
+ * longer follows. If the address leads to a replica again, that is done ever less often. A Cluster finds out by itself which
+ * server owns a slot.
  *
  * @param client whose connection to the server it is
- * @returns undefined where it is no primary. Rejects where it does not answer.
+ * @returns undefined if it is no primary. Rejects if it does not answer.
  */
 export async function primaryInfo(server: Redis, client: RedisClient): Promise<string | undefined> {
   const info = await server.info('replication');

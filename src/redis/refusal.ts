@@ -3,15 +3,15 @@ import type { RedisClient } from './connection.ts';
 
 /** A key that never exists. */
 const KEY = 'pasarela:probe';
-/** A slot belongs to another node, or is on its way: that is no refusal, and is followed. */
+/** Errors that redirect to another node. They are no refusal, and are followed. */
 const ELSEWHERE = /^(MOVED|ASK|TRYAGAIN) /;
 
 /**
- * Why a primary takes no writes, in Redis' own words, such as `NOREPLICAS Not enough good replicas to write.`; undefined where it
- * takes them. No section of INFO tells that. It is asked to write a key only if that exists: Redis refuses a command that writes
- * before it looks at the key, and changes nothing otherwise.
+ * Resolves with why a primary refuses writes, in Redis' own words, such as `NOREPLICAS Not enough good replicas to write.`;
+ * undefined if it takes them. No section of INFO tells that. So it is asked to write a key only if the key exists: Redis
+ * refuses a writing command before it looks at the key, and otherwise changes nothing.
  *
- * @throws what the connection fails with, where there is no answer
+ * @throws the error of the connection if there is no answer
  */
 export async function refusalOf(redis: RedisClient, server: Redis): Promise<string | undefined> {
   const key = keyOn(redis, server);
@@ -25,7 +25,7 @@ export async function refusalOf(redis: RedisClient, server: Redis): Promise<stri
   }
 }
 
-/** A key of a slot that the server owns; undefined for a node of a Cluster that owns none. */
+/** Returns a key of a slot that the server owns; undefined for a node of a Cluster that owns none. */
 function keyOn(redis: RedisClient, server: Redis): string | undefined {
   if (!(redis instanceof Cluster)) return KEY;
   const own = `${server.options.host}:${server.options.port}`;

@@ -12,7 +12,7 @@ export function script(lua: string): Script {
   return { lua, sha: createHash('sha1').update(lua).digest('hex') };
 }
 
-/** Runs a script by its digest; sends its text where the server does not know it yet. */
+/** Runs a script by its digest. Sends its text if the server does not know it yet. */
 export async function runScript(
   redis: RedisClient,
   { sha, lua }: Script,
@@ -28,10 +28,10 @@ export async function runScript(
 }
 
 /**
- * Likewise, as the first script of a pipeline. Resolves with the replies in the order of the commands, or rejects with the
- * first error among them.
+ * Runs a script as the first of a pipeline. Resolves with the replies in the order of the commands, or rejects with the first
+ * error among them.
  *
- * @param make begins the pipeline, and puts the script where it belongs
+ * @param make begins the pipeline, and adds the script where it belongs
  */
 export async function runPipelined(
   { sha, lua }: Script,
@@ -45,15 +45,12 @@ export async function runPipelined(
   });
 }
 
-/**
- * An error of the Redis client without the command that it carries: a command holds payloads and payments, which no log may
- * show.
- */
+/** Returns an error of the Redis client without its command, which holds payloads and payments that no log may show. */
 export function withoutCommand(error: unknown): Error {
   return new Error(error instanceof Error ? error.message : String(error));
 }
 
-/** Whether the client has given up waiting for a reply (`commandTimeout` of ioredis). */
+/** True if the client has given up waiting for a reply (`commandTimeout` of ioredis). */
 export const isTimeOut = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Command timed out';
 

@@ -8,13 +8,13 @@ const ignore = (): void => undefined;
 let isSubscribed = false;
 
 /**
- * The TLS options of connections to Redis and to Sentinels.
+ * Returns the TLS options of connections to Redis and to Sentinels.
  *
- * A TLS connection that is ended while it is still being made can tell two errors: that the certificate is not trusted, and what the
- * server says of the end. ioredis listens for one, so that the second would end this process. Its connectors leave no other place to
- * listen at: those of a Cluster and of Sentinels make connections of their own.
+ * A TLS connection that is ended while it is being made can report two errors: that the certificate is not trusted, and what
+ * the server says of the end. ioredis listens for one, so the second would end this process. Its connectors offer no other
+ * place to listen, because those of a Cluster and of Sentinels make connections of their own.
  *
- * @throws {Error} where a file cannot be read.
+ * @throws {Error} if a file cannot be read.
  */
 export function tlsOptions({ ca, cert, key }: TlsFiles): ConnectionOptions {
   if (!isSubscribed) {

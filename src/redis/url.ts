@@ -1,4 +1,4 @@
-/** What `REDIS_URL` may say, taken apart. `tls` and the credentials hold for every node. */
+/** The parts of a `REDIS_URL`. `tls` and the credentials hold for every node. */
 export interface RedisTarget {
   readonly form: 'standalone' | 'sentinel' | 'cluster';
   readonly nodes: readonly RedisNode[];
@@ -14,11 +14,11 @@ export interface RedisTarget {
   readonly tlsFiles: TlsFiles;
 }
 
-/** Paths of files in PEM. They hold for the Sentinels too. */
+/** Paths of PEM files, for Redis and for the Sentinels. */
 export interface TlsFiles {
-  /** The authorities that are trusted, instead of those that Node brings. */
+  /** The trusted authorities, instead of Node's own. */
   readonly ca: string | undefined;
-  /** The certificate that the gateway shows, with those between it and its authority. */
+  /** The certificate that the gateway shows, with the certificates between it and its authority. */
   readonly cert: string | undefined;
   /** The key of that certificate. */
   readonly key: string | undefined;
@@ -30,15 +30,15 @@ const FORMS = [
   'redis+cluster://[user:password@]host[:port],host[:port]',
 ];
 
-/** For the operator. */
+/** The forms of a `REDIS_URL`, for the operator. */
 const REDIS_URL_FORMS = `${FORMS.join(' or ')} (rediss… for TLS)`;
 
 const DEFAULT_PORT = { standalone: 6379, sentinel: 26379, cluster: 6379 } as const;
 
 /**
- * Takes a `REDIS_URL` apart. Forms: `redis://`, `redis+sentinel://` and `redis+cluster://`, each with TLS as `rediss…`.
+ * Parses a `REDIS_URL`: `redis://`, `redis+sentinel://` and `redis+cluster://`, each with TLS as `rediss…`.
  *
- * @throws {TypeError} with the forms that are understood. The message never repeats the URL: it holds a password.
+ * @throws {TypeError} with the known forms. The message never repeats the URL, which holds a password.
  */
 export function parseRedisUrl(url: string): RedisTarget {
   const parts =
@@ -50,7 +50,7 @@ export function parseRedisUrl(url: string): RedisTarget {
   }
   if (parts === null) throw wrongForm('it has none of these forms');
   const [, tls, kind, credentials = '', hosts = '', path = '', query = ''] = parts;
-  // The pattern admits these two words and nothing else.
+  // The pattern matches only these two words.
   const form = (kind ?? 'standalone') as RedisTarget['form'];
   const nodes = hosts.split(',').map((host) => node(host, DEFAULT_PORT[form]));
   if (form === 'standalone' && nodes.length > 1) throw wrongForm('redis:// names one host');
@@ -78,13 +78,13 @@ export function parseRedisUrl(url: string): RedisTarget {
   };
 }
 
-/** What stands before the last @ is the user and the password, and neither may hold what ends them. */
+/** True if the user or the password, before the last @, holds a sign that would end it. */
 function hasBareSign(url: string): boolean {
   const [address = ''] = url.replace(/^[^/]*:\/\//, '').split(/\?(?=(?:db|sentinelPassword|tls\w+)=)/);
   return /[/?#@]/.test(address.slice(0, Math.max(0, address.lastIndexOf('@'))));
 }
 
-/** Adds to a `REDIS_URL` which files TLS is to use, so that every connection made by it uses them. */
+/** Adds the TLS files to a `REDIS_URL`, so that every connection made by it uses them. */
 export function withTlsFiles(url: string, { ca, cert, key }: TlsFiles): string {
   const parameters = Object.entries({ tlsCa: ca, tlsCert: cert, tlsKey: key }).flatMap(([name, path]) =>
     path === undefined ? [] : [`${name}=${encodeURIComponent(path)}`],
