@@ -62,6 +62,11 @@ it.each(NAMES)('no link of a page in the packed %s leads out of it', { timeout: 
   await rm(project, { recursive: true, force: true });
 });
 
+it('npm pack says in the checkout itself where the package is, whose sources no Node runs from node_modules', async () => {
+  const packing = run('npm', ['pack', '--dry-run'], folder('.'));
+  await expect(packing).rejects.toThrow('npm run build && npm pack ./dist');
+});
+
 it('the packages are published from one repository, in one version, under one licence, with provenance', async () => {
   const project = await json('package.json');
   const home = homeOf(project);
