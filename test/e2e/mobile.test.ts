@@ -80,7 +80,33 @@ it('verifies an account on a phone: from the choice to the holder’s name, over
   expect(await page.getByTestId('holder').textContent()).toBe('ROSA ELENA CASTRO VEGA');
   await page.getByText('El titular coincide con el nombre registrado').waitFor();
   await page.getByText('Clave de rastreo').waitFor();
+  await page.getByText('Banco', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'Abrir comprobante' }).waitFor();
+});
+
+/** Goes from one control to the next by Tab, until it is at one of this name. */
+async function tabTo(name: string): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await page.keyboard.press('Tab');
+        return await page.evaluate(() => document.activeElement?.textContent);
+      },
+      { interval: 10, timeout: 20_000 },
+    )
+    .toBe(name);
+}
+
+it('can be used with the keyboard alone', async () => {
+  await tabTo('Verificar otra cuenta');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Buscar por nombre o CLABE').focus();
+  await page.keyboard.type('bodega');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await tabTo('Verificar por $0.01');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
 });
 
 it('pays for a verification once, though the gateway is killed while it is sent', async () => {
@@ -136,6 +162,7 @@ it('shows money as it comes in', async () => {
   await tap('Abonos');
   expect(await page.getByRole('tab', { selected: true }).allTextContents()).toEqual(['Abonos']);
   await hasStatus('En vivo');
+  await page.getByText('sin faltantes ni duplicados').waitFor();
   await page.getByText('Aún no llega dinero.').waitFor();
   await gateway.credit('uno');
   await gateway.credit('dos');

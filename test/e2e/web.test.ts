@@ -106,7 +106,7 @@ it('verifies an account: from the choice to the holder’s name and the receipt,
   expect(await page.locator('.holder .name').textContent()).toBe('ROSA ELENA CASTRO VEGA');
   await page.getByText('El titular coincide con el nombre registrado').waitFor();
   const facts = await page.locator('.facts').textContent();
-  expect(facts).toMatch(/CLABE\d{18}Clave de rastreo\w+/);
+  expect(facts).toMatch(/Banco[A-Z ]+CLABE\d{18}Clave de rastreo\w+/);
   const receipt = page.getByRole('link', { name: 'Abrir comprobante' });
   const address = String(await receipt.getAttribute('href'));
   expect(await (await fetch(address)).text()).toContain('Comprobante Electrónico de Pago');
@@ -133,6 +133,9 @@ it('speaks English as well, and remembers it', async () => {
 
 it('shows credits as they arrive', async () => {
   await page.getByRole('link', { name: 'Money in' }).click();
+  await page.getByRole('button', { name: 'Español' }).click();
+  await page.getByText('sin faltantes ni duplicados').waitFor();
+  await page.getByRole('button', { name: 'English' }).click();
   await page.getByText('No money has come in yet.').waitFor();
   await hasStatus('Live');
   await credits(1, 3);
