@@ -17,6 +17,13 @@ export interface MoneyCalls extends AnswerReading {
    * @param ownerDigest as in {@link Call}; a part of the upstream's key.
    */
   send(body: string, number: number, signal: AbortSignal, ownerDigest: string | undefined): Promise<Attempt>;
+  /**
+   * Finds out whether the caller may ask for this at all, before the record says that it was sent: what is recorded as sent, the gateway
+   * may send by itself. Absent if nothing is to be found out.
+   *
+   * @returns what the caller gets instead; undefined if the request may be sent.
+   */
+  check?(): Promise<Attempt | undefined>;
   /** Returns the code of a refusal that the caller gets. */
   codeOf(refusal: UpstreamAnswer): string;
   /** Returns the key by which the upstream recognises a repeat. Absent if it has no key for this operation. */

@@ -23,6 +23,8 @@ const REPEAT_BACKOFF = { first: 200, most: 4_000 };
  */
 export async function begin(call: Call): Promise<MoneyResult | undefined> {
   const { order, ambient } = call;
+  const refused = await check(call);
+  if (refused !== undefined) return releaseKey(call, refused);
   if (order.mutation === 'refundTransaction') {
     const read = await readOriginal(call, order.calls);
     const original = asTransaction(call, order.calls, read);
@@ -161,6 +163,19 @@ async function markSent(call: Call, sent: Dispatch): Promise<true | MoneyResult 
     const isFree = release(call);
     if (isUndone || order.calls.upstreamKey === undefined || (await isFree)) throw error;
     return unknown(call, sent, {});
+  }
+}
+
+/** @returns what the caller gets if the order is not its own to make */
+async function check({ order, logger }: Call): Promise<MoneyResult | undefined> {
+  try {
+    const attempt = await order.calls.check?.();
+    if (attempt?.kind === 'answered') return { kind: 'refused', answer: attempt, replayed: false };
+    return attempt && { kind: 'nothing-moved', because: attempt };
+  } catch (cause) {
+    logger.error({ err: cause, mutation: order.mutation }, 'finding out whose a payment is threw');
+    const error = new GivenUpError('finding out whose it is threw', { dispatched: false, cause });
+    return { kind: 'nothing-moved', because: { kind: 'failed', error } };
   }
 }
 

@@ -123,6 +123,25 @@ export const sendMoneyOut = (
     mayRenew,
   });
 
+/** The routes of transfers, by the mutations that make them. */
+const TRANSFERS = {
+  createMoneyOut: MONEY_OUT,
+  createInternalTransaction: INTERNAL_TRANSACTION,
+  createPennyValidation: PENNY_VALIDATION,
+} as const;
+
+/**
+ * Finds out whether the caller may make a transfer, and sends nothing.
+ *
+ * @param body the bytes that are to be sent.
+ * @returns the answer that the caller gets instead; undefined if the transfer may be sent.
+ */
+export const checkTransfer = async (
+  rest: RestChanges,
+  mutation: keyof typeof TRANSFERS,
+  body: string,
+): Promise<Attempt | undefined> => rest.check?.('POST', TRANSFERS[mutation], { body });
+
 /** Sends the bytes of a book transfer (docs/upstream-api.md, endpoint 12). */
 export const sendInternalTransaction = (
   rest: RestChanges,

@@ -7,6 +7,7 @@ import type { MayRenew } from '../../upstream/call/credential.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
 import { errorOfAnswer, readRefusal, UpstreamError } from '../../upstream/call/errors.ts';
 import {
+  checkTransfer,
   isTransaction,
   sendInternalTransaction,
   sendMoneyOut,
@@ -106,6 +107,7 @@ async function pay(
   const { sourceInstrumentId, destinationInstrumentId } = input;
   const ordered = { mutation, clientId, amount, sourceInstrumentId, destinationInstrumentId };
   const calls: MoneyCalls = {
+    check: () => checkTransfer(context.reads.session.rest, mutation, payment.body),
     // A request that has left is bounded by the operation's deadline, which the session's calls keep by themselves.
     send: async (body, number, _signal, ownerDigest) =>
       attemptOf(await send(body, renewal(mutation, number), ownerDigest), number),

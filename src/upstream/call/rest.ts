@@ -22,7 +22,7 @@ interface ReadOptions {
   readonly query?: Query;
 }
 
-interface ChangeOptions {
+export interface ChangeOptions {
   readonly params?: Params;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -64,7 +64,13 @@ export interface CallRecord {
  * The part of {@link Rest} that changes something. Reads go through the session, which narrows them
  * (upstream/session/session.ts).
  */
-export type RestChanges = Pick<Rest, 'clientId' | 'send'>;
+export interface RestChanges extends Pick<Rest, 'clientId' | 'send'> {
+  /**
+   * Returns the answer that `send` would give by itself, because the change is not the caller's to make or because that cannot be found
+   * out. Undefined if the change may leave. Absent where every change may.
+   */
+  check?(method: ChangeMethod, route: string, options?: ChangeOptions): Promise<Attempt | undefined>;
+}
 
 /** The REST service for one caller, within one operation. The nouns make their calls through this alone. */
 export interface Rest {

@@ -2,7 +2,7 @@ import { CUSTOMER_PRIVATE_ACCOUNTS, PRIVATE_ACCOUNTS } from '../accounts.ts';
 import { UpstreamError } from '../call/errors.ts';
 import type { Answered, Attempt } from '../call/http.ts';
 import { isObject, type JsonObject, type Optional, present } from '../call/json.ts';
-import type { RestChanges } from '../call/rest.ts';
+import type { ChangeOptions, RestChanges } from '../call/rest.ts';
 import type { CustomerScope } from '../customer-scope.ts';
 import { INSTRUMENTS, type InstrumentLoader } from '../instruments.ts';
 import {
@@ -81,19 +81,27 @@ export function scopeChanges(
     [`DELETE ${WEBHOOK}`, async () => 'webhook_not_found'],
   ]);
 
+  const refusal = async (
+    method: string,
+    route: string,
+    options: ChangeOptions = {},
+  ): Promise<Attempt | undefined> => {
+    const check = checks.get(`${method} ${route}`);
+    if (check === undefined) return forbidden();
+    try {
+      const missing = await check({ params: options.params ?? {}, body: parse(options.body) });
+      return missing === undefined ? undefined : notFound(missing);
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      return { kind: 'failed', error: notSent(error) };
+    }
+  };
+
   return {
     clientId: rest.clientId,
-    async send(method, route, options = {}): Promise<Attempt> {
-      const check = checks.get(`${method} ${route}`);
-      if (check === undefined) return forbidden();
-      try {
-        const missing = await check({ params: options.params ?? {}, body: parse(options.body) });
-        return missing === undefined ? rest.send(method, route, options) : notFound(missing);
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error;
-        return { kind: 'failed', error: notSent(error) };
-      }
-    },
+    check: refusal,
+    send: async (method, route, options) =>
+      (await refusal(method, route, options)) ?? rest.send(method, route, options),
   };
 }
 

@@ -1,7 +1,13 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
+import { recordName } from '../../../src/money/intent.ts';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
+import { until } from '../../helpers/until.ts';
 import { documentOf, inject, movementsOf, requestsOf } from './payments.ts';
 
 interface Seeded {
@@ -16,17 +22,20 @@ interface Seeded {
 
 let sandbox: Sandbox;
 let gateway: RunningGateway;
+let dataDir: string;
 beforeAll(async () => {
   sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  dataDir = await mkdtemp(join(tmpdir(), 'pasarela-narrowed-'));
   gateway = await startGateway({
     sandbox,
     webhooks: false,
-    config: { service: serviceFor(sandbox), upstreamTimeoutMs: 300, operationTimeoutMs: 1_500 },
+    config: { dataDir, service: serviceFor(sandbox), upstreamTimeoutMs: 300, operationTimeoutMs: 1_500 },
   });
 });
 afterAll(async () => {
   await gateway.stop();
   await sandbox.stop();
+  await rm(dataDir, { recursive: true });
 });
 
 it('a customer whose instruments cannot be found for a while is not told that a payment sent before was refused', async () => {
@@ -61,4 +70,40 @@ it('a customer whose instruments cannot be found for a while is not told that a 
 
   await control(sandbox, 'DELETE', '/sandbox/faults');
   expect(await pay()).toMatchObject({ replayed: false, moved: { id: movement?.transactionId } });
+});
+
+it('a payment is not recorded as sent, so that no process may send it, while it is looked up whose the instruments are', async () => {
+  const { customerIds, instruments, clientId } = await control(sandbox, 'GET', '/sandbox');
+  const [customer, stranger] = customerIds;
+  const of = (owner: string, ...roles: string[]) =>
+    instruments.find(
+      (one: Seeded['instruments'][number]) =>
+        roles.includes(one.role) && one.ownerId === owner && one.status === 'ACTIVE',
+    )?.id;
+  const key = 'the key of a customer who pays with the money of another';
+  const input = {
+    idempotencyKey: key,
+    sourceInstrumentId: of(stranger, 'internal'),
+    destinationInstrumentId: of(customer, 'card', 'clabe'),
+    amount: '2.00',
+    description: 'of another',
+    externalReference: '2',
+  };
+  await control(sandbox, 'DELETE', '/sandbox/requests');
+  await inject(sandbox, { method: 'GET', path: '/v1/clients/*/instruments/*' }, { delayMs: 250 });
+  const authorization = `Bearer ${await callerToken({ customer_id: customer })}`;
+  const asked = gateway.query(documentOf('createMoneyOut'), { input }, { authorization });
+
+  await until(async () => {
+    const { counts } = await control(sandbox, 'GET', '/sandbox/requests');
+    return Object.keys(counts).some((route) => route.startsWith('GET ') && route.includes('/instruments/'));
+  });
+  using records = new DatabaseSync(join(dataDir, 'money.sqlite'), { readOnly: true });
+  const { hash } = recordName({ clientId, customerId: customer, key });
+  expect(records.prepare('SELECT state FROM intent WHERE hash = ?').get(hash)).toEqual({ state: 'claimed' });
+
+  expect((await asked).data.result).toMatchObject({ __typename: 'NotFoundError' });
+  await control(sandbox, 'DELETE', '/sandbox/faults');
+  expect(await requestsOf(sandbox, 'POST /v1/transactions/money_out')).toBe(0);
+  expect(await movementsOf(sandbox, 'of another')).toEqual([]);
 });
