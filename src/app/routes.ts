@@ -76,6 +76,8 @@ function incoming(
 ): Incoming {
   const addressOf = () => nearestAddress(request);
   return incomingOf(request, response, addressOf, (holder, kept) => {
+    // Its `close` has been told already: a seat would never be given back. Its body ends the stream as it begins.
+    if (response.destroyed) return undefined;
     const seat = openStreams.enter(addressOfClient(request));
     if (typeof seat === 'string') return seat;
     response.once('close', () => seat.leave());

@@ -1,5 +1,6 @@
-import { partOf, when } from '../resolvers/values.ts';
+import { when } from '../resolvers/values.ts';
 import type { Audit } from '../upstream/audit.ts';
+import { isObject } from '../upstream/call/json.ts';
 import { builder, readOnce } from './builder.ts';
 
 export const AuditType = builder.objectRef<Audit>('Audit').implement({
@@ -38,6 +39,9 @@ export const AuditType = builder.objectRef<Audit>('Audit').implement({
 
 const NOTHING: Audit = {};
 
-/** An audit that the upstream left out reads as one in which nothing is known. */
-export const auditOf = (parent: { readonly audit?: Audit | null }): Audit =>
-  partOf(parent.audit, 'audit') ?? NOTHING;
+/**
+ * An audit that the upstream left out, or that is no object, reads as one in which nothing is known: the field is non-null, and an error in it
+ * would take away the transaction of a payment that was made.
+ */
+export const auditOf = ({ audit }: { readonly audit?: unknown }): Audit =>
+  isObject(audit) ? audit : NOTHING;

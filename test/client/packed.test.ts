@@ -9,18 +9,18 @@ import { folder, installPackages, run } from '../helpers/packages.ts';
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
 const OWN_BYTES: Readonly<Record<string, number>> = {
-  apollo: 6_100,
-  fetch: 4_800,
-  'graphql-sse': 5_300,
+  apollo: 6_120,
+  fetch: 4_820,
+  'graphql-sse': 5_320,
   'indexed-db': 790,
-  react: 4_430,
+  react: 4_450,
   'react-native': 250,
-  relay: 5_300,
-  request: 3_400,
+  relay: 5_320,
+  request: 3_420,
   schema: 750,
-  svelte: 3_700,
-  testing: 4_300,
-  urql: 5_400,
+  svelte: 3_720,
+  testing: 4_320,
+  urql: 5_420,
 };
 /** What an app loads of the package, and the most that it may weigh, compressed. */
 const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
@@ -28,13 +28,13 @@ const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
     "export { follow, isGap, keyValueStore, memoryStore, typed, watch } from '@pasarela/client';",
     4_100,
   ],
-  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 3_250],
+  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 3_290],
   socket: [
     "export { follow } from '@pasarela/client'; export { createSocket } from '@pasarela/client/graphql-ws';",
     10_000,
   ],
   // Both together, which no app has to load at once.
-  whole: ["export * from '@pasarela/client';", 5_800],
+  whole: ["export * from '@pasarela/client';", 5_830],
   ...Object.fromEntries(
     Object.entries(OWN_BYTES).map(([entry, most]) => [
       entry,

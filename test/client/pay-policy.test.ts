@@ -147,3 +147,36 @@ it('an intent is kept before anything is sent: what cannot be kept is not paid',
   await expect(pay(source, MUTATION, INPUT, { store: full })).rejects.toThrow('the disk is full');
   expect(keys).toEqual([]);
 });
+
+it('an error within the result does not say that nothing has moved', async () => {
+  const path = ['pay', 'transaction', 'audit'];
+  const odd = { message: 'odd', path, extensions: { code: 'UPSTREAM_INVALID' } };
+  // Null where it is typed otherwise, as an error beside it says.
+  const { source, keys } = scripted(async () => ({ data: { pay: null }, errors: [odd] }) as never);
+  const store = memoryIntents();
+  const outcome = await pay(source, MUTATION, INPUT, { store, patienceMs: 0 });
+  expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: true });
+  await pay(source, MUTATION, INPUT, { store, patienceMs: 0 });
+  expect(new Set(keys).size).toBe(1);
+});
+
+it('what another field of the document failed with says nothing of the payment', async () => {
+  const others = { message: 'other', path: ['other'], extensions: { code: 'FORBIDDEN' } };
+  const answers = [
+    { data: { pay: { __typename: 'PaySuccess' }, other: null }, errors: [others] },
+    {
+      data: { pay: null, other: null },
+      errors: [others, { message: 'lost', path: ['pay'], extensions: { code: 'INTERNAL' } }],
+    },
+  ];
+  const [made, lostToo] = await Promise.all(
+    answers.map((answer) =>
+      pay(scripted(async () => answer as never).source, MUTATION, INPUT, {
+        store: memoryIntents(),
+        patienceMs: 0,
+      }),
+    ),
+  );
+  expect(made?.status).toBe('done');
+  expect(lostToo?.status).toBe('unknown');
+});

@@ -24,6 +24,11 @@ export async function connect({ graphql }: { readonly graphql: string }, authori
     ask: (id: string, query: string) => send({ type: 'subscribe', id, payload: { query } }),
     /** How an operation has ended. */
     end: (id: string) => until(() => got.find((one) => one.id === id && one.type !== 'next')),
+    /** Resolves with the code that the other side closes it with. */
+    closed: async (): Promise<number> => {
+      const [code] = await once(socket, 'close');
+      return code;
+    },
     async close() {
       socket.close();
       await once(socket, 'close');

@@ -1,4 +1,4 @@
-import { type TypedDocument, typed } from './source.ts';
+import { fieldIn, type TypedDocument, typed } from './source.ts';
 
 /** The documents that this package sends on its own. documents.graphql lists them for TRUSTED_DOCUMENTS. */
 
@@ -57,9 +57,6 @@ interface Compiled {
 }
 
 /** Returns the one field of a subscription's data, besides `__typename`. */
-export function fieldOf<Data>(data: Data): FieldOf<Data> {
-  const [, field] = Object.entries(data as object).find(([name]) => name !== '__typename') ?? [];
-  return field as FieldOf<Data>;
-}
+export const fieldOf = <Data>(data: Data): FieldOf<Data> => fieldIn(data as object)[1] as FieldOf<Data>;
 
 export type FieldOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | undefined>;

@@ -180,7 +180,9 @@ async function send(payment: Payment): Promise<SendOutcome> {
     const stands = await keep(payment, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }));
     return isClear(stands) ? stands : told;
   } catch (cause) {
-    if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code)) return lost(cause);
+    // An error within the result says that the mutation was executed.
+    if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code) || cause.path?.[1] !== undefined)
+      return lost(cause);
     const stands = await keep(payment, (kept) => ({ ...kept, unanswered: kept.unanswered - 1 }));
     return isClear(stands) ? stands : { status: 'nothing', cause };
   }

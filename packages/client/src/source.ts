@@ -19,6 +19,8 @@ export const typed = <Data, Variables = Record<string, never>>(
 export interface Problem {
   readonly message: string;
   readonly extensions?: Readonly<Record<string, unknown>> | undefined;
+  /** Where in the data it is; absent where nothing was executed. */
+  readonly path?: readonly (string | number)[] | undefined;
 }
 
 /** A result of the GraphQL specification. */
@@ -97,9 +99,11 @@ export class Refused extends Error {
   override readonly name = 'Refused';
   readonly code: string;
   readonly extensions: Readonly<Record<string, unknown>>;
+  readonly path: Problem['path'];
 
-  constructor({ message, extensions = {} }: Problem) {
+  constructor({ message, extensions = {}, path }: Problem) {
     super(message);
+    this.path = path;
     this.code = String(extensions['code'] ?? 'UNKNOWN');
     this.extensions = extensions;
   }
@@ -146,12 +150,16 @@ export function refusalOf(cause: unknown): Refused | undefined {
 export const retryAfterOf = (cause: unknown): number =>
   (cause instanceof Refused && Number(cause.extensions['retryAfterMs'])) || 0;
 
+/** Returns the one field of an operation's data, besides `__typename`, with its name; neither where there is none. */
+export const fieldIn = (data: object): readonly [name?: string, value?: unknown] =>
+  Object.entries(data).find(([name]) => name !== '__typename') ?? [];
+
 /** How long an answer may take if nothing else is set, in milliseconds. */
 const ANSWER_MS = 10_000;
 
 /**
- * Returns an operation's data. Throws {@link Refused} if it has none, or if a root field failed, and throws if no answer
- * comes within `answerMs`.
+ * Returns the data of an operation of one root field. Throws {@link Refused} if it has none, or if that field failed, and
+ * throws if no answer comes within `answerMs`.
  */
 export async function ask<Data, Variables>(
   source: Source,
@@ -160,10 +168,10 @@ export async function ask<Data, Variables>(
   answerMs = ANSWER_MS,
 ): Promise<Data> {
   const { data, errors } = await within(answerMs, (signal) => source.query(document, variables, signal));
-  // A root field that failed is null beside its error. The data of the others stays.
-  const failed = errors?.length && Object.values(data ?? {}).includes(null);
-  if (data != null && !failed) return data;
-  throw new Refused(errors?.[0] ?? { message: 'No data.' });
+  // A field that failed is null beside its error. Where a document has others, their errors say nothing of it.
+  const [name, value] = fieldIn(data ?? {});
+  if (data != null && !(errors?.length && value === null)) return data;
+  throw new Refused(errors?.find(({ path }) => path?.[0] === name) ?? errors?.[0] ?? { message: 'No data.' });
 }
 
 /** Throws if nobody waits for an answer any more, so that nothing is sent. */

@@ -45,6 +45,8 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
   #payload: SubscribePayload | undefined;
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
+  /** Ids of operations that are prepared, and of mutations that are executed. */
+  #busy: Set<string> | undefined;
 
   constructor(socket: WebSocket, { authorization, address, turnKey, seat }: Arrival, options: PeerOptions) {
     this.seat = seat;
@@ -149,6 +151,27 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
       return await execute();
     } finally {
       this.executed -= 1;
+    }
+  }
+
+  /**
+   * Does something for an operation, and closes the socket where the same id is busy already: graphql-ws lets a client use an id again that it
+   * has completed, and would take the earlier operation's stream or answer for the later one's.
+   *
+   * @returns undefined where it was closed
+   */
+  async busyWith<T>(id: string, work: () => T): Promise<Awaited<T> | undefined> {
+    this.#busy ??= new Set();
+    if (this.#busy.has(id)) {
+      this.close(CloseCode.SubscriberAlreadyExists, 'Subscriber already exists');
+      return undefined;
+    }
+    this.#busy.add(id);
+    try {
+      return await work();
+    } finally {
+      this.#busy.delete(id);
+      if (this.#busy.size === 0) this.#busy = undefined;
     }
   }
 

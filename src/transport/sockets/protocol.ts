@@ -99,7 +99,9 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
       lifetimes.leave(connection);
       expiries.leave(peer, peer.authorization);
     },
-    onSubscribe: (connection, id, message) => prepare(shared, connection, id, message),
+    onSubscribe: async (connection, id, message) =>
+      // The socket is closed where it is undefined: the errors reach nobody.
+      (await connection.extra.busyWith(id, () => prepare(shared, connection, id, message))) ?? [tooMany()],
     execute: (args) => runOf(args).run(),
     subscribe: (args) => runOf(args).run(),
     async onNext({ extra: peer }, _id, _payload, args, result) {
@@ -185,7 +187,8 @@ async function prepare(
   const execute = async () => peer.executing(() => enveloped.execute({ ...args, contextValue }));
   if (waiters !== undefined)
     return running(args, () => new Answer({ waiters, execute, failed: () => peer.failed() }));
-  if (operation?.type !== OperationTypeNode.SUBSCRIPTION) return running(args, execute);
+  if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
+    return running(args, async () => (await peer.busyWith(id, execute)) ?? { errors: [tooMany()] });
   const alone = async () => unwrapped(await enveloped.subscribe({ ...args, contextValue }));
   return running(args, just(await subscribe(shared, { args, operation, peer, id, incoming, alone })));
 }

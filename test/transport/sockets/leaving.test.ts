@@ -97,3 +97,16 @@ it('a query that others have joined goes on until they have left too', async () 
   await second.close();
   await until(() => call?.isGivenUp() === true);
 });
+
+it('a socket that uses the id of a mutation again which is executed is closed, as its answer would be taken for another', async () => {
+  const socket = await connect(gateway, TOKEN);
+  socket.ask('one', 'mutation { deleteWebhook(input: { id: "one" }) { __typename } }');
+  const change = await callTo('/one');
+  const closed = socket.closed();
+  socket.send({ type: 'complete', id: 'one' });
+  socket.ask('one', '{ client { id } }');
+  expect(await closed).toBe(4409);
+  change.response.writeHead(204).end();
+  await once(change.response, 'finish');
+  expect(socket.got.filter(({ id }) => id === 'one')).toEqual([]);
+});
