@@ -17,7 +17,7 @@ import {
 import { rest } from './forward/attempts.ts';
 import { GatewayAwayError, type GraphClient, GraphError } from './graph.ts';
 import { graphAt, isFinal } from './graph-options.ts';
-import { atOnce, gatherMovements, lookAtBalances } from './reconcile/gather.ts';
+import { atOnce, gatherMovements, lookAtBalances, openPayments } from './reconcile/gather.ts';
 
 const OPTIONS = {
   url: { type: 'string' },
@@ -56,8 +56,8 @@ understood.`,
     const path = values.state ?? join(DATA_DIR ?? './data', 'reconcile.json');
     const marginMs = secondsOf('--margin', values.margin ?? '5') * 1_000;
     const once = (): Promise<number> =>
-      reconcileOnce(graph, path, marginMs, (difference) =>
-        print(values.json ? jsonOf(difference) : textOf(difference)),
+      reconcileOnce(graph, path, marginMs, (...told) =>
+        print(values.json === true ? jsonOf(...told) : textOf(...told)),
       );
     if (values.every === undefined) return (await once()) === 0 ? EXIT.done : EXIT.wrong;
     const everyMs = secondsOf('--every', values.every) * 1_000;
@@ -105,17 +105,21 @@ async function reconcileOnce(
   graph: GraphClient,
   path: string,
   marginMs: number,
-  tell: (difference: Difference) => void,
+  tell: (difference: Difference, amountUnknown: readonly string[]) => void,
 ): Promise<number> {
   const kept = readState(path);
-  const look = await lookAtBalances(graph);
   if (kept === undefined) {
-    writeState(path, firstReadings(look));
+    const open = await openPayments(graph);
+    writeState(path, firstReadings(await lookAtBalances(graph), open));
     return 0;
   }
+  const look = await lookAtBalances(graph);
   const gathered = await gatherMovements(graph, look.accounts, kept, marginMs);
   const { readings, differences } = await nextReadings(kept, look, gathered, marginMs, atOnce);
-  for (const difference of differences) tell(difference);
+  const { amountUnknown } = gathered;
+  if (amountUnknown.length > 0)
+    remark(`Payments that may have moved, amount unknown: ${amountUnknown.join(', ')}.`);
+  for (const difference of differences) tell(difference, amountUnknown);
   writeState(path, readings);
   return differences.length;
 }
@@ -152,19 +156,21 @@ function secondsOf(option: string, text: string): number {
 
 const written = (ms: number): string => new Date(ms).toISOString();
 
-const textOf = ({ account, cents, from, to }: Difference): string => {
+const textOf = ({ account, cents, from, to }: Difference, amountUnknown: readonly string[]): string => {
   const why =
     cents > 0
       ? 'a credit whose webhook never came, or a payment that the other bank has sent back'
       : 'a payment or a refund that was made elsewhere, a fee, or a chargeback';
-  return `Account ${account}: ${signedPesos(cents)} MXN between ${written(from)} and ${written(to)} that the gateway does not know. It would be explained by ${why}.`;
+  const own = amountUnknown.length === 0 ? '' : ', or by a payment of this gateway whose amount is unknown';
+  return `Account ${account}: ${signedPesos(cents)} MXN between ${written(from)} and ${written(to)} that the gateway does not know. It would be explained by ${why}${own}.`;
 };
 
-const jsonOf = ({ account, cents, from, to }: Difference): string =>
+const jsonOf = ({ account, cents, from, to }: Difference, amountUnknown: readonly string[]): string =>
   JSON.stringify({
     account,
     amount: signedPesos(cents),
     currency: 'MXN',
     from: written(from),
     to: written(to),
+    amountUnknown,
   });

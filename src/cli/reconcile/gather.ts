@@ -54,14 +54,13 @@ const PAYMENTS = `query ($after: Cursor, $from: DateTime, $states: [PaymentState
   list: payments(first: ${PAGE}, after: $after, requestedFrom: $from, states: $states) {
     nodes { ${PAYMENT} } pageInfo { hasNextPage endCursor } } }`;
 const ONE_PAYMENT = `query ($id: ID!) { node(id: $id) { ... on Payment { ${PAYMENT} } } }`;
-const REFUNDED_FROM = `query ($id: ID!) { node(id: $id) { ... on Payment { transaction { source { instrumentId } } } } }`;
-const Refund = z.object({
-  node: z
-    .object({
-      transaction: z.object({ source: z.object({ instrumentId: z.string() }).nullable() }).nullable(),
-    })
-    .nullable(),
+const REFUND = `query ($id: ID!) { node(id: $id) { ... on Payment { transaction { amount { amount } source { instrumentId } } } } }`;
+const Refund = z.object({ amount: Money, source: z.object({ instrumentId: z.string() }).nullable() });
+const RefundOfPayment = z.object({
+  node: z.object({ transaction: Refund.nullable() }).nullable(),
 });
+
+const OPEN = { states: ['UNKNOWN', 'IN_FLIGHT'] };
 
 /** Reads the balances of all accounts that the caller sees. */
 export async function lookAtBalances(graph: GraphClient): Promise<Look> {
@@ -74,6 +73,12 @@ export async function lookAtBalances(graph: GraphClient): Promise<Look> {
   return { cursor: eventCursor, reading: { from, to: clock.now(), balances }, accounts };
 }
 
+/** The ids of the payments that are open. Read before the balances: what is settled by then is in them. */
+export async function openPayments(graph: GraphClient): Promise<readonly string[]> {
+  const open = await wholeList(graph, PAYMENTS, PaymentNode, OPEN);
+  return open.map(({ id }) => id);
+}
+
 /** What the gateway knows to have moved since the baseline, and which payments are open, or were when it was read. */
 export async function gatherMovements(
   graph: GraphClient,
@@ -83,7 +88,7 @@ export async function gatherMovements(
 ): Promise<Gathered> {
   const from = new Date(baseline.from - DAY_MS).toISOString();
   const recent = await wholeList(graph, PAYMENTS, PaymentNode, { from });
-  const unsettled = await wholeList(graph, PAYMENTS, PaymentNode, { states: ['UNKNOWN', 'IN_FLIGHT'] });
+  const unsettled = await wholeList(graph, PAYMENTS, PaymentNode, OPEN);
   const known = new Map([...recent, ...unsettled].map((payment) => [payment.id, payment]));
   for (const id of earlier) {
     if (known.has(id)) continue;
@@ -95,12 +100,17 @@ export async function gatherMovements(
   const payments = [...known.values()];
   // Credits are read last: of a payment whose webhook is there, the payment is known then.
   const credits = await wholeList(graph, CREDITS, CreditNode, { after: cursors[0] });
+  const open = payments.filter((payment) => mayMoveSince(payment, baseline.from));
   const paid = await Promise.all(payments.map((payment) => knownPayment(graph, payment)));
-  const open = payments.filter((payment) => isOpen(payment) || (payment.settledAt ?? 0) >= baseline.from);
-  const left = paid.filter((payment) => payment !== undefined);
+  const left = paid.filter((payment) => payment !== undefined && payment !== 'amount-unknown');
+  const since = baseline.from - marginMs;
+  const amountUnknown = payments
+    .filter((payment, index) => paid[index] === 'amount-unknown' && mayMoveSince(payment, since))
+    .map(({ id }) => id);
   return {
     movements: await movementsOf(accounts, left, credits.map(knownCredit), marginMs, atOnce),
     open: open.map(({ id }) => id),
+    amountUnknown,
   };
 }
 
@@ -109,11 +119,21 @@ export const atOnce = (): undefined => undefined;
 
 const isOpen = ({ state }: Payment): boolean => state === 'UNKNOWN' || state === 'IN_FLIGHT';
 
-async function knownPayment(graph: GraphClient, payment: Payment): Promise<KnownPayment | undefined> {
-  const { id, operation, state, amount, sentAt, settledAt } = payment;
-  if (state === 'REFUSED' || sentAt === null || amount === null) return undefined;
+const mayMoveSince = (payment: Payment, time: number): boolean =>
+  isOpen(payment) || (payment.settledAt ?? 0) >= time;
+
+/** Undefined for what has moved nothing. */
+async function knownPayment(
+  graph: GraphClient,
+  payment: Payment,
+): Promise<KnownPayment | 'amount-unknown' | undefined> {
+  const { id, operation, state, sentAt, settledAt } = payment;
+  if (state === 'REFUSED' || sentAt === null) return undefined;
   const isRefund = operation === 'REFUND';
-  const source = isRefund ? await refundedFrom(graph, id) : payment.sourceInstrumentId;
+  const refund = isRefund ? await refundOf(graph, id) : null;
+  const amount = payment.amount ?? refund?.amount;
+  if (amount === undefined) return 'amount-unknown';
+  const source = isRefund ? (refund?.source?.instrumentId ?? null) : payment.sourceInstrumentId;
   return {
     source,
     destination: operation === 'INTERNAL_TRANSACTION' ? payment.destinationInstrumentId : null,
@@ -124,9 +144,10 @@ async function knownPayment(graph: GraphClient, payment: Payment): Promise<Known
   };
 }
 
-async function refundedFrom(graph: GraphClient, id: string): Promise<string | null> {
-  const { node } = Refund.parse(await query(graph, REFUNDED_FROM, { id }));
-  return node?.transaction?.source?.instrumentId ?? null;
+/** The transaction of a refund; null where it is not known. */
+async function refundOf(graph: GraphClient, id: string): Promise<z.output<typeof Refund> | null> {
+  const { node } = RefundOfPayment.parse(await query(graph, REFUND, { id }));
+  return node?.transaction ?? null;
 }
 
 const knownCredit = (credit: z.output<typeof CreditNode>): KnownCredit => ({

@@ -40,13 +40,19 @@ export interface Look {
 export interface Gathered {
   readonly movements: readonly Movement[];
   readonly open: readonly string[];
+  /** Payments that may have moved since then, and of which nothing tells how much: they are in no movement. */
+  readonly amountUnknown: readonly string[];
 }
 
-/** The readings to begin with. */
-export const firstReadings = ({ cursor, reading }: Look): Readings => ({
+/**
+ * The readings to begin with.
+ *
+ * @param open payments that were open before the balances were read: the money of each may be in them or not
+ */
+export const firstReadings = ({ cursor, reading }: Look, open: readonly string[]): Readings => ({
   baseline: reading,
   cursors: [cursor, cursor],
-  open: [],
+  open,
 });
 
 /** Compares a new reading with those before it. */

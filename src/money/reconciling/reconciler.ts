@@ -40,6 +40,8 @@ export class BaselineLostError extends Error {
 export interface ReconcilingCalls {
   /** Lets what somebody waits for go first. */
   readonly turn: Turn;
+  /** Reads which payments are open. What is open is read before the balances: what is settled by then is in them. */
+  open(book: ReconcilingBook, signal: AbortSignal): Promise<readonly string[]>;
   /** Reads the balances of all accounts. */
   look(signal: AbortSignal): Promise<Look>;
   /**
@@ -70,11 +72,19 @@ interface Parts extends ReconcilingOptions {
 /** What is kept of a client: its readings, and what was found and is not told yet. */
 interface Kept {
   readonly readings: Readings;
-  readonly untold: readonly Difference[];
+  readonly untold: readonly Untold[];
 }
 
-const Untold = z.array(
-  z.object({ account: z.string(), cents: z.number(), from: z.number(), to: z.number() }),
+/** A difference, and how many payments of unknown amount it may be of. */
+interface Untold extends Difference {
+  readonly amountUnknown: number;
+}
+
+const UntoldShape = z.array(
+  z.object({
+    ...{ account: z.string(), cents: z.number(), from: z.number(), to: z.number() },
+    amountUnknown: z.number().default(0),
+  }),
 );
 
 /**
@@ -149,21 +159,26 @@ async function compared(
   { records, marginMs, logger }: Parts,
   signal: AbortSignal,
 ): Promise<{ readonly next: Kept; readonly outcome: ComparisonOutcome }> {
+  const begin = async () => {
+    const open = await calls.open(records, signal);
+    const readings = firstReadings(await calls.look(signal), open);
+    return { next: { readings, untold: kept?.untold ?? [] }, outcome: 'first' } as const;
+  };
+  if (kept === undefined) return begin();
   const look = await calls.look(signal);
-  const untold = kept?.untold ?? [];
-  const first = { next: { readings: firstReadings(look), untold }, outcome: 'first' } as const;
-  if (kept === undefined) return first;
   let gathered: Gathered;
   try {
     gathered = await calls.gather(look, kept.readings, records, signal);
   } catch (err) {
     if (!(err instanceof BaselineLostError)) throw err;
     logger.warn({ err, clientId }, 'the comparison of balances begins anew: what has moved cannot be told');
-    return first;
+    return begin();
   }
   const { readings, differences } = await nextReadings(kept.readings, look, gathered, marginMs, calls.turn);
   const outcome = kept.readings.previous === undefined ? 'first' : 'compared';
-  return { next: { readings, untold: [...untold, ...differences] }, outcome };
+  const amountUnknown = gathered.amountUnknown.length;
+  const found = differences.map((difference): Untold => ({ ...difference, amountUnknown }));
+  return { next: { readings, untold: [...kept.untold, ...found] }, outcome };
 }
 
 /** Undefined where nothing is kept, and where it is of a form that this version does not read: another one has left it. */
@@ -171,7 +186,7 @@ function keptIn(text: string | undefined, clientId: string, logger: Logger): Kep
   if (text === undefined) return undefined;
   try {
     const { readings, untold } = Object(JSON.parse(text));
-    return { readings: readReadings(readings), untold: Untold.parse(untold) };
+    return { readings: readReadings(readings), untold: UntoldShape.parse(untold) };
   } catch (err) {
     logger.warn({ err, clientId }, 'the comparison of balances begins anew: what was kept cannot be read');
     return undefined;
@@ -179,10 +194,10 @@ function keptIn(text: string | undefined, clientId: string, logger: Logger): Kep
 }
 
 /** One line for each, with what a person needs to look it up, and nothing of whom it is about. */
-function tell(clientId: string, { account, cents, from, to }: Difference, parts: Parts): void {
+function tell(clientId: string, { account, cents, from, to, amountUnknown }: Untold, parts: Parts): void {
   const window = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
   parts.logger.warn(
-    { clientId, account, amount: signedPesos(cents), currency: 'MXN', ...window },
+    { clientId, account, amount: signedPesos(cents), currency: 'MXN', ...window, amountUnknown },
     'a balance has changed by what the gateway does not know',
   );
   parts.onDifference(cents > 0 ? 'more' : 'less');

@@ -56,6 +56,11 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
   const credits = new RefundedCredits();
   return {
     turn,
+    async open(book, signal) {
+      const found = new Map<string, PaymentRecord>();
+      await searchInto(found, options, { classes: ['open'], from: undefined }, book, signal);
+      return [...found.keys()];
+    },
     async look(signal) {
       const cursor = await log.head(clientId);
       const from = now();
@@ -75,6 +80,7 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
       const calls = rest(signal);
       const payments: KnownPayment[] = [];
       const open: string[] = [];
+      const amountUnknown: string[] = [];
       let reads = 0;
       for (const [index, record] of records.entries()) {
         if (index % PAGE === 0) await awaitTurn(options, signal);
@@ -84,11 +90,13 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
         const credit =
           original === null || reads > MOST_CREDITS_READ ? null : await credits.read(original, calls);
         const payment = knownPayment(record, credit);
-        if (payment !== null) payments.push(payment);
+        if (payment === 'amount-unknown') amountUnknown.push(record.hash);
+        else if (payment !== null) payments.push(payment);
       }
       // Read last: of a payment whose event is there, the payment is known then.
       const events = await knownCredits(options, kept.cursors[0], signal);
-      return { movements: await movementsOf(accounts, payments, events, marginMs, turn), open };
+      const movements = await movementsOf(accounts, payments, events, marginMs, turn);
+      return { movements, open, amountUnknown };
     },
   };
 }
@@ -120,21 +128,9 @@ async function knownRecords(
   const { clientId } = options;
   const found = new Map<string, PaymentRecord>();
   // What is open is read first: what is settled meanwhile is found among the others.
-  const searches: Pick<PaymentSearch, 'classes' | 'from'>[] = [
-    { classes: ['open'], from: undefined },
-    // A payment is sent soon after it was asked for.
-    { classes: ['done'], from: baseline.from - HOUR_MS },
-  ];
-  for (const search of searches) {
-    let beyond: PaymentPosition | undefined;
-    do {
-      await awaitTurn(options, signal);
-      const page = await book.search({ ...EVERYTHING, clientId, ...search, beyond, limit: PAGE });
-      for (const record of page.records) found.set(record.hash, record);
-      if (found.size > MOST_PAYMENTS) throw new BaselineLostError('Too many payments since the baseline.');
-      beyond = page.next;
-    } while (beyond !== undefined);
-  }
+  await searchInto(found, options, { classes: ['open'], from: undefined }, book, signal);
+  // A payment is sent soon after it was asked for.
+  await searchInto(found, options, { classes: ['done'], from: baseline.from - HOUR_MS }, book, signal);
   for (const hash of open) {
     if (found.has(hash)) continue;
     await awaitTurn(options, signal);
@@ -142,6 +138,25 @@ async function knownRecords(
     if (record !== undefined) found.set(hash, record);
   }
   return [...found.values()];
+}
+
+/** Adds those that are found, by their hashes. @throws {BaselineLostError} where they are too many */
+async function searchInto(
+  found: Map<string, PaymentRecord>,
+  options: ReconcilingCallsOptions,
+  search: Pick<PaymentSearch, 'classes' | 'from'>,
+  book: ReconcilingBook,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clientId } = options;
+  let beyond: PaymentPosition | undefined;
+  do {
+    await awaitTurn(options, signal);
+    const page = await book.search({ ...EVERYTHING, clientId, ...search, beyond, limit: PAGE });
+    for (const record of page.records) found.set(record.hash, record);
+    if (found.size > MOST_PAYMENTS) throw new BaselineLostError('Too many payments since the baseline.');
+    beyond = page.next;
+  } while (beyond !== undefined);
 }
 
 const EVERYTHING = {
@@ -152,13 +167,16 @@ const EVERYTHING = {
 } as const;
 
 /** Null for what has moved nothing. @param credit that it returns; null where that is not known */
-function knownPayment(record: PaymentRecord, credit: RefundedCredit | null): KnownPayment | null {
+function knownPayment(
+  record: PaymentRecord,
+  credit: RefundedCredit | null,
+): KnownPayment | 'amount-unknown' | null {
   const { asked, sent, settledAt } = record;
   const state = stateOf(record);
   if (asked === null || sent === null || state === 'REFUSED') return null;
   const isRefund = asked.operation === 'refundTransaction';
   const amount = asked.amount ?? toAmount(answerOf(record)['amount']) ?? credit?.amount;
-  if (amount === undefined) return null;
+  if (amount === undefined) return 'amount-unknown';
   const isInternal = asked.operation === 'createInternalTransaction';
   return {
     source: isRefund ? (credit?.instrumentId ?? null) : asked.source,

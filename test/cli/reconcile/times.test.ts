@@ -18,13 +18,27 @@ const at = (ms: number): string => new Date(ms).toISOString();
 interface Graph {
   readonly balance?: string;
   readonly credits?: readonly { readonly amount: string; readonly at: number }[];
-  /** Paid out of the account, and done. */
-  readonly payments?: readonly {
-    readonly amount: string;
-    readonly askedAt: number;
-    readonly doneAt: number;
-  }[];
+  readonly payments?: readonly GraphPayment[];
 }
+
+/** Paid out of the account; of unknown outcome where it does not say when it was done. */
+interface GraphPayment {
+  /** Null for a refund whose request has named none. */
+  readonly amount: string | null;
+  readonly askedAt: number;
+  readonly doneAt?: number;
+}
+
+const paymentNode = ({ amount, askedAt, doneAt }: GraphPayment) => ({
+  id: 'p1',
+  operation: amount === null ? 'REFUND' : 'MONEY_OUT',
+  state: doneAt === undefined ? 'UNKNOWN' : 'DONE',
+  amount: amount === null ? null : { amount },
+  sourceInstrumentId: amount === null ? null : ACCOUNT.instrumentId,
+  destinationInstrumentId: amount === null ? null : 'elsewhere',
+  sentAt: at(askedAt),
+  settledAt: doneAt === undefined ? null : at(doneAt),
+});
 
 /** Answers what the comparison of balances asks of a graph. */
 async function answer(
@@ -54,20 +68,14 @@ async function answer(
         })),
       );
     }
-    const asked = variables.states === undefined ? payments : [];
+    if (query.includes('transaction {')) return { node: { transaction: null } };
+    if (query.includes('node(')) return { node: payments.map(paymentNode)[0] ?? null };
+    const { from, states } = variables;
     return listOf(
-      asked
-        .filter(({ askedAt }) => askedAt >= Date.parse(variables.from))
-        .map(({ amount, askedAt, doneAt }) => ({
-          id: 'p1',
-          operation: 'MONEY_OUT',
-          state: 'DONE',
-          amount: { amount },
-          sourceInstrumentId: ACCOUNT.instrumentId,
-          destinationInstrumentId: 'elsewhere',
-          sentAt: at(askedAt),
-          settledAt: at(doneAt),
-        })),
+      payments
+        .filter(({ askedAt }) => from === undefined || askedAt >= Date.parse(from))
+        .map(paymentNode)
+        .filter(({ state }) => states === undefined || states.includes(state)),
     );
   };
   json(response, { data: data() });
@@ -89,6 +97,60 @@ it('a payment that was asked for up to a day before the first reading, and was d
   expect(movements).toEqual([
     { account: 'a1', cents: -1_234, from: now - 23 * HOUR, to: now + HOUR, isCertain: true },
   ]);
+});
+
+/** A graph that a test changes, the file that keeps its readings, and the command that reads it. */
+async function aGraph(cleanup: AsyncDisposableStack) {
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-times-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  let shown: Graph = {};
+  const graph = await startUpstream((request, response) => {
+    void answer(shown, request, response);
+  });
+  cleanup.use(graph);
+  return {
+    show(now: Graph): void {
+      shown = now;
+    },
+    async run() {
+      const args = ['reconcile', '--url', graph.url, '--state', join(folder, 'state.json'), '--json'];
+      const { code, stdout, stderr } = await pasarela([...args, '--margin', '0'], {
+        PASARELA_TOKEN: 'token',
+      });
+      const lines = stdout.split('\n').filter((line) => line !== '');
+      return { code, told: lines.map((line) => JSON.parse(line)), stderr };
+    },
+  };
+}
+
+it('a payment that was open at the first reading explains what it moves, however long ago it was asked for', {
+  timeout: 60_000,
+}, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { show, run } = await aGraph(cleanup);
+  const payment = { amount: '12.34', askedAt: Date.now() - 48 * HOUR };
+  const nothing = { code: 0, told: [], stderr: '' };
+  show({ balance: '100.00', payments: [payment] });
+  expect(await run()).toEqual(nothing);
+  show({ balance: '87.66', payments: [{ ...payment, doneAt: Date.now() }] });
+  for (const _time of ['second', 'third', 'fourth']) expect(await run()).toEqual(nothing);
+});
+
+it('a payment whose amount is not known is told, and hides no difference', { timeout: 60_000 }, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { show, run } = await aGraph(cleanup);
+  const payments = [{ amount: null, askedAt: Date.now() - HOUR }];
+  show({ balance: '100.00', payments });
+  expect(await run()).toEqual({ code: 0, told: [], stderr: '' });
+  const unknown = expect.stringContaining('amount unknown: p1');
+  expect(await run()).toEqual({ code: 0, told: [], stderr: unknown });
+  show({ balance: '87.66', payments });
+  expect(await run()).toEqual({ code: 0, told: [], stderr: unknown });
+  expect(await run()).toEqual({
+    code: 1,
+    told: [expect.objectContaining({ amount: '-12.34', amountUnknown: ['p1'] })],
+    stderr: unknown,
+  });
 });
 
 it('the margin is a number of seconds', { timeout: 60_000 }, async () => {

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { silentLogger as logger } from '../../../src/common/logger.ts';
+import { openEventLog } from '../../../src/events/open.ts';
+import { systemAmbient } from '../../../src/money/ambient.ts';
+import { inputHash, recordName } from '../../../src/money/intent.ts';
+import {
+  BaselineLostError,
+  type ReconcilingCalls,
+  reconcileBalances,
+} from '../../../src/money/reconciling/reconciler.ts';
+import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
+import { createReconcilingCalls } from '../../../src/resolvers/payments/reconciling-calls.ts';
+import { available, recordingLogger } from '../../helpers/events.ts';
+import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
+import { until } from '../../helpers/until.ts';
+import { NOBODYS } from '../../money/orders.ts';
+
+const HOUR = 3_600_000;
+const [ACCOUNT, INSTRUMENT] = [randomUUID(), randomUUID()];
+const TIMES = { everyMs: 50, marginMs: 10 };
+
+let cleanup: AsyncDisposableStack;
+beforeEach(() => {
+  cleanup = new AsyncDisposableStack();
+});
+afterEach(() => cleanup.disposeAsync());
+
+/** One account of a client, and a payment out of it whose answer was lost two hours ago. */
+async function aClient() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconciling-calls-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  let behindMs = 2 * HOUR;
+  const now = () => Date.now() - behindMs;
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'), now, now, undefined);
+  cleanup.defer(() => records.stop());
+  const log = await openEventLog({ dataDir, retention: 10_000, logger: recordingLogger() });
+  cleanup.defer(() => log.stop());
+  await available(log);
+  let balance = '500.00';
+  const service = cleanup.use(
+    await startUpstream((_request, response) => {
+      const account = { id: ACCOUNT, clabeNumber: '646180157000000004', instrumentId: INSTRUMENT };
+      const data = [{ ...account, availableBalance: balance }];
+      json(response, { data, totalItem: 1, currentPage: 1, perPage: 50 });
+    }),
+  );
+  const key = randomUUID();
+  const name = recordName({ clientId: CLIENT_ID, customerId: undefined, key });
+  const hash = inputHash('createMoneyOut', key);
+  const asked = { ...NOBODYS.asked, amount: '100.00', source: INSTRUMENT };
+  await records.claim(name, { ...NOBODYS, asked, owner: 'call', inputHash: hash, leaseMs: 0, twin: key });
+  await records.markSent(name, 'call', '{}', { upstreamKey: null, original: null });
+  behindMs = 0;
+  const calls = createReconcilingCalls({
+    ...{ clientId: CLIENT_ID, log, utcOffset: '-06:00', marginMs: TIMES.marginMs },
+    rest: () => service.restOf({ deadline: Date.now() + 10_000 }),
+    turn: () => undefined,
+    now: () => Date.now(),
+  });
+  const told: string[] = [];
+  const outcomes: string[] = [];
+  const stopping = new AbortController();
+  return {
+    calls,
+    told,
+    outcomes,
+    /** Compares from now on. */
+    begin(ownCalls: ReconcilingCalls): void {
+      const parts = {
+        ...{ records, ambient: systemAmbient, logger, ...TIMES },
+        onComparison: (outcome: string) => outcomes.push(outcome),
+        onDifference: (direction: string) => told.push(direction),
+      };
+      const running = reconcileBalances(new Map([[CLIENT_ID, ownCalls]]), parts, stopping.signal);
+      cleanup.defer(async () => {
+        stopping.abort();
+        await running;
+      });
+    },
+    /** Until balances were compared so many times more. */
+    async compared(times: number): Promise<void> {
+      const count = () => outcomes.filter((outcome) => outcome === 'compared').length;
+      const before = count();
+      await until(() => count() >= before + times);
+    },
+    pay: () => records.answer(name, hash, { kind: 'done', status: 200, text: '{}' }, randomUUID()),
+    move(left: string): void {
+      balance = left;
+    },
+  };
+}
+
+it('a payment that was open when the balances were first read explains what it moves afterwards', async () => {
+  const { calls, begin, compared, outcomes, told, pay, move } = await aClient();
+  begin(calls);
+  await until(() => outcomes.includes('first'));
+  move('400.00');
+  await pay();
+  await compared(3);
+  expect(told).toEqual([]);
+});
+
+it('so does one that was open when the comparison began anew', async () => {
+  const { calls, begin, compared, outcomes, told, pay, move } = await aClient();
+  let losses = 0;
+  begin({
+    ...calls,
+    gather: (...args) => {
+      losses += 1;
+      return losses === 1 ? Promise.reject(new BaselineLostError('lost')) : calls.gather(...args);
+    },
+  });
+  await until(() => losses === 1 && outcomes.length >= 2);
+  move('400.00');
+  await pay();
+  await compared(3);
+  expect(told).toEqual([]);
+});
+
+it('one that had moved before, and was known to be done only after the first reading, makes no difference', async () => {
+  const { calls, begin, compared, outcomes, told, pay, move } = await aClient();
+  move('400.00');
+  begin(calls);
+  await until(() => outcomes.includes('first'));
+  await pay();
+  await compared(3);
+  expect(told).toEqual([]);
+});
+
+it('what it does not explain is told all the same', async () => {
+  const { calls, begin, outcomes, told, pay, move } = await aClient();
+  begin(calls);
+  await until(() => outcomes.includes('first'));
+  move('390.00');
+  await pay();
+  await until(() => told.length > 0);
+  expect(told).toEqual(['less']);
+});
