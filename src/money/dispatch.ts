@@ -93,7 +93,7 @@ async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promi
   let brief = 0;
   for (let repeat = 0; ; repeat += 1) {
     const attempt = repeat + (fresh ? 1 : 2);
-    if (attempt > 1 && (await isStopped(call.records))) {
+    if (attempt > 1 && (await isStopped(call.records, false))) {
       const open = unknown(call, sent, {});
       return closed ? withoutRetry(open) : open;
     }

@@ -17,9 +17,11 @@ export function withPaymentsOff(records: MoneyRecords): MoneyRecords {
 /**
  * Resolves with true if nothing may be sent again, because an operator has stopped payments. After a record was put back,
  * payments that it knows are sent again as ever: that moves nothing twice.
+ *
+ * @param otherwise what it resolves with where the record cannot say
  */
-export const isStopped = (records: Pick<MoneyRecords, 'held'>): Promise<boolean> =>
+export const isStopped = (records: Pick<MoneyRecords, 'held'>, otherwise: boolean): Promise<boolean> =>
   records.held().then(
     (hold) => hold !== undefined && hold.why !== 'put-back',
-    () => false,
+    () => otherwise,
   );

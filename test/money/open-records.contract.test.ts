@@ -144,6 +144,21 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     });
   });
 
+  it('are looked for while an operator has stopped payments: to read moves nothing', async () => {
+    const clientId = randomUUID();
+    const name = await send(records, clientId);
+    await records.hasten(name);
+    await records.holdPayments();
+    try {
+      const taken = await other.takeOpen(name, 'looks', LEASE_MS);
+      expect(taken).toMatchObject({ name, upstreamKey: null });
+      await other.answer(name, hashOf(name), { kind: 'done', status: 200, text: '{}' }, randomUUID());
+      expect(await records.read(name)).toMatchObject({ answer: { kind: 'done' } });
+    } finally {
+      await records.resume();
+    }
+  });
+
   it('are taken without their key where nothing may be sent under it any more', async () => {
     const clientId = randomUUID();
     const name = await send(records, clientId, 0, 'upstream-key');

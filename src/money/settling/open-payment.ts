@@ -99,7 +99,8 @@ async function repeat(
   parts: SettlingParts,
 ): Promise<SettlingResult> {
   const { records, ambient } = parts;
-  if (await isStopped(records)) {
+  // Nobody waits for it: what may be stopped is not sent.
+  if (await isStopped(records, true)) {
     await records.putOff(payment, repeatPause(payment, 'no-answer', ambient), 'no-answer');
     return 'open';
   }

@@ -140,7 +140,10 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
     release: (name, owner) => step('release', () => steps.release(name, owner)),
     due: (clientId, limit) => step('due', () => open.due(clientId, limit)),
     takeOpen: (name, owner, leaseMs) =>
-      step('takeOpen', () => (ledger.held() === undefined ? open.take(name, owner, leaseMs) : undefined)),
+      // While payments are stopped, what is only looked for is: `settleOpen` sends nothing then.
+      step('takeOpen', () =>
+        ledger.held()?.why === 'put-back' ? undefined : open.take(name, owner, leaseMs),
+      ),
     putOff: (taken, dueMs, seen) => step('putOff', () => open.putOff(taken, dueMs, seen)),
     hasten: (name) => step('hasten', () => open.hasten(name)),
     tidy: async () => {},
