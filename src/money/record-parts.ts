@@ -11,6 +11,8 @@ export interface StoredAnswer {
   /** HTTP status and body text of the upstream's answer. */
   readonly status: number;
   readonly text: string;
+  /** Where no answer came, and it was found by `evidence`: the journal says so. Undefined in what is read of a record. */
+  readonly by?: 'evidence' | undefined;
 }
 
 /** A request that has been sent to the upstream, or may have been. */

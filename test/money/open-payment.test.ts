@@ -98,10 +98,10 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
   const lines = await records.journal.read(CLIENT, undefined, 100);
   const entries = await new JournalEntries(records, CLIENT).of(lines);
   const ends = entries.filter(({ step }) => step === 'done' || step === 'refused');
-  expect(ends.map(({ step, code }) => [step, code])).toEqual([
-    ['done', null],
-    ['refused', '3'],
-    ['done', null],
+  expect(ends.map(({ step, code, by, status }) => [step, code, by, status])).toEqual([
+    ['done', null, 'answer', 200],
+    ['refused', '3', 'answer', 400],
+    ['done', null, 'evidence', null],
   ]);
 });
 

@@ -13,7 +13,7 @@ const OPERATIONS: Readonly<Record<MoneyMutation, string>> = {
 type Fields = Readonly<Record<string, string | number | null>>;
 
 export function fieldsOf(entry: JournalEntry): Fields {
-  const { at, clientId, step, paymentId, asked, status, code, transactionId, requestId } = entry;
+  const { at, clientId, step, paymentId, asked, status, by, code, transactionId, requestId } = entry;
   return {
     at: new Date(at).toISOString(),
     step,
@@ -29,6 +29,7 @@ export function fieldsOf(entry: JournalEntry): Fields {
     code,
     transactionId,
     requestId,
+    by,
   };
 }
 
@@ -43,11 +44,15 @@ export const jsonOf = (entry: JournalEntry, previous: string | undefined): strin
 export const CSV_HEADER = `${[
   ...['at', 'step', 'client_id', 'customer_id', 'requested_by', 'operation', 'payment_id', 'amount'],
   ...['source_instrument_id', 'destination_instrument_id', 'status', 'code', 'transaction_id', 'request_id'],
-  ...['line_id', 'digest'],
+  ...['line_id', 'digest', 'by'],
 ].join(',')}\r\n`;
 
-export const csvOf = (entry: JournalEntry): string =>
-  `${[...Object.values(fieldsOf(entry)), entry.line.id, entry.line.digest].map(cell).join(',')}\r\n`;
+/** What came to the fields later stands at the end: the file of an export that is followed has its header from before. */
+export const csvOf = (entry: JournalEntry): string => {
+  const { by = null, ...fields } = fieldsOf(entry);
+  const { id, digest } = entry.line;
+  return `${[...Object.values(fields), id, digest, by].map(cell).join(',')}\r\n`;
+};
 
 /** Matches a text that spreadsheets take for a formula. */
 const FORMULA = /^[=+\-@\t\r]/;

@@ -99,8 +99,8 @@ export function textOf(payment: Listed): string[] {
 }
 
 function stepText(entry: JournalEntry): string {
-  const { at, step, status, code, transactionId, requestId } = fieldsOf(entry);
-  const details = Object.entries({ status, code, transactionId, requestId })
+  const { at, step, status, code, transactionId, requestId, by } = fieldsOf(entry);
+  const details = Object.entries({ by, status, code, transactionId, requestId })
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name} ${value}`);
   return printableLine(`${at}  ${String(step).padEnd(13)}  ${details.join(', ')}`.trimEnd());

@@ -16,8 +16,10 @@ export interface JournalEntry {
   readonly asked: OrderSummary | null;
   readonly requestId: string | null;
   readonly transactionId: string | null;
-  /** HTTP status of the service's answer. */
+  /** HTTP status of the service's answer; null where it was settled without one. */
   readonly status: number | null;
+  /** `answer` where the service has answered, to a request or its repeat; `evidence` where it was found without; null where nothing was told. */
+  readonly by: 'answer' | 'evidence' | null;
   /** The code of a refusal. */
   readonly code: string | null;
   /** The line as it is stored, from which `verifyJournal` checks the chain. */
@@ -84,6 +86,7 @@ export class JournalEntries {
       requestId: told.requestId || null,
       transactionId: told.transactionId ?? null,
       status: told.status ?? null,
+      by: told.by ?? (told.status === undefined ? null : 'answer'),
       code: told.code ?? null,
       line,
     };

@@ -33,6 +33,9 @@ const STEPS: ReadonlyMap<string, JournalStep> = new Map(
 /** How many fields at the beginning of an `asked` line describe the order. */
 const ASKED_FIELDS = 7;
 
+/** Marks a line of what was found by evidence: no answer of the service came. */
+const EVIDENCE = 'e';
+
 /** Hexadecimal digits that are kept of a digest: 96 bits, as IPsec keeps of SHA-1. */
 export const DIGEST_DIGITS = 24;
 
@@ -73,9 +76,14 @@ export const retriedLine = (requestId: string): NextLine => ({
   letter: LETTERS.retried,
   rest: JSON.stringify([packed(requestId)]),
 });
-export const answeredLine = ({ kind, status }: StoredAnswer, transactionId = '', code = ''): NextLine => ({
+export const answeredLine = (
+  { kind, status, by }: StoredAnswer,
+  transactionId = '',
+  code = '',
+): NextLine => ({
   letter: LETTERS[kind],
-  rest: JSON.stringify([status, code, packed(transactionId)]),
+  // Versions before read the first three.
+  rest: JSON.stringify([status, code, packed(transactionId), ...(by === undefined ? [] : [EVIDENCE])]),
 });
 
 /** Returns the text of a later line of a payment. @param begun id of its first line; undefined if there is none */
@@ -94,6 +102,8 @@ export interface ReadLine {
   readonly status?: number | undefined;
   readonly code?: string | undefined;
   readonly transactionId?: string | undefined;
+  /** `evidence` where the service has not answered. */
+  readonly by?: 'evidence' | undefined;
 }
 
 /** @returns undefined for a text that is no line of a journal */
@@ -121,12 +131,15 @@ function readNextLine(step: JournalStep, text: string): ReadLine | undefined {
   const told: unknown[] = JSON.parse(rest);
   if (step === 'retried') return { step, begun, hash, requestId: unpacked(String(told[0])) };
   if (told.length === 0) return { step, begun, hash };
-  const [status, code, transactionId] = told;
+  const [status, code, transactionId, mark] = told;
+  const isEvidence = mark === EVIDENCE;
   return {
     step,
     begun,
     hash,
-    status: Number(status),
+    // The status in the record is that of the reading.
+    status: isEvidence ? undefined : Number(status),
+    by: isEvidence ? 'evidence' : undefined,
     code: unlessEmpty(code),
     transactionId: unlessEmpty(transactionId),
   };

@@ -158,7 +158,8 @@ async function seek(
   }
   if (found.kind === 'done') {
     const { text, transactionId } = found;
-    const answer = { kind: 'done', status: 200, text } as const;
+    // A transaction that was read: what the service would have answered the request.
+    const answer = { kind: 'done', status: 200, text, by: 'evidence' } as const;
     const written = await store(payment, { answer, transactionId, by: 'evidence' }, parts);
     if (written !== 'anothers') return written;
   }
