@@ -203,6 +203,14 @@ export interface EventLog {
   wholeSince(clientId: string): Promise<number | null>;
 
   /**
+   * Returns when the gateway received the latest event that the log has given up, in milliseconds since 1970. Returns null if it gave up
+   * none: the log holds every event since it began.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  givenUpTo(clientId: string): Promise<number | null>;
+
+  /**
    * Returns the cursor of the newest event. If there is none, returns the cursor of the position before the first.
    *
    * @throws {StoreUnavailableError}

@@ -29,7 +29,15 @@ export class LogReader
   implements
     Pick<
       EventLog,
-      'readAfter' | 'readBefore' | 'wholeSince' | 'head' | 'bounds' | 'sealKey' | 'follow' | 'watch'
+      | 'readAfter'
+      | 'readBefore'
+      | 'wholeSince'
+      | 'givenUpTo'
+      | 'head'
+      | 'bounds'
+      | 'sealKey'
+      | 'follow'
+      | 'watch'
     >
 {
   readonly #source: Source;
@@ -91,6 +99,10 @@ export class LogReader
     if (reach === undefined) return null;
     const { first, goneUpTo } = reach;
     return Math.max(Date.parse(first.event.receivedAt) || 0, goneUpTo === undefined ? 0 : goneUpTo + 1);
+  }
+
+  async givenUpTo(clientId: string): Promise<number | null> {
+    return (await this.#source.reach(clientId))?.goneUpTo ?? null;
   }
 
   async head(clientId: string): Promise<string> {

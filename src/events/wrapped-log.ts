@@ -28,6 +28,10 @@ export abstract class WrappedLog<L extends EventLog = EventLog> implements Event
     return this.log.wholeSince(clientId);
   }
 
+  givenUpTo(clientId: string) {
+    return this.log.givenUpTo(clientId);
+  }
+
   head(clientId: string) {
     return this.log.head(clientId);
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { systemAmbient } from '../../src/money/ambient.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
@@ -155,3 +155,40 @@ it.each(STORES)(
     ]);
   },
 );
+
+it('what is found once the lease may have ended settles nothing', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const [, makeStore] = STORES[0] ?? [];
+  if (makeStore === undefined) throw new Error('There is a store.');
+  const store = await makeStore();
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  const { name } = await leaveOpen(records, 'createInternalTransaction');
+  let leapMs = 0;
+  const measured = performance.now.bind(performance);
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+  cleanup.defer(() => spy.mockRestore());
+  const settle = async (tookMs: number): Promise<SettlingResult> => {
+    await records.hasten(name);
+    const payment = await records.takeOpen(name, OWNER, 20_000);
+    if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+    const id = randomUUID();
+    const look = async () => {
+      leapMs += tookMs;
+      return { kind: 'done', text: JSON.stringify({ id }), transactionId: id } as const;
+    };
+    const persistence = createPersistence(systemAmbient, logger);
+    const nobody = () => {};
+    const told = { onSettled: nobody, onLookFailed: nobody, onMismatch: nobody };
+    return settleOpen(payment, callsWith({ look }), {
+      records,
+      persistence,
+      ambient: systemAmbient,
+      ...told,
+    });
+  };
+  expect(await settle(16_000)).toBe('open');
+  expect(await records.read(name)).toMatchObject({ answer: null });
+  expect(await settle(1_000)).toBe('settled');
+});

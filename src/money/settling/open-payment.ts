@@ -1,4 +1,5 @@
 import { type Attempt, type UpstreamAnswer, verdictOf } from '../../common/attempt.ts';
+import { clock } from '../../common/clock.ts';
 import type { Ambient } from '../ambient.ts';
 import { backoff, RETRY_WINDOW_MS } from '../backoff.ts';
 import { isRepeatable } from '../intent.ts';
@@ -10,6 +11,8 @@ import type { OpenPayment } from './open-records.ts';
 
 /** How long the settler takes one payment for, in ms. The calls of {@link SettlingCalls} end sooner. */
 export const SETTLING_LEASE_MS = 20_000;
+/** A look that has taken longer than this settles nothing, in ms: its lease may end before what it found is stored. */
+const LONGEST_LOOK_MS = 15_000;
 
 /** What the settler saw of a payment that is still open. */
 export type Seen =
@@ -27,8 +30,10 @@ export type Seen =
   | 'not-refunded'
   /** The credit reads REFUNDED, but another refund of the record may have done that. */
   | 'other-refund'
-  /** Looking for it failed. */
-  | 'unreadable';
+  /** Looking for it failed, or not all that may be it could be read. */
+  | 'unreadable'
+  /** The event log no longer holds every event since the payment was sent. */
+  | 'out-of-reach';
 
 /** The result of looking for evidence. */
 export type Found =
@@ -149,8 +154,11 @@ async function seek(
   const { records, ambient } = parts;
   let found: Found;
   let isUnanswered = false;
+  const begunAt = clock.monotonic();
   try {
     found = await calls.look(payment, records);
+    // Another process may have taken it, and look at it by now: the next look of either settles it.
+    if (clock.monotonic() - begunAt > LONGEST_LOOK_MS) found = { kind: 'open', seen: 'nothing' };
   } catch (error) {
     parts.onLookFailed(payment, error);
     isUnanswered = true;

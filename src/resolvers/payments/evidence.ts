@@ -1,8 +1,8 @@
+import { clock } from '../../common/clock.ts';
 import { Lru } from '../../common/lru.ts';
 import type { PaymentPosition, PaymentRecord, PaymentSearch } from '../../money/record.ts';
 import type { Found, PaymentBook, Seen } from '../../money/settling/open-payment.ts';
 import type { OpenPayment } from '../../money/settling/open-records.ts';
-import { UpstreamError } from '../../upstream/call/errors.ts';
 import { present } from '../../upstream/call/json.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
@@ -17,6 +17,7 @@ import {
   orderOf,
   parsed,
 } from './evidence-match.ts';
+import { NamedTransactions } from './named-transactions.ts';
 import type { Sighting, Sightings } from './sightings.ts';
 
 const SECOND = 1_000;
@@ -33,15 +34,17 @@ const REPEATED_MS = 24 * HOUR;
 const SERVICE_CLOCK_MS = 2 * MINUTE;
 /** Events are looked through that were received within this of the payment, or within the last of it: receipts take three hours. */
 const LOOKED_THROUGH_MS = 6 * HOUR;
-/** An id that leads to no transaction is read again after a minute, since an event may outrun what the service shows; not after ten. */
-const READ_AGAIN_MS = MINUTE;
-const OUTRUN_MS = 10 * MINUTE;
-/** A transaction that was read is read again after an hour; not where its event was an hour old by then. */
-const MAY_CHANGE_MS = HOUR;
-/** Longer than a payment is looked for: what was read is not read again, so that each look gets further. */
-const KEPT_MS = 72 * HOUR;
 /** Transactions that are read for one look. While more are to be read, nothing is certain: the next look reads on. */
 const MOST_READS = 20;
+/** Reads of one look that fail before one succeeds. Then it is the service that is away, and not these transactions. */
+const MOST_FAILURES = 3;
+/** Ids that the record is asked for at the same time. */
+const AT_ONCE = 64;
+/** After this nothing more is read for a look, in ms: it ends before its lease does. The next look reads on. */
+const MOST_MS = 8 * SECOND;
+/** Ids that are remembered as other payments'. A settled payment keeps its transaction. */
+const MOST_TAKEN = 20_000;
+const TAKEN_MS = 72 * HOUR;
 /** Payments of the record that are compared in one look; where there are more, nothing is certain. */
 const MOST_COMPARED = 2_000;
 const PAGE = 200;
@@ -52,6 +55,8 @@ interface Look {
   readonly rest: Rest;
   readonly book: PaymentBook;
   readonly now: number;
+  /** Whether it has taken as long as it may. */
+  readonly isOver: () => boolean;
 }
 
 /** A transaction that is what was ordered, and when the log first heard of it. */
@@ -62,6 +67,12 @@ interface Match {
 
 const open = (seen: Seen): Found => ({ kind: 'open', seen });
 
+/** The service fails at whatever is read. */
+class ServiceFailsError extends Error {
+  override readonly name = 'ServiceFailsError';
+  override readonly message = 'The service fails at each transaction that is read.';
+}
+
 /**
  * Finds the transactions of payments whose answers were lost, among those that events name (docs/payments.md, "What counts as
  * evidence"). A payment is done when one movement is what was ordered, in all that both show, at its time, and no other payment of the record
@@ -70,8 +81,9 @@ const open = (seen: Seen): Found => ({ kind: 'open', seen });
 export class Evidence {
   readonly #sightings: Sightings;
   readonly #utcOffset: string;
-  /** Transactions that were read; null for what is none of the client's. */
-  readonly #read = new Lru<{ readonly transaction: Transaction | null }>(20_000, { ttl: KEPT_MS });
+  readonly #transactions = new NamedTransactions();
+  /** Ids that the record is known to have as settled payments'. */
+  readonly #taken = new Lru<true>(MOST_TAKEN, { ttl: TAKEN_MS });
 
   constructor(sightings: Sightings, utcOffset: string) {
     this.#sightings = sightings;
@@ -80,9 +92,11 @@ export class Evidence {
 
   /** @throws what the log, the record or the service throws */
   async look(payment: OpenPayment, rest: Rest, book: PaymentBook, now: number): Promise<Found> {
-    const look: Look = { payment, order: orderOf(payment), rest, book, now };
+    const begunAt = clock.monotonic();
+    const isOver = () => clock.monotonic() - begunAt > MOST_MS;
+    const look: Look = { payment, order: orderOf(payment), rest, book, now, isOver };
     const matches = await this.#matches(look);
-    if (matches === undefined) return open('nothing');
+    if (typeof matches === 'string') return open(matches);
     const movements = Map.groupBy(matches, ({ transaction }) => movementOf(transaction));
     const free: { readonly legs: readonly Match[]; readonly isAlone: boolean }[] = [];
     for (const legs of movements.values()) {
@@ -100,48 +114,61 @@ export class Evidence {
     return { kind: 'done', text: keptText(transaction), transactionId: transaction.id };
   }
 
-  /** @returns undefined where not all that may match has been read */
-  async #matches({ payment, order, rest, book, now }: Look): Promise<readonly Match[] | undefined> {
-    const { sentAt, closed, name } = payment;
+  /** @returns why nothing is certain, where not all that may match has been read */
+  async #matches(look: Look): Promise<readonly Match[] | 'nothing' | 'unreadable' | 'out-of-reach'> {
+    const { payment, rest, now, isOver } = look;
+    const { sentAt, closed } = payment;
     const named = await this.#sightings.since(sentAt - CLOCKS_MS, now);
-    if (named === undefined) return undefined;
+    if (named === 'unread') return 'nothing';
+    if (named === 'given-up') return 'out-of-reach';
     const sightings = named.filter(({ at }) => Math.min(at - sentAt, now - at) <= LOOKED_THROUGH_MS);
     const told = closed === null ? [] : namedBy(closed.text, sentAt);
+    const candidates = [...told, ...sightings].filter((sighting) => this.#mayMatch(look, sighting));
     const matches: Match[] = [];
-    let reads = 0;
-    let isWhole = true;
-    for (const { id, at } of [...told, ...sightings]) {
-      if ((await book.readByTransaction(name.clientId, id)) !== undefined) continue;
-      if (!this.#read.has(id)) reads += 1;
-      if (reads > MOST_READS) return undefined;
-      const transaction = await this.#transaction(id, now - at, rest);
-      if (transaction === undefined) isWhole = false;
-      if (transaction == null || !fits(order, transaction)) continue;
-      if (this.#isOfItsTime(payment, transaction, at)) matches.push({ transaction, at });
+    let [reads, failures, isWhole] = [0, 0, true];
+    for (let first = 0; first < candidates.length; first += AT_ONCE) {
+      if (isOver()) return 'nothing';
+      for (const { id, at } of await this.#untaken(look, candidates.slice(first, first + AT_ONCE))) {
+        if (isOver()) return 'nothing';
+        let known = this.#transactions.known(id);
+        if (known === undefined && this.#transactions.isResting(id, now)) isWhole = false;
+        else if (known === undefined) {
+          reads += 1;
+          if (reads > MOST_READS) return 'nothing';
+          const read = await this.#transactions.read(id, now - at, rest, now);
+          if (read === 'failed') failures += 1;
+          if (failures === MOST_FAILURES && failures === reads) throw new ServiceFailsError();
+          if (typeof read === 'string') isWhole = false;
+          else known = read;
+        }
+        const { transaction = null } = known ?? {};
+        if (transaction !== null && this.#isMatch(look, transaction, at)) matches.push({ transaction, at });
+      }
     }
-    return isWhole ? matches : undefined;
+    return isWhole ? matches : 'unreadable';
   }
 
-  /**
-   * @param age of the event that names it, in ms
-   * @returns null for what is no transaction of the client's; undefined where the service does not let it be read
-   */
-  async #transaction(id: string, age: number, rest: Rest): Promise<Transaction | null | undefined> {
-    const known = this.#read.get(id);
-    if (known !== undefined) return known.transaction;
-    const read = await readTransaction(rest, id).catch((error: unknown) => {
-      const code = error instanceof UpstreamError ? error.code : undefined;
-      // What an event names need not be a transaction.
-      if (code === 'REFUSED') return null;
-      // This one answer says nothing of the service, so that other payments are looked for all the same.
-      if (code === 'FORBIDDEN' || code === 'UPSTREAM_INVALID') return undefined;
-      throw error;
+  /** Whether a sighting is to be looked at: what is known of it need not be asked for again. */
+  #mayMatch(look: Look, { id, at }: Sighting): boolean {
+    if (this.#taken.has(id)) return false;
+    const known = this.#transactions.known(id);
+    if (known === undefined) return true;
+    return known.transaction !== null && this.#isMatch(look, known.transaction, at);
+  }
+
+  #isMatch({ payment, order }: Look, transaction: Transaction, at: number): boolean {
+    return fits(order, transaction) && this.#isOfItsTime(payment, transaction, at);
+  }
+
+  /** Those that the record does not have as another payment's. */
+  async #untaken({ payment, book }: Look, some: readonly Sighting[]): Promise<readonly Sighting[]> {
+    const { clientId } = payment.name;
+    const owners = await Promise.all(some.map(({ id }) => book.readByTransaction(clientId, id)));
+    return some.filter(({ id }, index) => {
+      if (owners[index] === undefined) return true;
+      this.#taken.set(id, true);
+      return false;
     });
-    if (read === undefined) return undefined;
-    const transaction = isTransaction(read) ? read : null;
-    const [settledMs, againMs] = transaction === null ? [OUTRUN_MS, READ_AGAIN_MS] : [MAY_CHANGE_MS, HOUR];
-    this.#read.set(id, { transaction }, { ttl: age > settledMs ? KEPT_MS : againMs });
-    return transaction;
   }
 
   /** By the log, which heard of it first at `at`, or by the service's own clock: either may be late or wrong. */

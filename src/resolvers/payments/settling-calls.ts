@@ -1,4 +1,3 @@
-import type { EventLog } from '../../events/log.ts';
 import type { SettlingCalls } from '../../money/settling/open-payment.ts';
 import type { OpenPayment } from '../../money/settling/open-records.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
@@ -8,11 +7,11 @@ import { Evidence, lookForRefund } from './evidence.ts';
 import { attemptOf, codeBy, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
 import { TRANSFER_RULES } from './payment-rules.ts';
-import { Sightings } from './sightings.ts';
+import { type SightedLog, Sightings } from './sightings.ts';
 
 interface SettlingOptions {
   readonly clientId: string;
-  readonly log: Pick<EventLog, 'readAfter'>;
+  readonly log: SightedLog;
   /** Offset of the service's timestamps that carry none. */
   readonly utcOffset: string;
   /** REST calls for one payment, whose time is bounded. */

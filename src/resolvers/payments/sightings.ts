@@ -1,4 +1,5 @@
-import type { EventLog, StoredEvent } from '../../events/log.ts';
+import { CursorInvalidError, EventsGapError } from '../../events/errors.ts';
+import type { EventLog, EventPage, StoredEvent } from '../../events/log.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import { decodeEvent } from '../events/event.ts';
 import { namedIds } from '../events/named-ids.ts';
@@ -10,6 +11,9 @@ export interface Sighting {
   /** When the first event that names it was received, in ms since the epoch. */
   readonly at: number;
 }
+
+/** What the log is read by. */
+export type SightedLog = Pick<EventLog, 'readAfter' | 'givenUpTo'>;
 
 /** Events that one look reads, page by page; what is left is read by the next. */
 const PAGE = 200;
@@ -33,19 +37,23 @@ function idsIn(stored: StoredEvent, clientId: string): readonly string[] {
  * many payments share it.
  */
 export class Sightings {
-  readonly #log: Pick<EventLog, 'readAfter'>;
+  readonly #log: SightedLog;
   readonly #clientId: string;
   readonly #ids = new Map<string, { id: string; at: number }>();
   /** The latest of the ids that were dropped, as there were too many; in ms since the epoch. */
   #droppedUpTo = Number.NEGATIVE_INFINITY;
   /** Whether the log has been read to its end. */
   #isWhole = false;
+  /** From when on the log held every event as it was begun to be read; what was given up since has been read. In ms since the epoch. */
+  #wholeFrom = Number.NEGATIVE_INFINITY;
+  /** When it was noticed last that the log had lost what it was to keep. */
+  #lostAt = Number.NEGATIVE_INFINITY;
   #from = Number.POSITIVE_INFINITY;
   #cursor: string | null = null;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #looking: Promise<void> | undefined;
 
-  constructor(log: Pick<EventLog, 'readAfter'>, clientId: string) {
+  constructor(log: SightedLog, clientId: string) {
     this.#log = log;
     this.#clientId = clientId;
   }
@@ -54,10 +62,13 @@ export class Sightings {
    * Those that were first named from this time on, in ms since the epoch, the earliest first.
    *
    * @param now likewise
-   * @returns undefined while more of the log is to be read, and where ids since that time were dropped
+   * @returns `unread` while more of the log is to be read, and where ids since that time were dropped; `given-up` where the log had given up
+   *   events of that time, or lost them, before they were read. A log that has begun later and lost nothing is whole.
    * @throws what the log throws
    */
-  async since(time: number, now: number): Promise<readonly Sighting[] | undefined> {
+  async since(time: number, now: number): Promise<readonly Sighting[] | 'unread' | 'given-up'> {
+    // Nothing is begun anew for what the log does not hold: what was read of it stays known.
+    if (time < this.#from && time < (await this.#reach())) return 'given-up';
     // Nobody begins anew while another reads on: what lies before that one's beginning would never be read. Asked again
     // each time, since of all who have waited another may be the first to go on.
     while (this.#looking !== undefined) await this.#looking;
@@ -71,7 +82,8 @@ export class Sightings {
       });
       await this.#looking;
     }
-    if (!this.#isWhole || this.#droppedUpTo >= time) return undefined;
+    if (time < this.#wholeFrom) return 'given-up';
+    if (!this.#isWhole || this.#droppedUpTo >= time) return 'unread';
     return [...this.#ids.values()].filter(({ at }) => at >= time).sort((one, other) => one.at - other.at);
   }
 
@@ -86,7 +98,7 @@ export class Sightings {
   async #look(now: number): Promise<void> {
     this.#isWhole = false;
     for (let page = 0; page < MOST_PAGES; page += 1) {
-      const { events, hasMore } = await this.#page();
+      const { events, hasMore } = await this.#page(now);
       for (const stored of events) this.#note(stored);
       this.#cursor = events.at(-1)?.cursor ?? this.#cursor;
       this.#isWhole = !hasMore || events.length === 0;
@@ -96,18 +108,31 @@ export class Sightings {
   }
 
   /** If the log no longer holds the cursor's event, reading begins again at the oldest event that it holds. */
-  async #page() {
-    const search = { receivedFrom: this.#from };
-    const clientId = this.#clientId;
-    if (this.#cursor === null) return this.#log.readAfter(clientId, null, PAGE, search);
+  async #page(now: number): Promise<EventPage> {
+    if (this.#cursor === null) return this.#firstPage();
     try {
-      return await this.#log.readAfter(clientId, this.#cursor, PAGE, search);
+      return await this.#log.readAfter(this.#clientId, this.#cursor, PAGE, { receivedFrom: this.#from });
     } catch (error) {
-      const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
-      if (code !== 'EVENTS_GAP' && code !== 'CURSOR_INVALID') throw error;
+      const isGap = error instanceof EventsGapError;
+      if (!isGap && !(error instanceof CursorInvalidError)) throw error;
+      // Of what was given up the log tells when it came; of what it has lost nobody does.
+      if (!isGap || error.gap.reason !== 'trimmed') this.#lostAt = now;
       this.#begin();
-      return this.#log.readAfter(clientId, null, PAGE, search);
+      return this.#firstPage();
     }
+  }
+
+  async #firstPage(): Promise<EventPage> {
+    const page = await this.#log.readAfter(this.#clientId, null, PAGE, { receivedFrom: this.#from });
+    // Asked once it is read: what is given up from now on comes after it, and shows as a gap.
+    this.#wholeFrom = await this.#reach();
+    return page;
+  }
+
+  /** From when on the log holds every event, as far as anybody knows, in ms since the epoch. */
+  async #reach(): Promise<number> {
+    const gone = await this.#log.givenUpTo(this.#clientId);
+    return Math.max(this.#lostAt, gone === null ? Number.NEGATIVE_INFINITY : gone + 1);
   }
 
   #note(stored: StoredEvent): void {

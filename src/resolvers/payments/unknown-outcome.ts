@@ -17,7 +17,9 @@ const SEEN: Readonly<Record<Seen, string>> = {
   alike: 'A movement like it has been found, and more than one payment, or movement, could be it.',
   'not-refunded': 'The credit did not read REFUNDED when it was read last.',
   'other-refund': 'The credit reads REFUNDED, and more than one refund could have returned it.',
-  unreadable: 'The gateway could not look for it when it tried last.',
+  unreadable: 'The gateway could not look for it when it tried last, or could not read all that may be it.',
+  'out-of-reach':
+    'The log of events no longer holds all that came since it was sent, so that nothing in it is certain.',
 };
 
 const isSeen = (word: string): word is Seen => Object.hasOwn(SEEN, word);

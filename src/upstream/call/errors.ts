@@ -41,17 +41,26 @@ export class UpstreamError extends Error {
   readonly dispatched: boolean;
   readonly refusal: Refusal | undefined;
   readonly retryAfterMs: number | undefined;
+  /** Of an answer that says that the service has failed: 500 or above. Undefined for anything else. */
+  readonly status: number | undefined;
 
   constructor(
     code: UpstreamErrorCode,
     message: string,
-    options: { cause?: unknown; dispatched?: boolean; refusal?: Refusal; retryAfterMs?: number } = {},
+    options: {
+      cause?: unknown;
+      dispatched?: boolean;
+      refusal?: Refusal;
+      retryAfterMs?: number;
+      status?: number;
+    } = {},
   ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.dispatched = options.dispatched ?? true;
     this.refusal = options.refusal;
     this.retryAfterMs = options.retryAfterMs;
+    this.status = options.status;
   }
 }
 
@@ -141,7 +150,7 @@ export function errorOfAnswer(answer: Answered): UpstreamError {
     });
   }
   if (status >= 500) {
-    return new UpstreamError('UPSTREAM_UNAVAILABLE', `The service failed with status ${status}.`);
+    return new UpstreamError('UPSTREAM_UNAVAILABLE', `The service failed with status ${status}.`, { status });
   }
   return new UpstreamError('UPSTREAM_INVALID', `The service answered with the unexpected status ${status}.`);
 }

@@ -27,6 +27,8 @@ let cleanup: AsyncDisposableStack;
 let shown: Set<string>;
 /** Those that it refuses to show. */
 let forbidden: Set<string>;
+/** Those that it fails at. */
+let failing: Set<string>;
 /** In ms since the epoch. */
 let now: number;
 let lost: Awaited<ReturnType<typeof losePayment>>;
@@ -34,6 +36,7 @@ beforeEach(async () => {
   cleanup = new AsyncDisposableStack();
   shown = new Set();
   forbidden = new Set();
+  failing = new Set();
   now = Date.now();
   lost = await losePayment();
 });
@@ -43,7 +46,7 @@ afterEach(async () => {
 });
 
 /** An internal transaction whose answer was lost, and a log of events. */
-async function losePayment() {
+async function losePayment(retention = 10_000) {
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-evidence-'));
   cleanup.defer(() => rm(dataDir, { recursive: true }));
   // The kernel's clock would not follow.
@@ -54,13 +57,14 @@ async function losePayment() {
     undefined,
   );
   cleanup.defer(() => records.stop());
-  const log = await openEventLog({ dataDir, retention: 10_000, logger: recordingLogger() });
+  const log = await openEventLog({ dataDir, retention, logger: recordingLogger() });
   cleanup.defer(() => log.stop());
   await available(log);
   const service = cleanup.use(
     await startUpstream((request, response) => {
       const id = request.url?.split('/').at(-1) ?? '';
       if (forbidden.has(id)) return json(response, {}, 403);
+      if (failing.has(id)) return json(response, {}, 500);
       if (!shown.has(id)) return json(response, { error: { code: 404, message: 'unknown' } }, 404);
       const between = { sourceInstrument: { id: SOURCE }, destinationInstrument: { id: DESTINATION } };
       const kind = { category: 'INTER_TRANS', subCategory: 'INT_DEBIT', transactionStatus: 'LIQUIDATED' };
@@ -87,12 +91,28 @@ async function losePayment() {
       const event = () => moneyIn({ payload: '{"body":{}}', receivedAt });
       await Promise.all(Array.from({ length: count }, () => log.append(CLIENT_ID, event())));
     },
-    async look(): Promise<Found> {
+    /** Another payment that is known to be done, by this transaction. */
+    async paid(id: string) {
+      const other = randomUUID();
+      const otherName = recordName({ clientId: CLIENT_ID, customerId: undefined, key: other });
+      await records.claim(otherName, { ...claim, inputHash: other, twin: other });
+      await records.answer(otherName, other, { kind: 'done', status: 200, text: '{}' }, id);
+    },
+    /** How often the service was asked for a transaction. */
+    reads: (id: string) => service.requests.filter((request) => request.endsWith(id)).length,
+    log,
+    /** @param onAsked is told each time that the record is asked for a transaction */
+    async look(onAsked: () => void = () => {}): Promise<Found> {
       await records.hasten(name);
       const payment = await records.takeOpen(name, 'settler', 1);
       if (payment === undefined) throw new Error('it is due');
       now += MINUTE;
-      return evidence.look(payment, service.rest, records, now);
+      const readByTransaction: typeof records.readByTransaction = (...asked) => {
+        onAsked();
+        return records.readByTransaction(...asked);
+      };
+      const book = { search: records.search, readByTransaction };
+      return evidence.look(payment, service.rest, book, now);
     },
   };
 }
@@ -145,7 +165,7 @@ it('is none while the service refuses to show one that may match, and the look d
   forbidden.add(refused);
   await lost.named(refused, 1_000);
   await lost.named(id, 2_000);
-  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'unreadable' });
   forbidden.clear();
   expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
 });
@@ -174,4 +194,70 @@ it('is found a minute later where an event has outrun what the service shows', a
     return look.kind === 'done' && look;
   });
   expect(found).toMatchObject({ transactionId: id });
+});
+
+it('is none while the service fails at one that may match; the others are read, and that one ever more seldom', async () => {
+  const [id, failed] = [randomUUID(), randomUUID()];
+  shown.add(id);
+  failing.add(failed);
+  await lost.named(failed, 1_000);
+  await lost.named(id, 2_000);
+  for (let minutes = 0; minutes < 12; minutes += 1)
+    expect(await lost.look()).toEqual({ kind: 'open', seen: 'unreadable' });
+  expect(lost.reads(id)).toBe(1);
+  expect(lost.reads(failed)).toBeLessThan(7);
+  failing.clear();
+  const found = await until(async () => {
+    const look = await lost.look();
+    return look.kind === 'done' && look;
+  });
+  expect(found).toMatchObject({ transactionId: id });
+});
+
+it('is not looked for where the service fails at whatever is read', async () => {
+  failing = new Set([randomUUID(), randomUUID(), randomUUID(), randomUUID()]);
+  for (const id of failing) await lost.named(id, 1_000);
+  await expect(lost.look()).rejects.toThrow('fails at each transaction');
+});
+
+it('is none where the log has given up events since the payment was sent', async () => {
+  lost = await losePayment(2);
+  const id = randomUUID();
+  shown.add(id);
+  await lost.named(randomUUID(), 1_000);
+  await lost.named(id, 2_000);
+  while ((await lost.log.givenUpTo(CLIENT_ID)) === null) await lost.named(id, 3_000);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'out-of-reach' });
+});
+
+it('is found in a log that has begun after the payment was sent', async () => {
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  const id = randomUUID();
+  shown.add(id);
+  await lost.named(id, 0);
+  expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
+});
+
+it('is looked for over several looks where the record answers slowly: none outlasts its lease', async () => {
+  let leapMs = 0;
+  const measured = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+  const id = randomUUID();
+  for (let others = 0; others < 200; others += 1) {
+    const other = randomUUID();
+    await lost.paid(other);
+    await lost.named(other, 1_000);
+  }
+  await lost.named(id, 2_000);
+  shown.add(id);
+  const began = leapMs;
+  const found = await lost.look(() => {
+    leapMs += 100;
+  });
+  expect(found).toEqual({ kind: 'open', seen: 'nothing' });
+  expect(leapMs - began).toBeLessThan(15_000);
+  const next = await lost.look(() => {
+    leapMs += 100;
+  });
+  expect(next).toMatchObject({ kind: 'done', transactionId: id });
 });

@@ -36,7 +36,8 @@ async function openLog(count: number) {
   return { log, now, named, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-const idsOf = (found: readonly { readonly id: string }[] | undefined) => found?.map(({ id }) => id);
+const idsOf = (found: readonly { readonly id: string }[] | string) =>
+  typeof found === 'string' ? found : found.map(({ id }) => id);
 
 it.each([
   { order: 'the latest first', turned: true },
@@ -67,6 +68,7 @@ it('one look that fails does not keep the next from all events', async () => {
         if (isAway) throw new Error('the log is away');
         return log.readAfter(...asked);
       },
+      givenUpTo: (clientId) => log.givenUpTo(clientId),
     },
     CLIENT_ID,
   );
@@ -76,4 +78,61 @@ it('one look that fails does not keep the next from all events', async () => {
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   isAway = false;
   expect(idsOf(await sightings.since(first ?? 0, now))).toEqual(idsOf(named));
+});
+
+/** A log that keeps two events or so, and gives up older ones. */
+async function openShortLog() {
+  const stack = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-sightings-'));
+  stack.defer(() => rm(dataDir, { recursive: true }));
+  const log = await openEventLog({ dataDir, retention: 2, logger: recordingLogger() });
+  stack.defer(() => log.stop());
+  await available(log);
+  const now = Date.now();
+  /** An event that names a transaction, so many seconds from now. */
+  const name = async (seconds: number): Promise<string> => {
+    const id = randomUUID();
+    const receivedAt = new Date(now + seconds * SECOND).toISOString();
+    const payload = JSON.stringify({ transaction: id });
+    await log.append(CLIENT_ID, moneyIn({ type: 'STATUS_UPDATE', payload, receivedAt }));
+    return id;
+  };
+  /** Names more and more, until the log has given up an event of this time or later. */
+  const giveUp = async (seconds: number): Promise<void> => {
+    for (let later = seconds; ((await log.givenUpTo(CLIENT_ID)) ?? 0) < now + seconds * SECOND; later += 1)
+      await name(later);
+  };
+  return { log, now, name, giveUp, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+it('a log that has given up events since a time is not asked what came since, and one that has just begun is', async () => {
+  await using made = await openShortLog();
+  const { log, now, name, giveUp } = made;
+  expect(await log.givenUpTo(CLIENT_ID)).toBeNull();
+  const young = new Sightings(log, CLIENT_ID);
+  expect(await young.since(now - SECOND, now)).toEqual([]);
+  const id = await name(0);
+  expect(idsOf(await young.since(now - SECOND, now + SECOND))).toEqual([id]);
+  await giveUp(10);
+  const late = new Sightings(log, CLIENT_ID);
+  expect(await late.since(now - SECOND, now + 60 * SECOND)).toBe('given-up');
+  const newest = await name(1_000);
+  expect(idsOf(await late.since(now + 999 * SECOND, now + 61 * SECOND))).toEqual([newest]);
+});
+
+it('what was read before the log gave it up stays known, also where an earlier payment asks for more than the log holds', async () => {
+  await using made = await openShortLog();
+  const { log, now, name, giveUp } = made;
+  await giveUp(0);
+  const sightings = new Sightings(log, CLIENT_ID);
+  const begun = now + 1_000 * SECOND;
+  const ids = [await name(1_001)];
+  expect(idsOf(await sightings.since(begun, now))).toEqual(ids);
+  for (let second = 1_002; ((await log.givenUpTo(CLIENT_ID)) ?? 0) < begun; second += 1) {
+    ids.push(await name(second));
+    // Each look reads what has come, before it is given up.
+    expect(idsOf(await sightings.since(begun, now + second * SECOND))).toEqual(ids);
+  }
+  expect(await sightings.since(now - SECOND, now + 2_000 * SECOND)).toBe('given-up');
+  expect(idsOf(await sightings.since(begun, now + 2_001 * SECOND))).toEqual(ids);
 });

@@ -1,0 +1,78 @@
+import { Lru } from '../../common/lru.ts';
+import { UpstreamError } from '../../upstream/call/errors.ts';
+import type { Rest } from '../../upstream/call/rest.ts';
+import { isTransaction, readTransaction, type Transaction } from '../../upstream/transactions.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** An id that leads to no transaction is read again after a minute, since an event may outrun what the service shows; not after ten. */
+const READ_AGAIN_MS = MINUTE;
+const OUTRUN_MS = 10 * MINUTE;
+/** A transaction that was read is read again after an hour; not where its event was an hour old by then. */
+const MAY_CHANGE_MS = HOUR;
+/** Longer than a payment is looked for: what was read is not read again, so that each look gets further. */
+const KEPT_MS = 72 * HOUR;
+const MOST = 20_000;
+/** An id at whose reading the service failed is left alone for half a minute, then for twice as long each time, up to an hour. */
+const FIRST_REST_MS = MINUTE / 2;
+const LONGEST_REST_MS = HOUR;
+
+/** What is known of an id: null where it is no transaction of the client's. */
+interface Known {
+  readonly transaction: Transaction | null;
+}
+
+interface Failure {
+  readonly times: number;
+  /** When it may be read again, in ms since the epoch. */
+  readonly until: number;
+}
+
+/** The transactions of one client that events name, as the service shows them. */
+export class NamedTransactions {
+  readonly #read = new Lru<Known>(MOST, { ttl: KEPT_MS });
+  readonly #failing = new Lru<Failure>(MOST, { ttl: KEPT_MS });
+
+  /** What was read, and holds still; undefined where there is nothing. */
+  known(id: string): Known | undefined {
+    return this.#read.get(id);
+  }
+
+  /** Whether the service has failed at this id, so that it is not to be read yet. @param now in ms since the epoch */
+  isResting(id: string, now: number): boolean {
+    return (this.#failing.get(id)?.until ?? 0) > now;
+  }
+
+  /**
+   * @param age of the event that names it, in ms
+   * @param now in ms since the epoch
+   * @returns what is known now; `forbidden` where the service does not let it be read, and `failed` where it fails at this id: neither says
+   *   anything of other ids
+   * @throws what the service throws
+   */
+  async read(id: string, age: number, rest: Rest, now: number): Promise<Known | 'forbidden' | 'failed'> {
+    const read = await readTransaction(rest, id).catch((error: unknown): null | 'forbidden' | 'failed' => {
+      if (!(error instanceof UpstreamError)) throw error;
+      const { code, status, dispatched } = error;
+      // What an event names need not be a transaction.
+      if (code === 'REFUSED') return null;
+      if (code === 'FORBIDDEN' || code === 'UPSTREAM_INVALID') return 'forbidden';
+      const isOwnFailure = status !== undefined || (code === 'UPSTREAM_TIMEOUT' && dispatched);
+      if (isOwnFailure) this.#failed(id, now);
+      if (status !== undefined) return 'failed';
+      throw error;
+    });
+    if (read === 'forbidden' || read === 'failed') return read;
+    this.#failing.delete(id);
+    const transaction = isTransaction(read) ? read : null;
+    const [settledMs, againMs] = transaction === null ? [OUTRUN_MS, READ_AGAIN_MS] : [MAY_CHANGE_MS, HOUR];
+    this.#read.set(id, { transaction }, { ttl: age > settledMs ? KEPT_MS : againMs });
+    return { transaction };
+  }
+
+  #failed(id: string, now: number): void {
+    const times = (this.#failing.get(id)?.times ?? 0) + 1;
+    const restMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (times - 1));
+    this.#failing.set(id, { times, until: now + restMs });
+  }
+}
