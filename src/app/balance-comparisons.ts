@@ -7,7 +7,7 @@ import { createRest } from '../upstream/call/rest.ts';
 import type { Base } from './base.ts';
 import type { Stores } from './stores.ts';
 
-/** All that is read of the service for one comparison is read by then, in ms. */
+/** Each of the two readings of a comparison, that of the balances and that of the movements, has so long for its REST calls, in ms. */
 const MOST_MS = 4 * 60_000;
 
 const requesterOf = (clientId: string): Requester => ({

@@ -97,7 +97,11 @@ export const guessing = (rest: Rest, guesses: Guesses, source: string): Rest => 
       { dispatched: false },
     );
   return {
-    ...rest,
+    clientId: rest.clientId,
+    served: (route) => rest.served(route),
+    within: (work, message) => rest.within(work, message),
+    sharedBy: (party, isReported) => guessing(rest.sharedBy(party, isReported), guesses, source),
+    keep: (work, ms) => rest.keep(work, ms),
     get: (route, options) =>
       guesses.make(
         source,

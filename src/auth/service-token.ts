@@ -65,12 +65,16 @@ class RenewalPauses {
     this.#now = now;
   }
 
-  /** @throws the error of the last renewal while its pause lasts. */
+  /** @throws the error of the last renewal while its pause lasts, with what is left of the time that the service asked for. */
   check(): void {
     if (this.#last === undefined) return;
-    const since = this.#now() - this.#last.at;
+    const { error, at, pauseMs } = this.#last;
+    const since = this.#now() - at;
     // A clock that was put back ends the pause.
-    if (since >= 0 && since < this.#last.pauseMs) throw this.#last.error;
+    if (since < 0 || since >= pauseMs) return;
+    if (!(error instanceof UpstreamError) || error.retryAfterMs === undefined) throw error;
+    const { code, message, dispatched, cause, retryAfterMs } = error;
+    throw new UpstreamError(code, message, { cause, dispatched, retryAfterMs: retryAfterMs - since });
   }
 
   failed(error: unknown): void {

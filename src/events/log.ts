@@ -24,6 +24,10 @@ import type { LogBounds } from './errors.ts';
 
 export type EventType = 'MONEY_IN' | 'CEP' | 'STATUS_UPDATE';
 
+/**
+ * The types that this version takes in and shows. A log may hold events of others, which a later version has stored: readers pass over
+ * them.
+ */
 export const EVENT_TYPES: readonly EventType[] = ['MONEY_IN', 'CEP', 'STATUS_UPDATE'];
 
 /** What the gateway answered to a MONEY_IN. INFORMED for all but an SPEI credit: the answer to the others has no effect. */
@@ -77,7 +81,8 @@ export interface Appended {
 export interface StoredEvent {
   readonly cursor: string;
   readonly id: string;
-  readonly type: EventType;
+  /** One of `EVENT_TYPES`, or the name of a type that a later version has stored. */
+  readonly type: string;
   readonly receivedAt: string;
   readonly decision?: MoneyInDecision;
   readonly refundReason?: string;
@@ -106,7 +111,7 @@ export interface EventPage {
 export interface FollowOptions {
   /** The cursor of the event to start after. Without it the reader gets the events that come once it is attached. */
   readonly after?: string | undefined;
-  /** Only events of these topics (topics.ts); every event where there are none given. */
+  /** Only events that have one of these topics (topics.ts). Undefined: every event. An empty list: none. */
   readonly topics?: readonly string[] | undefined;
   /** True if some topics need a REST call. */
   readonly needsLookup?: boolean | undefined;

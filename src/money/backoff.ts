@@ -1,3 +1,5 @@
+import type { Attempt } from '../common/attempt.ts';
+
 /** Upper bounds of pauses, in ms: of the first pause, and of all. */
 export interface Backoff {
   readonly first: number;
@@ -14,6 +16,10 @@ export function backoff({ first, most }: Backoff, tries: number, random: () => n
   const longest = Math.min(most, first * 2 ** tries);
   return longest / 2 + (longest / 2) * random();
 }
+
+/** Returns how long an answer asks to wait before the next try (`Retry-After`), in ms; 0 if it does not. */
+export const askedToWaitMs = (attempt: Attempt): number =>
+  attempt.kind === 'answered' ? (attempt.retryAfterMs ?? 0) : 0;
 
 /**
  * How long after the first sending the same bytes may be sent again, in ms: an hour less than the upstream remembers their

@@ -1,6 +1,6 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
 import { parsed, readable, readingOf, storeAnswer, stored } from './answers.ts';
-import { backoff, RETRY_WINDOW_MS } from './backoff.ts';
+import { askedToWaitMs, backoff, RETRY_WINDOW_MS } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls } from './call.ts';
 import { outcomeOf, type UnknownReason } from './outcome.ts';
 import { isStopped } from './payments-off.ts';
@@ -119,7 +119,7 @@ async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promi
     }
     if (closed || outcome.next === 'repeat-briefly') brief += 1;
     const isRepeated = outcome.next === 'repeat' || outcome.next === 'repeat-briefly';
-    const pause = backoff(REPEAT_BACKOFF, repeat, ambient.random);
+    const pause = Math.max(backoff(REPEAT_BACKOFF, repeat, ambient.random), askedToWaitMs(happened));
     if (!isRepeated || brief > MOST_BRIEF_REPEATS || !mayRepeat(call, sent, pause)) return report;
     await ambient.sleep(pause, call.waiting);
     if (call.waiting.aborted) return report;

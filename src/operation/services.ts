@@ -7,8 +7,8 @@ import type { EventType } from '../events/log.ts';
 import type { Later } from '../money/call.ts';
 import type { Money } from '../money/execute.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
-import type { Patience } from '../upstream/session/patience.ts';
 import type { Polls } from '../upstream/session/polls.ts';
+import type { ReceiptPatience } from '../upstream/session/receipt-patience.ts';
 
 /** What all operations of a process have in common. */
 export interface Services {
@@ -43,7 +43,7 @@ interface ReceiptEvent {
 
 /** Who wants to know whose receipts are. */
 export interface ReceiptReader {
-  readonly patience: Patience;
+  readonly patience: ReceiptPatience;
   /** For whom it has the REST service asked. */
   readonly requester: Requester;
   /** Whether it may have the REST service asked once more: called before each such reading. Without it, it may. */

@@ -16,12 +16,15 @@ export const transactionSubCategory = openEnum('TransactionSubCategory', [
   'INT_CREDIT',
 ]);
 
-/** Sub-categories that the spec names and that cannot be refunded: external SPEI credits alone can (docs/upstream-api.md, endpoint 14). */
+/** Sub-categories that `refundTransaction` cannot refund: external SPEI credits alone can be (docs/upstream-api.md, endpoint 14). */
 const NEVER_REFUNDED = ['SPEI_DEBIT', 'INT_DEBIT', 'INT_CREDIT'];
 
-/** Whether the spec says that a transaction cannot be refunded. */
+/** Whether the service says that `refundTransaction` is not for a transaction. */
 export const isNeverRefunded = ({ subCategory }: Transaction): boolean =>
   NEVER_REFUNDED.includes(subCategory);
+
+/** Sub-categories for which no documented state follows LIQUIDATED. A transfer out may still be returned (docs/assumptions.md, "final states"). */
+const FINAL_ONCE_LIQUIDATED = ['SPEI_DEBIT', 'INT_DEBIT', 'INT_CREDIT'];
 
 /** The documented states in their order. */
 const ORDER = ['INITIALIZED', 'LIQUIDATED', 'REFUNDED'];
@@ -38,7 +41,10 @@ export function rankOf(status: string): number | undefined {
  */
 export function isSettled(transaction: Transaction): boolean {
   const { transactionStatus: status } = transaction;
-  return status === 'REFUNDED' || (status === 'LIQUIDATED' && isNeverRefunded(transaction));
+  return (
+    status === 'REFUNDED' ||
+    (status === 'LIQUIDATED' && FINAL_ONCE_LIQUIDATED.includes(transaction.subCategory))
+  );
 }
 
 /** @throws BadInputError for a malformed id. */

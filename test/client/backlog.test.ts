@@ -22,7 +22,7 @@ function measure() {
       onMissing: (missing) => told.push(missing),
       onCaughtUp: () => told.push('caught up'),
     },
-    { ownerId: null, types: null },
+    { ownerId: null, clabe: null, types: null },
   );
   const answer = (index: number, cursors: readonly string[], hasNextPage = false) =>
     pages[index]?.resolve({

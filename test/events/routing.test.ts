@@ -71,7 +71,7 @@ function wanted({ what }: Following): {
       return {
         topics: what.types.map(typeTopic),
         needsLookup: false,
-        matches: ({ type }) => what.types.includes(type),
+        matches: ({ type }) => what.types.some((one) => one === type),
       };
     case 'credits':
       return {

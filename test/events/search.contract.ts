@@ -112,6 +112,7 @@ const CUSTOMER = OWNERS[1] ?? '';
 function isOf(args: EventPageArgs, isNarrowed: boolean): (stored: StoredEvent) => boolean {
   return (stored) => {
     const event = decodeEvent(stored);
+    if (event === undefined) throw new Error(`no version knows ${stored.type}`);
     const [id, key, owner] =
       event.type === 'MONEY_IN'
         ? [event.transactionId, event.trackingKey, event.ownerId]

@@ -11,7 +11,7 @@ import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { freePort } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { fastAmbient, MUTATIONS, NOBODYS, order, told } from './orders.ts';
-import { type Fault, startUpstream, type Upstream } from './upstream.ts';
+import { type Fault, serviceError, startUpstream, type Upstream } from './upstream.ts';
 
 const HOUR = 3_600_000;
 /** Thirty seconds pass in one. */
@@ -81,6 +81,41 @@ const payAndLeave = (
 const patience = (fault: Fault) => (`${fault}`.startsWith('hang') ? { timeoutMs: 300 } : {});
 const movements = () => upstream.ledger.get(key) ?? 0;
 const posts = () => upstream.received.length;
+
+/** A payment whose first answer is lost, and whose repeats get a 429 that asks to wait; with the pauses that the call made. */
+async function payThrottled(retryAfterMs: number, ms: number) {
+  const pauses: number[] = [];
+  const sleep: typeof ambient.sleep = (pause, signal) => {
+    pauses.push(pause);
+    return ambient.sleep(pause, signal);
+  };
+  const made = order(upstream.url, 'createMoneyOut', key);
+  let sent = 0;
+  const send: typeof made.calls.send = async (...args) => {
+    sent += 1;
+    if (sent !== 2) return made.calls.send(...args);
+    return { kind: 'answered', status: 429, text: serviceError(429), body: undefined, retryAfterMs };
+  };
+  upstream.faults.push('reset-after');
+  // The spread loses which calls belong to which mutation; they are those of `made`.
+  const throttled = { ...made, calls: { ...made.calls, send } } as MoneyOrder;
+  const own = createMoney({ records, logger, ambient: { ...ambient, sleep }, leaseMs: HOUR });
+  return { result: await own.execute(throttled, limits(ms)), pauses, sent };
+}
+
+it('money out is not sent again before the time is over that the service asks to wait', async () => {
+  const { result, pauses, sent } = await payThrottled(20_000, 300_000);
+  expect(result).toMatchObject({ kind: 'done' });
+  expect([sent, movements()]).toEqual([3, 1]);
+  expect(pauses).toContain(20_000);
+});
+
+it('money out is unknown at once where the service asks to wait for longer than the caller does', async () => {
+  const { result, pauses, sent } = await payThrottled(600_000, 300_000);
+  expect(result).toMatchObject({ kind: 'unknown', safeToRetry: true });
+  expect([sent, movements()]).toEqual([2, 1]);
+  expect(pauses).not.toContain(600_000);
+});
 
 /** A gateway whose store does what it is told to at one step. */
 const moneyOver = (change: Partial<MoneyRecords>): Money =>

@@ -192,3 +192,37 @@ it('what is found once the lease may have ended settles nothing', async () => {
   expect(await records.read(name)).toMatchObject({ answer: null });
   expect(await settle(1_000)).toBe('settled');
 });
+
+it.each([
+  ['the pause that the service asks for', 60_000, 60_000],
+  ['ten minutes where it asks for more', 86_400_000, 600_000],
+])('a payment is sent again no earlier than after %s', async (_what, retryAfterMs, pauseMs) => {
+  await using cleanup = new AsyncDisposableStack();
+  const store = await STORES[0]?.[1]();
+  if (store === undefined) throw new Error('There is a store.');
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  const { name } = await leaveOpen(records, 'createMoneyOut');
+  await records.hasten(name);
+  const payment = await records.takeOpen(name, OWNER, 60_000);
+  if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+  const putOff = vi.fn(records.putOff);
+  const never = () => expect.unreachable();
+  const result = await settleOpen(
+    payment,
+    callsWith({
+      repeat: async () => ({ kind: 'answered', status: 429, text: '', body: undefined, retryAfterMs }),
+    }),
+    {
+      records: { ...records, putOff },
+      persistence: createPersistence(systemAmbient, logger),
+      ambient: systemAmbient,
+      onSettled: never,
+      onMismatch: never,
+      onLookFailed: never,
+    },
+  );
+  expect(result).toBe('away');
+  expect(putOff.mock.calls.map(([, pause]) => pause)).toEqual([pauseMs]);
+});

@@ -276,7 +276,12 @@ export class Service {
 
   async #note(fetched: Promise<Response>, body: string, type: string, path: string, to: string) {
     const sentAt = this.#sim.elapsed;
-    const { id_msg: idMsg } = JSON.parse(body) as { readonly id_msg?: string };
+    // A receipt is wrapped, other messages are bare.
+    const message = JSON.parse(body) as {
+      readonly id_msg?: string;
+      readonly payload?: { readonly id_msg?: string };
+    };
+    const idMsg = message.id_msg ?? message.payload?.id_msg;
     if (idMsg !== undefined) this.sent.set(idMsg, (this.sent.get(idMsg) ?? 0) + 1);
     const response = await fetched;
     const text = await response.text();

@@ -2,7 +2,7 @@ import { MISSED, type MissedVariables } from './documents.ts';
 import { Pause } from './pause.ts';
 import { ask, type CatchingOptions } from './source.ts';
 
-/** The filters of `Query.events` that select the same events as a subscription. */
+/** The filters of `Query.events` that select the same events as a subscription: all that `moneyIn` and `events` have. */
 export type Asked = Omit<MissedVariables, 'after'>;
 
 /** Counts how far a feed is behind the log, from the start of a connection until the feed has caught up. */

@@ -20,12 +20,13 @@ export interface MissedVariables {
   readonly after: string;
   readonly types: readonly string[] | null;
   readonly ownerId: string | null;
+  readonly clabe: string | null;
 }
 
 /** Asks for events since a cursor, to know how far behind a feed is. */
 export const MISSED: TypedDocument<Missed, MissedVariables> =
-  /* @__PURE__ */ typed(`query PasarelaMissed($after: Cursor, $types: [EventType!], $ownerId: ID) {
-  events(after: $after, first: 100, types: $types, ownerId: $ownerId) {
+  /* @__PURE__ */ typed(`query PasarelaMissed($after: Cursor, $types: [EventType!], $ownerId: ID, $clabe: String) {
+  events(after: $after, first: 100, types: $types, ownerId: $ownerId, clabe: $clabe) {
     nodes {
       cursor
     }

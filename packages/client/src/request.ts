@@ -108,6 +108,7 @@ class Reader {
         return {
           types: (types == null || Array.isArray(types) ? types : [types]) as Asked['types'],
           ownerId: (argument('ownerId', variables) ?? null) as Asked['ownerId'],
+          clabe: (argument('clabe', variables) ?? null) as Asked['clabe'],
         };
       },
     };

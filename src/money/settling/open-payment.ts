@@ -1,7 +1,7 @@
 import { type Attempt, type UpstreamAnswer, verdictOf } from '../../common/attempt.ts';
 import { clock } from '../../common/clock.ts';
 import type { Ambient } from '../ambient.ts';
-import { backoff, RETRY_WINDOW_MS } from '../backoff.ts';
+import { askedToWaitMs, backoff, RETRY_WINDOW_MS } from '../backoff.ts';
 import { isRepeatable } from '../intent.ts';
 import { type AnswerReading, outcomeOf } from '../outcome.ts';
 import { isStopped } from '../payments-off.ts';
@@ -129,7 +129,8 @@ async function repeat(
     outcome.kind === 'unknown' ? outcome.reason : isAnothers ? 'ANSWER_DOES_NOT_MATCH' : 'NO_ANSWER';
   const seen =
     reason === 'STILL_PROCESSING' ? 'still-processing' : reason === 'NO_ANSWER' ? 'no-answer' : 'mismatch';
-  await records.putOff(payment, repeatPause(payment, seen, ambient), seen);
+  const asked = Math.min(askedToWaitMs(attempt), LONGEST_ASKED_MS);
+  await records.putOff(payment, Math.max(repeatPause(payment, seen, ambient), asked), seen);
   return isAway(attempt) ? 'away' : 'open';
 }
 
@@ -218,6 +219,8 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const FIRST_PAUSE_MS = 2 * SECOND;
+/** The longest pause that the service can ask for by `Retry-After`. */
+const LONGEST_ASKED_MS = 10 * MINUTE;
 /** The longest pause after an answer that is not the answer to the order: it would be the same a moment later. */
 const MISMATCH_PAUSE_MS = 10 * MINUTE;
 /**

@@ -20,7 +20,7 @@ export const ownClabeName = (clabe: string, ownerId: string): string =>
 /** What an event is found again by. */
 export const eventNames: EventNames = (stored) => {
   const event = decodeEvent(stored);
-  if (event.type === 'STATUS_UPDATE') return [];
+  if (event === undefined || event.type === 'STATUS_UPDATE') return [];
   const { trackingKey } = event;
   const tracked = trackingKey === null ? [] : [trackingName(trackingKey)];
   if (event.type === 'CEP') return event.bodyId === null ? tracked : [idName(event.bodyId), ...tracked];

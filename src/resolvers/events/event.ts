@@ -1,6 +1,6 @@
 import { toMessageAmount } from '../../common/amounts.ts';
 import type { MaybePromise } from '../../common/maybe-promise.ts';
-import type { EventType, MoneyInDecision, StoredEvent } from '../../events/log.ts';
+import { EVENT_TYPES, type EventType, type MoneyInDecision, type StoredEvent } from '../../events/log.ts';
 import type { Context } from '../../operation/context.ts';
 import type { Account } from '../../upstream/accounts.ts';
 import type { Bank } from '../../upstream/banks.ts';
@@ -142,20 +142,26 @@ function cep(stored: StoredEvent, view: EventView): CepEvent {
   };
 }
 
-const decoded = new WeakMap<StoredEvent, Event>();
+const decoded = new WeakMap<StoredEvent, Event | undefined>();
 
-/** Reads a stored event. The log hands the same object to all subscribers, so each is read once. */
-export function decodeEvent(stored: StoredEvent): Event {
-  let event = decoded.get(stored);
-  if (event === undefined) {
-    const { id, cursor, receivedAt, type } = stored;
-    const view = { id, cursor, receivedAt, type };
-    if (type === 'MONEY_IN') event = moneyIn(stored, view);
-    else if (type === 'CEP') event = cep(stored, view);
-    else event = { ...view, type, payload: stored.payload ?? NOTHING };
-    decoded.set(stored, event);
-  }
-  return event;
+/**
+ * Reads a stored event. The log hands the same object to all subscribers, so each is read once.
+ *
+ * @returns undefined for an event of a type that this version does not know: a later one has stored it, and its readers will get it.
+ */
+export function decodeEvent(stored: StoredEvent): Event | undefined {
+  if (!decoded.has(stored)) decoded.set(stored, read(stored));
+  return decoded.get(stored);
+}
+
+function read(stored: StoredEvent): Event | undefined {
+  const { id, cursor, receivedAt } = stored;
+  const type = EVENT_TYPES.find((known) => known === stored.type);
+  if (type === undefined) return undefined;
+  const view = { id, cursor, receivedAt, type };
+  if (type === 'MONEY_IN') return moneyIn(stored, view);
+  if (type === 'CEP') return cep(stored, view);
+  return { ...view, type, payload: stored.payload ?? NOTHING };
 }
 
 /**

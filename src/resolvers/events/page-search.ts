@@ -25,6 +25,13 @@ export interface Wanted {
   readonly matches: (event: Event) => MaybePromise<boolean>;
 }
 
+/** An event of a batch, undefined where this version does not know its type, and whether it is wanted. */
+interface Asked {
+  readonly event: Event | undefined;
+  readonly cursor: string;
+  readonly verdict: MaybePromise<boolean>;
+}
+
 /** What was found. */
 export interface Found {
   /** In the order in which they were come upon. */
@@ -107,23 +114,23 @@ export class PageSearch {
     const { matches, size } = this.#wanted;
     const reading = this.#context.budget.log;
     for (let next = 0; next < batch.length && this.#found.length <= size; ) {
-      const asked: { readonly event: Event; readonly verdict: MaybePromise<boolean> }[] = [];
+      const asked: Asked[] = [];
       let waiting = 0;
       for (; next < batch.length && waiting < ASKED_AT_ONCE; next += 1) {
         const stored = batch[next];
         if (stored === undefined) break;
         const event = decodeEvent(stored);
-        const verdict = matches(event);
-        asked.push({ event, verdict });
+        const verdict = event !== undefined && matches(event);
+        asked.push({ event, cursor: stored.cursor, verdict });
         if (typeof verdict !== 'boolean') waiting += 1;
       }
       const verdicts = Promise.all(asked.map(({ verdict }) => verdict));
       const known = waiting === 0 ? await verdicts : await reading.inTime(verdicts);
       if (known === undefined) return 'late';
-      for (const [index, { event }] of asked.entries()) {
+      for (const [index, { event, cursor }] of asked.entries()) {
         if (this.#found.length > size) break;
-        if (known[index] === true) this.#found.push(event);
-        this.#position = event.cursor;
+        if (event !== undefined && known[index] === true) this.#found.push(event);
+        this.#position = cursor;
       }
     }
     return 'in time';

@@ -6,7 +6,7 @@ import type { ReceiptOwner, ReceiptReader } from '../../operation/services.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import { SharedWork } from '../../upstream/call/shared-work.ts';
-import { Patience } from '../../upstream/session/patience.ts';
+import { ReceiptPatience } from '../../upstream/session/receipt-patience.ts';
 import { LogReadingError } from '../errors.ts';
 import type { OnUnattributed } from './unattributed.ts';
 
@@ -73,7 +73,7 @@ export function createReceiptOwner(
     if (refused.has(key)) return giveUp('refused');
     if (!patience.mayTry(clock.now())) return giveUp('unavailable');
     // The service may fail for this receipt alone, and answer for others that are asked about meanwhile.
-    const own = new Patience();
+    const own = new ReceiptPatience();
     for (let attempt = 0; ; attempt += 1) {
       const isFresh = clock.now() - Date.parse(event.receivedAt) <= FRESH_MS && attempt < LAGS.length;
       try {

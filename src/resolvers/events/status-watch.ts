@@ -133,6 +133,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     }
     if (!states.started && !this.#source.seesMessages) return;
     const event = decodeEvent(stored);
+    if (event === undefined) return;
     this.#do(() => {
       const updates = states.hear?.(event) ?? [];
       if (updates.length > 0) this.#source.renew();
@@ -230,7 +231,10 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
       this.#readAlone().catch((error: unknown) => this.#end(error));
       return [];
     }
-    return missed.flatMap((stored) => states.hear?.(decodeEvent(stored)) ?? []);
+    return missed.flatMap((stored) => {
+      const event = decodeEvent(stored);
+      return (event && states.hear?.(event)) ?? [];
+    });
   }
 
   #do(work: () => readonly Update[]): void {

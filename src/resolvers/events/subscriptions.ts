@@ -44,7 +44,8 @@ async function followLog<T extends Event>(
     ...waiting,
   });
   return new MappedStream(source, (stored) => {
-    const selected = select(decodeEvent(stored));
+    const event = decodeEvent(stored);
+    const selected = event && select(event);
     if (selected === undefined) return undefined;
     const shown = (is: boolean): T | undefined => {
       if (is) context.reads.renew();

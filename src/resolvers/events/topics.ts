@@ -2,7 +2,7 @@ import type { EventType, StoredEvent } from '../../events/log.ts';
 import type { EventTopics } from '../../events/topics.ts';
 import { requesterOfReceipts } from '../../operation/caller-keys.ts';
 import type { ReceiptOwner } from '../../operation/services.ts';
-import { Patience } from '../../upstream/session/patience.ts';
+import { ReceiptPatience } from '../../upstream/session/receipt-patience.ts';
 import { decodeEvent } from './event.ts';
 import { namedIds } from './named-ids.ts';
 
@@ -24,6 +24,7 @@ export const trackingTopic = (trackingKey: string): string => `CEP tracking ${tr
 
 function namedBy(stored: StoredEvent): readonly string[] {
   const event = decodeEvent(stored);
+  if (event === undefined) return [];
   const topics = [typeTopic(event.type)];
   if (event.type === 'MONEY_IN') {
     if (event.ownerId !== null) topics.push(ownerTopic(event.type, event.ownerId));
@@ -57,10 +58,10 @@ function topicsOf(stored: StoredEvent): readonly string[] {
 export const createEventTopics = (ownerOf: ReceiptOwner): EventTopics => ({
   of: topicsOf,
   asker(clientId) {
-    const reader = { patience: new Patience(), requester: requesterOfReceipts({ clientId }) };
+    const reader = { patience: new ReceiptPatience(), requester: requesterOfReceipts({ clientId }) };
     return (stored) => {
       const event = decodeEvent(stored);
-      return event.type === 'CEP'
+      return event?.type === 'CEP'
         ? ownerOf(clientId, event, reader).then((owner) => (owner === null ? [] : [ownerTopic('CEP', owner)]))
         : undefined;
     };

@@ -4,7 +4,7 @@ import { requesterOfReceipts } from '../../operation/caller-keys.ts';
 import type { Identity } from '../../operation/identity.ts';
 import type { Services } from '../../operation/services.ts';
 import { customerScope } from '../../upstream/customer-scope.ts';
-import { Patience } from '../../upstream/session/patience.ts';
+import { ReceiptPatience } from '../../upstream/session/receipt-patience.ts';
 import type { Event } from './event.ts';
 
 /** What of an operation's context the filter needs. */
@@ -31,7 +31,7 @@ export function createVisibility(
   const { clientId, customerId } = caller;
   const view = customerScope(customerId);
   if (view.wholeClient) return () => true;
-  const reader = { patience: new Patience(), requester: requesterOfReceipts(caller), mayAsk };
+  const reader = { patience: new ReceiptPatience(), requester: requesterOfReceipts(caller), mayAsk };
   return (event) => {
     if (event.type === 'MONEY_IN') return view.owner(event.ownerId);
     if (event.type !== 'CEP') return false;

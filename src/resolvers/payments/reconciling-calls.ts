@@ -242,8 +242,9 @@ async function knownCredits(
     });
     for (const stored of events) {
       const event = decodeEvent(stored);
-      const amount = event.type === 'MONEY_IN' ? toAmount(event.amount) : undefined;
-      if (event.type !== 'MONEY_IN' || amount === undefined) continue;
+      if (event?.type !== 'MONEY_IN') continue;
+      const amount = toAmount(event.amount);
+      if (amount === undefined) continue;
       const told = toRfc3339(event.registeredAt, utcOffset) ?? toRfc3339(event.transactionDate, utcOffset);
       found.push({
         clabe: event.beneficiary.account,

@@ -26,6 +26,7 @@ const FRESH_MS = 500;
 /** The ids that may be those of a payment's transaction. A credit from outside is no payment's. */
 function idsIn(stored: StoredEvent, clientId: string): readonly string[] {
   const event = decodeEvent(stored);
+  if (event === undefined) return [];
   if (event.type === 'STATUS_UPDATE') return namedIds(event.payload).filter((id) => id !== clientId);
   const id =
     event.type === 'CEP' ? event.bodyId : event.subCategory === 'SPEI_CREDIT' ? null : event.transactionId;

@@ -4,10 +4,12 @@ import type { Attempt } from './http.ts';
 /** Tries of one GET, the first included. */
 const MAX_TRIES = 3;
 const BASE_DELAY_MS = 100;
+/** If the service asks to wait longer than this, in milliseconds, nobody waits: the caller gets its error. */
+export const MOST_PAUSE_MS = 30_000;
 
 /**
  * Returns how long to wait before a GET is tried again, in milliseconds; undefined if it must not be, because the answer is
- * final, the tries are used up, or the wait does not fit in the time left. A GET is repeated after a connection that could
+ * final, the tries are used up, or the wait is longer than `MOST_PAUSE_MS` or than the time left. A GET is repeated after a connection that could
  * not be made or broke off, 502, 503, 504, and a 429 that says when; never after a time-out. Full jitter: a random part of a
  * delay that doubles, after `Retry-After` if the answer has one, so that calls that were refused together do not come back
  * together.
@@ -24,6 +26,7 @@ export function retryDelay(
 ): number | undefined {
   if (tries >= MAX_TRIES || !isTransient(attempt)) return undefined;
   const asked = attempt.kind === 'answered' ? (attempt.retryAfterMs ?? 0) : 0;
+  if (asked > MOST_PAUSE_MS) return undefined;
   const delay = asked + random * BASE_DELAY_MS * 2 ** tries;
   return delay < timeLeftMs ? delay : undefined;
 }

@@ -1,5 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../call/errors.ts';
+import { MOST_PAUSE_MS } from '../call/retry.ts';
 import { invalidList } from './envelope.ts';
 import { PlaceIndex } from './place-index.ts';
 import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
@@ -15,8 +16,6 @@ const CHASED_PAGES = 10;
 /** How often a page that does not come is asked for, and the wait before the second time, in milliseconds. */
 const PAGE_TRIES = 4;
 const PAGE_DELAY_MS = 500;
-/** If the service asks to wait longer than this, in milliseconds, the walk ends. */
-const MOST_PAUSE_MS = 30_000;
 
 /** The result of a walk. */
 export interface Walked {

@@ -149,6 +149,10 @@ describe('a STATUS_UPDATE message', () => {
   });
 });
 
+it('an event of a type that a later version has stored is no event of this one', () => {
+  expect(decodeEvent({ ...stored('MONEY_IN', credit), type: 'REFUND' })).toBeUndefined();
+});
+
 describe('a filter of events', () => {
   /** Somebody who may see everything, so that nothing needs to be read. */
   const wholeClient: Viewer = {
@@ -160,8 +164,13 @@ describe('a filter of events', () => {
     },
     budget: { signal: new AbortController().signal },
   };
-  const moneyIn = decodeEvent(stored('MONEY_IN', credit));
-  const update = decodeEvent(stored('STATUS_UPDATE', {}));
+  const known = (event: StoredEvent) => {
+    const decoded = decodeEvent(event);
+    if (decoded === undefined) throw new Error(`${event.type} is known`);
+    return decoded;
+  };
+  const moneyIn = known(stored('MONEY_IN', credit));
+  const update = known(stored('STATUS_UPDATE', {}));
 
   it('lets everything through that it does not ask about', () => {
     expect([moneyIn, update].filter(eventFilter({}, wholeClient))).toEqual([moneyIn, update]);

@@ -6,7 +6,7 @@ import { requesterOfReceipts } from '../../../src/operation/caller-keys.ts';
 import { LogReadingError } from '../../../src/resolvers/errors.ts';
 import { createReceiptOwner, type FindOwner } from '../../../src/resolvers/events/receipt-owner.ts';
 import { errorOfAnswer, UpstreamError } from '../../../src/upstream/call/errors.ts';
-import { Patience } from '../../../src/upstream/session/patience.ts';
+import { ReceiptPatience } from '../../../src/upstream/session/receipt-patience.ts';
 
 const CLIENT = randomUUID();
 const OWNER = randomUUID();
@@ -17,7 +17,7 @@ const receiptOf = (bodyId: string | null, receivedAt = new Date()) => ({
   bodyId,
 });
 
-const readerOf = (patience = new Patience()) => ({
+const readerOf = (patience = new ReceiptPatience()) => ({
   patience,
   requester: requesterOfReceipts({ clientId: CLIENT }),
 });
@@ -49,7 +49,7 @@ it('a receipt for which alone the service fails is given up, however much it ans
     if (id === failing) throw new UpstreamError('UPSTREAM_UNAVAILABLE', 'No.');
     return OWNER;
   });
-  const patience = new Patience();
+  const patience = new ReceiptPatience();
   let isOver = false;
   const given = ownerOf(CLIENT, receiptOf(failing), readerOf(patience)).finally(() => {
     isOver = true;
@@ -68,7 +68,7 @@ it('an outage is borne once by one reader, and again by the next', async () => {
     reads += 1;
     throw new UpstreamError('UPSTREAM_UNAVAILABLE', 'No.');
   });
-  const patience = new Patience();
+  const patience = new ReceiptPatience();
   expect(await ownerOf(CLIENT, receiptOf(randomUUID()), readerOf(patience))).toBeNull();
   const before = reads;
   const others = Array.from({ length: 100 }, () =>

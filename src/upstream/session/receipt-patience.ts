@@ -6,10 +6,10 @@ const PAUSE_MS = 1_000;
 const FORGOTTEN_MS = 30_000;
 
 /**
- * How long one reader waits for a failing service: 5 s in all, however many things it asks for, so that an outage costs a
+ * How long one reader of receipts waits for a service that cannot say whose they are: 5 s in all, however many things it asks for, so that an outage costs a
  * page of a hundred items no more time than a page of one. Times are milliseconds since the epoch.
  */
-export class Patience {
+export class ReceiptPatience {
   #failingSince: number | undefined;
   #failedAt = 0;
   #triedAt = 0;

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { Patience } from '../../../src/upstream/session/patience.ts';
+import { ReceiptPatience } from '../../../src/upstream/session/receipt-patience.ts';
 
 const SECOND = 1_000;
 
 it('is spent once something has failed for five seconds, and asks once a second from then on', () => {
-  const patience = new Patience();
+  const patience = new ReceiptPatience();
   expect(patience.failed(0)).toBe(false);
   expect(patience.failed(5 * SECOND - 1)).toBe(false);
   expect(patience.mayTry(5 * SECOND - 1)).toBe(true);
@@ -19,7 +19,7 @@ it('is spent once something has failed for five seconds, and asks once a second 
 });
 
 it('begins anew where failures lie half a minute apart, though nothing has succeeded in between', () => {
-  const patience = new Patience();
+  const patience = new ReceiptPatience();
   let now = 0;
   for (let failure = 0; failure < 3; failure += 1) {
     expect(patience.failed(now)).toBe(false);
