@@ -4,7 +4,7 @@ import { clock } from '../common/clock.ts';
 /** Where the identity provider publishes its keys, and how long they are believed. */
 export interface RemoteKeys {
   readonly jwksUrl: string;
-  /** Keys are read again within this time, in milliseconds, only if the first reading failed. */
+  /** A reading begins this long after the one before at the earliest, in milliseconds, whether or not that succeeded. */
   readonly cooldownMs: number;
   /** Keys that were read longer ago than this, in milliseconds, are read again before they are believed. */
   readonly maxAgeMs: number;
@@ -38,6 +38,8 @@ export function createRemoteKeys(
   /** When the reading of the present keys began. */
   let readAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
+  /** The error of the last reading, if it failed. */
+  let failure: { readonly error: unknown } | undefined;
   let reading: Promise<void> | undefined;
 
   const readNow = async (): Promise<void> => {
@@ -46,8 +48,10 @@ export function createRemoteKeys(
     try {
       await keys.reload();
       readAt = began;
+      failure = undefined;
       onRead(true);
     } catch (error) {
+      failure = { error };
       onRead(false);
       throw error;
     } finally {
@@ -63,8 +67,12 @@ export function createRemoteKeys(
   const refresh = async (): Promise<void> => {
     const age = now() - readAt;
     if (age < maxAgeMs) return;
-    if (age >= Math.max(maxAgeMs, BELIEVED_MS)) return read();
-    if (now() - triedAt < cooldownMs) return;
+    const isTooEarly = reading === undefined && now() - triedAt < cooldownMs;
+    if (age >= Math.max(maxAgeMs, BELIEVED_MS)) {
+      if (isTooEarly && failure !== undefined) throw failure.error;
+      return read();
+    }
+    if (isTooEarly) return;
     // A failed reading is counted, and the earlier keys stay.
     await Promise.race([read().catch(() => {}), clock.sleep(PATIENCE_MS, { ref: false })]);
   };

@@ -18,7 +18,7 @@ const BLOCK_BYTES = 128;
 /** No cursor fills a third block. */
 const MAX_CHARACTERS = 400;
 
-/** The caller that a cursor is sealed for. */
+/** The client and customer that a cursor is sealed for. */
 export interface SealHolder {
   /** The log's own ({@link EventLog.sealKey}). */
   readonly key: Buffer;

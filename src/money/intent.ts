@@ -52,7 +52,7 @@ export interface Shown {
 /** The name of an intent's record. It holds a hash of the caller's key, never the key. */
 export interface RecordName {
   readonly clientId: string;
-  /** SHA-256 over client, customer and key, base64url. */
+  /** SHA-256 over client, customer and key, and the digest of a second owner ({@link recordName}); base64url. */
   readonly hash: string;
 }
 

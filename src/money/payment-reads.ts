@@ -75,10 +75,12 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
   return {
     async byKey(holder) {
       const mark = ownerDigest(holder);
-      const first = await records.read(recordName(holder));
-      const isOwn = first === undefined || first.keyOwner === null || first.keyOwner === mark;
-      const record = isOwn ? first : await records.read(recordName(holder, mark));
-      return named(holder.clientId, unlessNothing(record));
+      const [first, own] = await Promise.all([
+        records.read(recordName(holder)),
+        records.read(recordName(holder, mark)),
+      ]);
+      const isOwn = first?.keyOwner === null || first?.keyOwner === mark;
+      return named(holder.clientId, unlessNothing(own ?? (isOwn ? first : undefined)));
     },
     async byId(reader, id) {
       if (!ID.test(id)) return undefined;

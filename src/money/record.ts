@@ -84,6 +84,13 @@ export interface Claim {
   readonly leaseMs: number;
   /** The owner of the key: `ownerDigest` of the intent. */
   readonly keyOwner: string;
+  /** The other of the two names that this owner's record of the key may have (`recordName`). */
+  readonly other: {
+    /** {@link RecordName.hash} of it. */
+    readonly hash: string;
+    /** True if it is the first owner's; false if it is the name for this owner alone. */
+    readonly isFirst: boolean;
+  };
   /** `twinOf` the intent, by which callers for the whole client find a customer's intent. */
   readonly twin: string;
   /**
@@ -102,8 +109,8 @@ export interface Claim {
  * - `busy`: another call holds the key, and its lease has not ended.
  * - `answered`: the intent is settled.
  * - `other-input`: the key was used for another input.
- * - `not-yours`: another owner of the same client or customer uses this key under this name. Records of earlier versions,
- *   which name no owner, belong to everybody.
+ * - `not-yours`: the record of this owner has, or will have, the other name: another owner of the same client or customer uses this
+ *   one, or this owner has used the other one before. Records of earlier versions, which name no owner, belong to everybody.
  * - `customers`: a customer of the client has sent the same under the same key. Has its answer; undefined if none is known.
  */
 export type Claimed =

@@ -25,7 +25,7 @@ export async function runUnderKey(
     const askedAt = ambient.now();
     const found = await claim(call, leaseMs);
     if (found.state === 'not-yours') {
-      call = named(call);
+      call = renamed(call);
       onName(call.name);
       continue;
     }
@@ -42,15 +42,18 @@ export async function runUnderKey(
   }
 }
 
-/** Returns the call under the name that its key has for its owner alone. */
-function named(call: Call): Call {
-  const digest = ownerDigest(call.order);
+/** Returns the call under the other name that its key may have: that for its owner alone, or the first owner's. */
+function renamed(call: Call): Call {
+  const digest = call.ownerDigest === undefined ? ownerDigest(call.order) : undefined;
   return { ...call, ownerDigest: digest, name: recordName(call.order, digest) };
 }
 
-async function claim({ name, owner, order, records }: Call, leaseMs: number): Promise<Claimed> {
+async function claim(call: Call, leaseMs: number): Promise<Claimed> {
+  const { name, owner, order, records } = call;
   const { inputHash, customerId, requestId } = order;
-  const whose = { keyOwner: ownerDigest(order), twin: twinOf(order), isCustomers: customerId !== undefined };
+  const other = { hash: renamed(call).name.hash, isFirst: call.ownerDigest !== undefined };
+  const isCustomers = customerId !== undefined;
+  const whose = { keyOwner: ownerDigest(order), twin: twinOf(order), isCustomers, other };
   const asked = { operation: order.mutation, customerId: customerId ?? null, ...order.shown };
   try {
     return await records.claim(name, { owner, inputHash, leaseMs, asked, requestId, ...whose });

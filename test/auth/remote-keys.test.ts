@@ -135,6 +135,15 @@ it('believes the keys that it has while the provider cannot be asked, and refuse
   await expect(verify(await sign())).resolves.toBeDefined();
 });
 
+it('does not ask a provider again that has just failed to answer', async () => {
+  const { verify, sign, fails, reads } = await startProvider({ cooldownMs: 60_000, maxAgeMs: 600_000 });
+  fails(true);
+  for (let count = 0; count < 5; count += 1) {
+    await expect(verify(await sign())).rejects.toBeInstanceOf(UpstreamError);
+  }
+  expect(reads()).toBe(1);
+});
+
 it('does not ask a provider again that has just been asked', async () => {
   const { verify, sign, reads } = await startProvider({ cooldownMs: 60_000, maxAgeMs: 1 });
   const known = await sign();

@@ -82,6 +82,30 @@ const patience = (fault: Fault) => (`${fault}`.startsWith('hang') ? { timeoutMs:
 const movements = () => upstream.ledger.get(key) ?? 0;
 const posts = () => upstream.received.length;
 
+it.each(MUTATIONS)(
+  '%s of a second owner of a key is made once, also where the first owner’s has moved nothing',
+  async (mutation) => {
+    const pays = (keyOwner: string) => order(upstream.url, mutation, key, { keyOwner });
+    const his = () => money.execute(pays('ben'), limits());
+    const hers = pays('ana');
+    let first: MoneyResult | undefined;
+    const send: typeof hers.calls.send = async (...args) => {
+      first = await his();
+      upstream.faults.push(429);
+      return hers.calls.send(...args);
+    };
+    // The spread loses which calls belong to which mutation; they are those of `hers`.
+    const beside = { ...hers, calls: { ...hers.calls, send } } as MoneyOrder;
+    expect(await money.execute(beside, limits())).toMatchObject({ kind: 'nothing-moved' });
+    expect(first).toMatchObject({ kind: 'done', replayed: false });
+    expect(await his()).toEqual({ ...first, replayed: true });
+    expect(movements()).toBe(1);
+    const { clientId, customerId } = hers;
+    const told = await money.payments.byKey({ clientId, customerId, keyOwner: 'ben', key });
+    expect(told).toMatchObject({ state: 'answered' });
+  },
+);
+
 /** A payment whose first answer is lost, and whose repeats get a 429 that asks to wait; with the pauses that the call made. */
 async function payThrottled(retryAfterMs: number, ms: number) {
   const pauses: number[] = [];

@@ -27,6 +27,7 @@ export const NOBODYS = {
   keyOwner: '',
   twin: 'twin',
   isCustomers: false,
+  other: { hash: 'other', isFirst: false },
   asked: { operation: 'createMoneyOut', customerId: null, ...SHOWN },
 } as const;
 

@@ -10,6 +10,7 @@ import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { randomFrom } from '../helpers/random.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
+import { NOBODYS } from './orders.ts';
 
 const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
 /** Of the record and the journal of a payment, in bytes. */
@@ -87,7 +88,8 @@ async function pay(records: MoneyRecords, operation: MoneyMutation, payer: Payer
     requestedBy: payer.isTold ? uuid() : `sha256:${input}`,
   };
   const keyOwner = payer.isTold ? inputHash(operation, owner) : '';
-  const whose = { keyOwner, twin: inputHash(operation, name), isCustomers: payer.isCustomer };
+  const { other } = NOBODYS;
+  const whose = { keyOwner, other, twin: inputHash(operation, name), isCustomers: payer.isCustomer };
   await records.claim(name, {
     ...whose,
     asked,

@@ -58,6 +58,33 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(states.filter((state) => state === 'busy')).toHaveLength(49);
   });
 
+  it('keeps an owner of a key to the name that it has used, whatever became of the first owner’s record', async () => {
+    const [first, own] = [freshName(), freshName()];
+    const byAna = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS, keyOwner: 'ana' };
+    const byBen = { ...byAna, keyOwner: 'ben' };
+    const atFirst = { ...byBen, other: { hash: own.hash, isFirst: false } };
+    const atOwn = { ...byBen, other: { hash: first.hash, isFirst: true } };
+    await one.claim(first, { ...byAna, owner: 'a' });
+    expect(await two.claim(first, { ...atFirst, owner: 'b' })).toEqual({ state: 'not-yours' });
+    expect(await two.claim(own, { ...atOwn, owner: 'b' })).toEqual({ state: 'claimed' });
+    expect(await one.release(first, 'a')).toBe(true);
+    for (const step of ['claimed', 'sent', 'answered'] as const) {
+      if (step === 'sent') await two.markSent(own, 'b', '{}');
+      if (step === 'answered') await two.answer(own, HASH, DONE);
+      expect(await one.claim(first, { ...atFirst, owner: 'c' })).toEqual({ state: 'not-yours' });
+    }
+    expect(await one.claim(own, { ...atOwn, owner: 'c' })).toMatchObject({ state: 'answered' });
+  });
+
+  it('leads an owner back to the first name, where a call of its own has taken that meanwhile', async () => {
+    const [first, own] = [freshName(), freshName()];
+    const byBen = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS, keyOwner: 'ben' };
+    const atOwn = { ...byBen, other: { hash: first.hash, isFirst: true } };
+    await one.claim(first, { ...byBen, owner: 'b', other: { hash: own.hash, isFirst: false } });
+    expect(await two.claim(own, { ...atOwn, owner: 'c' })).toEqual({ state: 'not-yours' });
+    expect(await two.claim(own, { ...atOwn, owner: 'c', keyOwner: 'ana' })).toEqual({ state: 'claimed' });
+  });
+
   it('gives the owner its claim again, so that a claim whose reply was lost can be repeated', async () => {
     const name = freshName();
     await claim(one, name, 'a');

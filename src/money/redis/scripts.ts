@@ -6,9 +6,9 @@ import { NOW } from './time.ts';
 import { NAMED } from './transaction-index.ts';
 
 /**
- * KEYS: record, twin. ARGV: owner, input hash, lease, retention (both in ms), owner of the key, hash of the record, whether it
- * is a customer's, the line that begins it in the journal, how long lines are kept, whether what was sent may be sent again. Returns a
- * state of `Claimed` and the fields that belong to it.
+ * KEYS: record, twin, record of the owner's other name. ARGV: owner, input hash, lease, retention (both in ms), owner of the key, hash
+ * of the record, whether it is a customer's, the line that begins it in the journal, how long lines are kept, whether what was sent may
+ * be sent again, whether the other name is the first owner's. Returns a state of `Claimed` and the fields that belong to it.
  *
  * A twin names the record of a customer. It is of the same client, and so in the same slot; the journal is as well.
  */
@@ -25,6 +25,9 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
   local untilThen = string.format('%.0f', now + ARGV[3])
   if whose and whose ~= ARGV[5] then return {'not-yours'} end
   if not state or (state == 'claimed' and free) then
+    -- The first owner may have given the first name up since this owner paid under its own.
+    local otherState, otherWhose, otherPast = unpack(redis.call('HMGET', KEYS[3], 'state', 'whose', 'past'))
+    if otherState and (ARGV[11] == '0' or (ownerOf(otherWhose, otherPast) or ARGV[5]) == ARGV[5]) then return {'not-yours'} end
     if ARGV[7] == '1' then
       redis.call('SET', KEYS[2], ARGV[6], 'PX', ARGV[4])
     else

@@ -53,14 +53,29 @@ export class RedisSteps {
   }
 
   async claim(name: RecordName, wanted: Claim): Promise<Claimed> {
-    const { owner, inputHash, leaseMs, keyOwner, twin, isCustomers, asked, requestId = '' } = wanted;
+    const { owner, inputHash, leaseMs, keyOwner, other, twin, isCustomers, asked, requestId = '' } = wanted;
     const { clocks, journalMs } = this.#parts;
     void this.#note(name.clientId).catch(() => undefined);
-    const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
+    const { clientId } = name;
+    const keys = [
+      keyOf(name),
+      keyOf({ clientId, hash: `twin:${twin}` }),
+      keyOf({ clientId, hash: other.hash }),
+    ];
     const line = askedLine(asked, inputHash, name, requestId);
     const whose = [keyOwner, name.hash, isCustomers ? 1 : 0];
     const repeatable = isRepeatable(asked.operation) ? 1 : 0;
-    const args = [owner, inputHash, leaseMs, RETENTION_MS, ...whose, line, journalMs, repeatable];
+    const args = [
+      owner,
+      inputHash,
+      leaseMs,
+      RETENTION_MS,
+      ...whose,
+      line,
+      journalMs,
+      repeatable,
+      other.isFirst ? 1 : 0,
+    ];
     return claimed(await this.#run('claim', CLAIM, keys, args), clocks);
   }
 

@@ -80,6 +80,7 @@ export class SqliteClaims {
   #fresh(name: RecordName, wanted: Claim, row: Row | undefined, at: number): Claimed {
     const { clientId, hash } = name;
     const { owner, inputHash, keyOwner, isCustomers } = wanted;
+    if (this.#isUnderOther(clientId, wanted)) return { state: 'not-yours' };
     const twins = isCustomers ? undefined : this.#customersTwin(clientId, wanted.twin, at);
     if (twins !== undefined) return twins;
     const leaseUntil = leaseEnd(at, wanted.leaseMs);
@@ -93,6 +94,12 @@ export class SqliteClaims {
     const begun = this.#begin(name, wanted);
     this.#take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt, keyOwner, twin, ...begun });
     return { state: 'claimed' };
+  }
+
+  /** Whether this owner has a record under its other name: the first owner may have given the first name up since it was made. */
+  #isUnderOther(clientId: string, { keyOwner, other }: Claim): boolean {
+    const row = this.#read.get(clientId, other.hash);
+    return row !== undefined && (!other.isFirst || (row['key_owner'] ?? keyOwner) === keyOwner);
   }
 
   /** Finds an intent of a customer of this client that was sent, or may be about to be. */

@@ -6,7 +6,7 @@ import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
 
 /** One read that may be shared. */
 interface CoalescedRead<T> {
-  /** Identifies the credential: reads are shared within one credential alone. */
+  /** Whom the REST service takes the caller for: a credential, in service mode the client. Reads are shared within it alone. */
   readonly caller: string;
   readonly path: string;
   /** Who asks, and how long. */
