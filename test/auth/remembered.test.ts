@@ -181,11 +181,11 @@ describe('a token that the service decides on', () => {
       json(response, service.status === 200 ? found : {}, service.status);
     });
     const auth = createPassthrough(['client_id', 'sub']);
-    /** In whose queues each call has stood. */
+    /** In whose queues each call has stood, and of which share. */
     const queues: string[][] = [];
     const watched = (rest: Rest): Rest => {
       const sharedBy: Rest['sharedBy'] = (party, isReported) => {
-        queues.push([...party.waiters].map(({ requester }) => requester.caller));
+        queues.push([...party.waiters].map(({ requester }) => `${requester.caller} of ${requester.group}`));
         return rest.sharedBy(party, isReported);
       };
       return Object.assign(Object.create(rest), { sharedBy });
@@ -252,8 +252,9 @@ describe('a token that the service decides on', () => {
     // A stranger has used up what nobody's clients may be guessed for from there.
     expect(await identify(tokenOf({ client_id: CLIENT }, 'new'))).toMatchObject({ clientId: CLIENT });
     // Nor does it wait behind the calls of that one.
-    expect(queues.at(-1)).toEqual([`address 192.0.2.1 ${CLIENT}`]);
-    expect(queues).toContainEqual(['address 192.0.2.1']);
+    const known = `address 192.0.2.1 ${CLIENT}`;
+    expect(queues.at(-1)).toEqual([`${known} of ${known}`]);
+    expect(queues).toContainEqual(['address 192.0.2.1 of address 192.0.2.1']);
   });
 
   it('of a client with callers is in the way of those of one address alone', async () => {

@@ -59,7 +59,11 @@ describe('a caller’s token', () => {
         client: id.toLowerCase(),
       });
     }
+    // A list names none, also where one alone is in it.
+    for (const merchant of [[id], [id, id], { id }, 7, null])
+      expect(await bearerOf(await signed({ merchant }))).toMatchObject({ client: undefined });
     await expect(verify(await signed({ customer_id: 'somebody' }))).rejects.toThrow('customer_id');
+    await expect(verify(await signed({ customer_id: [id] }))).rejects.toThrow('customer_id');
     await expect(verify(await signed({ customer_id: null }))).rejects.toThrow('customer_id');
   });
 

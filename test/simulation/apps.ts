@@ -11,6 +11,8 @@ export interface AppWorld {
   readonly network: Network;
   /** An address of the graph for the next connection. */
   url(): string;
+  /** How many times as long everybody takes between two things. */
+  readonly pace: number;
 }
 
 /** What is kept by an app's device, in the order of its keeping. */

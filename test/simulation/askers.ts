@@ -51,7 +51,7 @@ export class Asker extends App {
 
   protected live(process: Process): void {
     const next = (): void => {
-      this.world.sim.after(this.#chance.between(500, 12_000), process, () => {
+      this.world.sim.after(this.#chance.between(500, 12_000) * this.world.pace, process, () => {
         next();
         if (this.#chance.happens(0.1)) this.#asStranger();
         else this.#askSome();

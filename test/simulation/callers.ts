@@ -106,6 +106,7 @@ export class Callers {
       ['without an end', { ...good, exp: undefined }],
       ['not yet valid', { ...good, nbf: now + 3_600 }],
       ['of a client that is not served', { ...good, [CLIENT_CLAIM]: this.#chance.uuid() }],
+      ['of a list of clients', { ...good, [CLIENT_CLAIM]: [first.client.clientId] }],
       ['of no client', { ...good, [CLIENT_CLAIM]: undefined }],
       ['of a customer that is none', { ...good, customer_id: '' }],
       ['signed by another', good, 'another secret, as long as the one that is known'],

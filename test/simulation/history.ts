@@ -1,3 +1,4 @@
+import type { Caller } from './callers.ts';
 import type { World } from './world.ts';
 
 /** One event of the log. */
@@ -38,8 +39,13 @@ export class Appends {
 
   /** Events that were appended at several places: what a failover has lost, and was delivered again. */
   again(clientId: string): ReadonlySet<string> {
-    const ids = [...(this.#rows.get(logKey(clientId))?.values() ?? [])].map(({ id }) => id);
-    return new Set(ids.filter((id, at) => ids.indexOf(id) !== at));
+    const seen = new Set<string>();
+    const again = new Set<string>();
+    for (const { id } of this.#rows.get(logKey(clientId))?.values() ?? []) {
+      if (seen.has(id)) again.add(id);
+      seen.add(id);
+    }
+    return again;
   }
 
   at(key: string, position: string): Row | undefined {
@@ -47,8 +53,71 @@ export class Appends {
   }
 }
 
-/** The log of a client as it has become, in whichever store, from its beginning on: with what is retained no more, and without what was lost. */
-export function historyOf(world: World, clientId: string): readonly Logged[] {
+/** Where a cursor stands: `1|epoch|client|position`. A log in files adds the run of its process: `position.run`. */
+const positionOf = (cursor: string): string =>
+  Buffer.from(cursor, 'base64url').toString().split('|')[3]?.split('.', 1)[0] ?? '';
+
+/** Which events of a log a reader is given. */
+export interface Seeing {
+  readonly caller: Caller;
+  readonly kind: 'events' | 'moneyIn';
+}
+
+/** The log of a client as it has become, and where in it everything stands. It is read once, for all who are held to it. */
+export class History {
+  readonly log: readonly Logged[];
+  /** Events that stood at several places. */
+  readonly again: ReadonlySet<string>;
+  readonly #byPosition: ReadonlyMap<string, number>;
+  readonly #byId: ReadonlyMap<string, number>;
+  /** By who sees it: of each place, the next one that is theirs. */
+  readonly #next = new Map<string, readonly (number | undefined)[]>();
+
+  constructor(world: World, clientId: string) {
+    this.log = logOf(world, clientId);
+    this.again = world.appends.again(clientId);
+    this.#byPosition = new Map(this.log.map(({ position }, place) => [position, place]));
+    this.#byId = new Map(this.log.map(({ id }, place) => [id, place]));
+  }
+
+  /** Where an event stands that a reader was given; undefined where the log lost it. A narrowed reader cannot read its cursors. */
+  placeOf({ customerId }: Caller, { id, cursor }: { readonly id: string; readonly cursor: string }) {
+    if (customerId !== undefined) return this.#byId.get(id);
+    const place = this.#byPosition.get(positionOf(cursor));
+    return place !== undefined && this.log[place]?.id === id ? place : undefined;
+  }
+
+  /** Where a cursor stands; undefined where its reader cannot know, and where the log lost it. */
+  placeOfCursor({ customerId }: Caller, cursor: string): number | undefined {
+    return customerId === undefined ? this.#byPosition.get(positionOf(cursor)) : undefined;
+  }
+
+  /** The first place behind another that somebody sees. */
+  next(seeing: Seeing, place: number): number | undefined {
+    return this.#nextOf(seeing)[place];
+  }
+
+  #nextOf({ kind, caller: { customerId } }: Seeing): readonly (number | undefined)[] {
+    const key = `${kind} ${customerId ?? ''}`;
+    const known = this.#next.get(key);
+    if (known !== undefined) return known;
+    const next: (number | undefined)[] = [];
+    let last: number | undefined;
+    for (let place = this.log.length - 1; place >= 0; place -= 1) {
+      next[place] = last;
+      const entry = this.log[place];
+      const isSeen =
+        (kind === 'events' || entry?.type === 'MONEY_IN') &&
+        (customerId === undefined || entry?.ownerId === customerId);
+      if (isSeen) last = place;
+    }
+    this.#next.set(key, next);
+    return next;
+  }
+}
+
+/** The log in whichever store, from its beginning on: with what is retained no more, and without what was lost. */
+function logOf(world: World, clientId: string): readonly Logged[] {
   const embedded = world.gateways.flatMap((place) => place.embeddedLog(clientId));
   if (embedded.length > 0) return embedded.map(([position, event]) => loggedOf(position, event));
   const key = logKey(clientId);

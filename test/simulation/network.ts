@@ -131,6 +131,8 @@ export class Network {
   readonly #ends = new Set<End>();
   readonly #endings = new WeakMap<Process, string>();
   connections = 0;
+  /** How many of them are WebSockets, or streams of events. */
+  streams = 0;
 
   constructor(sim: Simulation) {
     this.sim = sim;
@@ -259,6 +261,7 @@ export class Network {
     init: { method?: string; headers?: Record<string, string>; body?: string; signal?: AbortSignal } = {},
   ): Promise<Response> => {
     const { protocol, host, pathname, search } = new URL(url);
+    if (init.headers?.['accept'] === 'text/event-stream') this.streams += 1;
     return new Promise((resolve, reject) => {
       const { signal } = init;
       const sent = httpRequest({
@@ -284,6 +287,7 @@ export class Network {
     return class extends WebSocket {
       constructor(url: string | URL, protocols?: string | string[]) {
         const { host } = new URL(url);
+        network.streams += 1;
         super(url, protocols, {
           perMessageDeflate: false,
           createConnection: (() => network.connect(`http://${host}`)) as never,

@@ -1,14 +1,15 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { ONLY } from './plan.ts';
+import { ONLY, TRAFFIC } from './plan.ts';
 
 const USAGE = `Usage: npm run simulate -- [--seed N] [--hours H] [--runs R] [--only ${ONLY.join('|')}]
-       npm run simulate -- [--minutes M] [--until-broken] [--faults N] [--long]
+       npm run simulate -- [--traffic ${TRAFFIC.join('|')}] [--minutes M] [--until-broken] [--faults N] [--long]
 
   --seed          of the first run; one by chance where it is left out. Each further run takes the next
   --hours         simulated hours of each run; 0.1
   --runs          how many; 1
   --only          what the apps do; all of it where it is left out
+  --traffic       dense: a fault every few seconds; ordinary: 50 readers, 200 payments an hour, a fault every few minutes; dense
   --minutes       begins no run after so many minutes
   --until-broken  ends with the first seed that fails
   --faults        no more faults than this in a run
@@ -23,6 +24,7 @@ const Options = z.strictObject({
   hours: amount,
   runs: count,
   only: z.enum(ONLY).optional(),
+  traffic: z.enum(TRAFFIC),
   faults: count.optional(),
   minutes: amount.optional(),
   long: z.boolean(),
@@ -38,6 +40,7 @@ export function readOptions(): z.infer<typeof Options> {
         hours: { type: 'string', default: '0.1' },
         runs: { type: 'string', default: '1' },
         only: { type: 'string' },
+        traffic: { type: 'string', default: 'dense' },
         faults: { type: 'string' },
         minutes: { type: 'string' },
         long: { type: 'boolean', default: false },

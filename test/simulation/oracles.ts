@@ -1,8 +1,7 @@
 import type { Reader } from './apps.ts';
-import type { Caller } from './callers.ts';
 import { Broken } from './core.ts';
-import { historyOf, type Logged } from './history.ts';
-import type { Order } from './payers.ts';
+import { History } from './history.ts';
+import type { Order } from './orders.ts';
 import type { Stream } from './streams.ts';
 import type { World } from './world.ts';
 
@@ -25,7 +24,7 @@ export function watchOver(world: World): void {
     };
   }
   for (const payer of world.rawPayers) {
-    payer.movedBy = (order) => movedBy(world, order);
+    payer.movedBy = ({ tag }) => world.movements.of(tag);
     payer.onTold = (order) => {
       sim.say(`${payer.name} is told of ${order.tag}: ${order.told.at(-1)?.status}`);
       checkOrder(world, order);
@@ -42,18 +41,10 @@ export function watchOver(world: World): void {
   }
 }
 
-/** How often money has moved for an order. */
-function movedBy({ service }: World, { tag }: Order): number {
-  const { ledger, state } = service.made.world;
-  return ledger.movements.filter(
-    ({ transactionId }) => state.transactions.get(transactionId)?.description === tag,
-  ).length;
-}
-
 /** One key moves money at most once; what was told is what the ledger says, and final answers agree. */
 function checkOrder(world: World, order: Order): void {
   const { sim } = world;
-  const moved = movedBy(world, order);
+  const moved = world.movements.of(order.tag);
   if (moved > 1) sim.fail(new Broken(`${order.tag} has moved money ${moved} times`));
   const finals = new Set(order.told.map(({ status }) => status));
   if (finals.has('done') && finals.has('refused'))
@@ -67,13 +58,19 @@ function checkOrder(world: World, order: Order): void {
 /** Everything that has to hold once nothing has gone wrong for a minute. */
 export async function checkEnd(world: World): Promise<readonly string[]> {
   const problems: string[] = [];
-  for (const { clientId } of world.clients) problems.push(...problemsOfLog(world, clientId));
-  for (const reader of world.readers) {
-    const history = historyOf(world, reader.caller.client.clientId);
-    problems.push(...problemsOfReader(reader, history, world.appends.again(reader.caller.client.clientId)));
-  }
+  const histories = new Map<string, History>();
+  const historyOf = (clientId: string): History => {
+    const known = histories.get(clientId) ?? new History(world, clientId);
+    histories.set(clientId, known);
+    return known;
+  };
+  for (const { clientId } of world.clients)
+    problems.push(...problemsOfLog(world, clientId, historyOf(clientId)));
+  for (const reader of world.readers)
+    problems.push(...problemsOfReader(reader, historyOf(reader.caller.client.clientId)));
   for (const { streams } of world.rawReaders) {
-    for (const stream of streams) problems.push(...problemsOfStream(world, stream));
+    for (const stream of streams)
+      problems.push(...problemsOfStream(stream, historyOf(stream.caller.client.clientId)));
   }
   for (const payer of world.payers) {
     for (const order of payer.orders) {
@@ -84,11 +81,12 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
         );
     }
   }
+  for (const watcher of world.watchers) problems.push(...watcher.problems());
   for (const { orders } of world.rawPayers) {
     for (const order of orders) {
       checkOrder(world, order);
       const isTold = order.told.length > 0 && order.told.every(({ status }) => status === 'nothing');
-      if (isTold && movedBy(world, order) > 0)
+      if (isTold && world.movements.of(order.tag) > 0)
         problems.push(`${order.tag} was told each time to have moved nothing, and has`);
     }
   }
@@ -99,10 +97,10 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
 }
 
 /** What was answered 201 is in the log, once, and what one gateway was given later is not before it. */
-function problemsOfLog(world: World, clientId: string): readonly string[] {
+function problemsOfLog(world: World, clientId: string, { log }: History): readonly string[] {
   const problems: string[] = [];
   const places = new Map<string, number>();
-  for (const [place, { id }] of historyOf(world, clientId).entries()) {
+  for (const [place, { id }] of log.entries()) {
     if (places.has(id)) problems.push(`event ${id} is in the log twice`);
     places.set(id, place);
   }
@@ -127,39 +125,13 @@ function problemsOfLog(world: World, clientId: string): readonly string[] {
   return problems;
 }
 
-/** Where a cursor stands: `1|epoch|client|position`. A log in files adds the run of its process: `position.run`. */
-const positionOf = (cursor: string): string =>
-  Buffer.from(cursor, 'base64url').toString().split('|')[3]?.split('.', 1)[0] ?? '';
-
-/** How a caller names a place in the log: a narrowed one cannot read its cursors. */
-const nameOf = ({ customerId }: Caller, id: string, position: () => string): string =>
-  customerId === undefined ? `${position()} ${id}` : id;
-
-const isOf =
-  (kind: 'events' | 'moneyIn', { customerId }: Caller) =>
-  ({ type, ownerId }: Logged): boolean =>
-    (kind === 'events' || type === 'MONEY_IN') && (customerId === undefined || ownerId === customerId);
-
 /** What one stream has brought, against the log: in order, and nothing between left out. */
-function problemsOfStream(world: World, stream: Stream): readonly string[] {
-  const { caller, kind, reader } = stream;
-  const log = historyOf(world, caller.client.clientId);
-  const again = world.appends.again(caller.client.clientId);
-  // Which receipts are a customer's is for the service to say.
-  if (caller.customerId !== undefined && kind === 'events') return [];
-  const places = new Map(log.map(({ position, id }, place) => [nameOf(caller, id, () => position), place]));
-  const byPosition = new Map(log.map(({ position }, place) => [position, place]));
-  const isMine = isOf(kind, caller);
-  const between = (from: number, to: number) => log.slice(from + 1, to).find(isMine);
-  const placeOfCursor = (cursor: string) =>
-    caller.customerId === undefined ? byPosition.get(positionOf(cursor)) : undefined;
-  let stands = stream.after === undefined ? undefined : placeOfCursor(stream.after);
+function problemsOfStream(stream: Stream, history: History): readonly string[] {
+  const { caller, reader } = stream;
+  let stands = stream.after === undefined ? undefined : history.placeOfCursor(caller, stream.after);
   for (const item of stream.items) {
-    if ('id' in item && caller.customerId !== undefined && again.has(item.id)) return [];
-    const place =
-      'mark' in item
-        ? placeOfCursor(item.mark)
-        : places.get(nameOf(caller, item.id, () => positionOf(item.cursor)));
+    if ('id' in item && caller.customerId !== undefined && history.again.has(item.id)) return [];
+    const place = 'mark' in item ? history.placeOfCursor(caller, item.mark) : history.placeOf(caller, item);
     // What a failover has lost ends what can be said.
     if (place === undefined) {
       if ('mark' in item) continue;
@@ -169,70 +141,54 @@ function problemsOfStream(world: World, stream: Stream): readonly string[] {
       return [
         `${reader} was sent event ${place} of the log where it had been told that it stands at ${stands}`,
       ];
-    const left = stands === undefined ? undefined : between(stands, 'mark' in item ? place + 1 : place);
-    if (left !== undefined)
-      return [`${reader} was brought from ${stands} to ${place} of the log over ${left.id} in one stream`];
+    const left = stands === undefined ? undefined : history.next(stream, stands);
+    if (left !== undefined && left < ('mark' in item ? place + 1 : place))
+      return [
+        `${reader} was brought from ${stands} to ${place} of the log over ${history.log[left]?.id} in one stream`,
+      ];
     stands = Math.max(place, stands ?? place);
   }
   return [];
 }
 
-/**
- * What a reader has kept, against the log: in order, nothing left out, up to the head.
- *
- * @param again events that stood at several places: a narrowed reader's cursors do not say at which it was given them
- */
-function problemsOfReader(
-  reader: Reader,
-  log: readonly Logged[],
-  again: ReadonlySet<string>,
-): readonly string[] {
-  const { caller } = reader;
-  const places = new Map(log.map(({ position, id }, place) => [nameOf(caller, id, () => position), place]));
-  const byPosition = new Map(log.map(({ position }, place) => [position, place]));
-  const isMine = isOf(reader.kind, caller);
-  const nextOf = (place: number): number => log.findIndex((entry, at) => at > place && isMine(entry));
-  const problems: string[] = [];
+/** What a reader has kept, against the log: in order, nothing left out, up to the head. */
+function problemsOfReader(reader: Reader, history: History): readonly string[] {
+  const { caller, name } = reader;
   /** Where it stands in the log; undefined where it may stand anywhere, null where it was given what the log lost. */
   let stands: number | null | undefined;
+  const next = (): number | undefined => (stands == null ? undefined : history.next(reader, stands));
   for (const item of reader.kept) {
     if ('gap' in item) {
       stands = undefined;
       continue;
     }
     if ('mark' in item) {
-      const place = caller.customerId === undefined ? byPosition.get(positionOf(item.mark)) : undefined;
+      const place = history.placeOfCursor(caller, item.mark);
       if (place === undefined || stands === null) continue;
-      const next = stands === undefined ? -1 : nextOf(stands);
-      if (next !== -1 && next <= place)
-        return [`${reader.name} has kept the place ${place} of the log, before event ${next}`];
+      const left = next();
+      if (left !== undefined && left <= place)
+        return [`${name} has kept the place ${place} of the log, before event ${left}`];
       stands = Math.max(place, stands ?? place);
       continue;
     }
-    if (caller.customerId !== undefined && again.has(item.id)) {
+    // Of an event that stood at several places a narrowed reader's cursor does not say at which it was given.
+    if (caller.customerId !== undefined && history.again.has(item.id)) {
       stands = undefined;
       continue;
     }
     // What a failover has lost stood elsewhere, also where the message was delivered again.
-    const place = places.get(nameOf(caller, item.id, () => positionOf(item.cursor)));
+    const place = history.placeOf(caller, item);
     if (stands === null && place !== undefined)
-      problems.push(
-        `${reader.name} was given ${item.id} after an event that the log lost, and told of no gap`,
-      );
-    else if (place !== undefined && stands !== undefined && stands !== null && place !== nextOf(stands))
-      problems.push(
-        `${reader.name} was given event ${place} of the log (${item.id}) after ${stands}, not ${nextOf(stands)}`,
-      );
+      return [`${name} was given ${item.id} after an event that the log lost, and told of no gap`];
+    if (place !== undefined && stands != null && place !== next())
+      return [`${name} was given event ${place} of the log (${item.id}) after ${stands}, not ${next()}`];
     stands = place ?? null;
-    if (problems.length > 0) return problems;
   }
-  const left = stands === undefined || stands === null ? -1 : nextOf(stands);
-  if (stands === null) problems.push(`${reader.name} stands at an event that the log lost`);
-  else if (left !== -1)
-    problems.push(
-      `${reader.name} stands at event ${stands} of the log, and was not given ${left} of ${log.length}`,
-    );
-  return problems;
+  if (stands === null) return [`${name} stands at an event that the log lost`];
+  const left = next();
+  return left === undefined
+    ? []
+    : [`${name} stands at event ${stands} of the log, and was not given ${left} of ${history.log.length}`];
 }
 
 async function problemsOfGateways(world: World): Promise<readonly string[]> {

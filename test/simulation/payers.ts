@@ -3,42 +3,21 @@ import { App, type AppWorld } from './apps.ts';
 import type { Caller } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { Alarm } from './core.ts';
+import { fieldOf, type Order, typeOf } from './orders.ts';
 
-/** A payment that a person wants. */
-export interface Order {
-  readonly tag: string;
-  readonly mutation: 'createMoneyOut' | 'createInternalTransaction';
-  readonly input: Readonly<Record<string, unknown>>;
-  /** What the person was told, in order. */
-  readonly told: {
-    /** `nothing`: this call has moved nothing. */
-    readonly status: 'done' | 'refused' | 'unknown' | 'nothing';
-    readonly safeToRetry: boolean;
-    readonly at: number;
-  }[];
-  /** Whether the app asks no more. */
-  isOver: boolean;
-}
+/** The transaction that a success names; empty where it does not know it. */
+const movedIn = (result: object): string => {
+  const { transaction, refund } = result as Readonly<Record<'transaction' | 'refund', { id: string } | null>>;
+  return (transaction ?? refund)?.id ?? '';
+};
 
-interface PaymentAnswer {
-  readonly result: { readonly __typename: string } & Record<string, unknown>;
-}
+type PaymentAnswer = { readonly result: { readonly __typename: string } & Record<string, unknown> };
+type PaymentInput = Record<string, unknown> & { readonly idempotencyKey: string };
 
-const documentOf = (mutation: Order['mutation']) => {
-  const type = `${mutation[0]?.toUpperCase()}${mutation.slice(1)}`;
-  return typed<
-    PaymentAnswer,
-    { readonly input: Record<string, unknown> & { readonly idempotencyKey: string } }
-  >(
-    `mutation ($input: ${type}Input!) { result: ${mutation}(input: $input) { __typename
-      ... on UserError { code field message } ... on OutcomeUnknown { reason safeToRetry retryUntil message }
-      ... on ${type}Success { replayed transaction { id status } } } }`,
+const documentOf = (mutation: Order['mutation']) =>
+  typed<PaymentAnswer, { readonly input: PaymentInput }>(
+    `mutation ($input: ${typeOf(mutation)}Input!) { ${fieldOf(mutation, 'result', 'input')} }`,
   );
-};
-const DOCUMENTS = {
-  createMoneyOut: documentOf('createMoneyOut'),
-  createInternalTransaction: documentOf('createInternalTransaction'),
-};
 
 /** Pays by the real client, on a device that keeps its intents. */
 export class Payer extends App {
@@ -47,6 +26,8 @@ export class Payer extends App {
   readonly #values = new Map<string, string>();
   readonly #chance: Chance;
   onTold: (payer: Payer, order: Order) => void = () => {};
+  /** Told of the transaction of each payment that is done. */
+  onDone: (transactionId: string) => void = () => {};
 
   constructor(world: AppWorld, name: string, caller: Caller, transport: 'socket' | 'fetch') {
     super(world, name, caller);
@@ -91,11 +72,12 @@ export class Payer extends App {
       const store = intentStore(values, order.tag);
       const newKey = () => `${order.tag}-${Math.floor(this.#chance.number() * 2 ** 40)}`;
       for (;;) {
-        const outcome = await pay(source, DOCUMENTS[order.mutation], order.input, { store, newKey });
+        const outcome = await pay(source, documentOf(order.mutation), order.input, { store, newKey });
         const safeToRetry = outcome.status === 'unknown' && outcome.safeToRetry;
         order.told.push({ status: outcome.status, safeToRetry, at: this.world.sim.elapsed });
         this.onTold(this, order);
         if (!safeToRetry) {
+          if (outcome.status === 'done') this.onDone(movedIn(outcome.result));
           order.isOver = true;
           await outcome.acknowledge();
           await unsettled(store);

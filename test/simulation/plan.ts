@@ -10,6 +10,18 @@ import type { Size, World } from './world.ts';
 export const ONLY = ['money', 'events', 'reads'] as const;
 export type Only = (typeof ONLY)[number];
 
+/**
+ * How much happens in an hour. `dense`: all the time something, and a fault every few seconds. `ordinary`: 50 readers, a credit and a
+ * payment every 18 s, and a fault every few minutes.
+ */
+export const TRAFFIC = ['dense', 'ordinary'] as const;
+export type Traffic = (typeof TRAFFIC)[number];
+
+/** How many times as long everybody takes between two things in an ordinary hour, and how many times as rarely a call fails. */
+const ORDINARY_PACE = 20;
+/** Of an ordinary hour: 200 credits and 200 payments. */
+const ORDINARY_EVERY_MS = 18_000;
+
 /** What the seed has drawn for one run. */
 export interface Plan {
   readonly size: Size;
@@ -25,18 +37,25 @@ export interface Plan {
 const seconds = (chance: Chance, low: number, high: number): number => chance.between(low, high) * 1000;
 
 /** Draws what goes wrong: most kinds never, a few often. */
-export function planOf(sim: Simulation, only: Only | undefined): Plan {
+export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic): Plan {
   const chance = sim.chance('plan');
+  const isDense = traffic === 'dense';
+  const pace = isDense ? 1 : ORDINARY_PACE;
   const draw = (probability: number, low: number, high: number): number =>
     chance.happens(probability) ? chance.between(low, high) : 0;
+  /** Of a call: what fails all the time in a dense hour fails now and then in an ordinary one. */
+  const rarely = (probability: number, low: number, high: number): number =>
+    draw(probability, low, high) / pace;
   const isEmbedded = sim.chance('store').happens(0.2);
   const size: Size = {
     gateways: isEmbedded ? 1 : 2,
     isEmbedded,
+    pace,
     replicas: chance.pick([0, 1, 1, 2]),
-    readers: only === 'money' ? 1 : 1 + chance.below(4),
+    readers: only === 'money' ? 1 : (isDense ? 1 : 43) + chance.below(4),
     rawReaders: only === 'money' ? 0 : 2 + chance.below(3),
     payers: only === 'events' ? 0 : 1 + chance.below(2),
+    watchers: only === 'events' ? 0 : 2,
     rawPayers: only === 'events' ? 0 : 1,
     askers: only === 'events' || only === 'money' ? 0 : 1 + chance.below(3),
     skewMs: draw(0.3, 10, 5_000),
@@ -50,44 +69,46 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
   };
   const calls: CallFaults = {
     ...NO_CALL_FAULTS,
-    refused: draw(0.2, 0.02, 0.3),
-    lostRequest: draw(0.2, 0.02, 0.3),
-    lostAnswer: draw(0.35, 0.02, 0.4),
-    silence: draw(0.2, 0.01, 0.2),
-    lateRequest: draw(0.2, 0.01, 0.2),
-    lateAnswer: draw(0.25, 0.02, 0.3),
-    twice: draw(0.2, 0.02, 0.4),
-    error: draw(0.3, 0.02, 0.4),
-    truncated: draw(0.15, 0.02, 0.2),
-    wrongShape: draw(0.15, 0.02, 0.2),
-    stranger: draw(0.25, 0.05, 0.4),
+    refused: rarely(0.2, 0.02, 0.3),
+    lostRequest: rarely(0.2, 0.02, 0.3),
+    lostAnswer: rarely(0.35, 0.02, 0.4),
+    silence: rarely(0.2, 0.01, 0.2),
+    lateRequest: rarely(0.2, 0.01, 0.2),
+    lateAnswer: rarely(0.25, 0.02, 0.3),
+    twice: rarely(0.2, 0.02, 0.4),
+    error: rarely(0.3, 0.02, 0.4),
+    truncated: rarely(0.15, 0.02, 0.2),
+    wrongShape: rarely(0.15, 0.02, 0.2),
+    stranger: rarely(0.25, 0.05, 0.4),
   };
   const webhooks = {
-    lost: draw(0.3, 0.02, 0.3),
-    lostAnswer: draw(0.3, 0.02, 0.3),
-    twice: draw(0.3, 0.02, 0.3),
-    late: draw(0.3, 0.02, 0.3),
+    lost: rarely(0.3, 0.02, 0.3),
+    lostAnswer: rarely(0.3, 0.02, 0.3),
+    twice: rarely(0.3, 0.02, 0.3),
+    late: rarely(0.3, 0.02, 0.3),
   };
   const latency: readonly [number, number] = chance.pick([
     [0.2, 2],
     [1, 30],
     [5, 400],
   ]);
-  const everyMs = chance.between(2_000, 25_000);
+  const everyMs = chance.between(2_000, 25_000) * pace;
   const weights = new Map<string, number>();
   for (const kind of KINDS) {
     const own = LATER.has(kind) ? sim.chance(kind) : chance;
     const weight = own.happens(0.35) ? own.between(0.1, 1) : 0;
     weights.set(kind, isEmbedded && OF_REDIS.has(kind) ? 0 : weight);
   }
-  const creditEveryMs = only === 'money' ? 30_000 : chance.between(300, 10_000);
-  const orderEveryMs = chance.between(1_000, 15_000);
+  const often = (low: number, high: number): number =>
+    isDense ? chance.between(low, high) : ORDINARY_EVERY_MS;
+  const creditEveryMs = only === 'money' ? 30_000 : often(300, 10_000);
+  const orderEveryMs = often(1_000, 15_000);
   const chosen = (found: Readonly<Record<string, number>>) =>
     Object.entries(found)
       .filter(([, value]) => value > 0)
-      .map(([name, value]) => `${name} ${value.toFixed(2)}`);
+      .map(([name, value]) => `${name} ${value.toPrecision(2)}`);
   const words = [
-    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
+    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.watchers} watchers, ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
     `a fault every ${(everyMs / 1000).toFixed(1)} s: ${chosen(Object.fromEntries(weights)).join(', ') || 'none'}`,
     `calls: ${chosen({ ...calls }).join(', ') || 'well'}`,
     `webhooks: ${chosen(webhooks).join(', ') || 'well'}`,

@@ -2,43 +2,43 @@ import { App, type AppWorld } from './apps.ts';
 import type { Caller } from './callers.ts';
 import type { Chance } from './chance.ts';
 import { Broken, type Process } from './core.ts';
-import type { Order } from './payers.ts';
+import { fieldOf, type Order, type Orders, typeOf } from './orders.ts';
 import { ask, codesOf, type Told, WAYS } from './raw.ts';
 
-const fields = (type: string): string => `{ __typename
-  ... on UserError { code message } ... on OutcomeUnknown { reason safeToRetry }
-  ... on ${type}Success { replayed transaction { id } } }`;
-const BOTH = `mutation ($out: CreateMoneyOutInput!, $in: CreateInternalTransactionInput!) {
-  out: createMoneyOut(input: $out) ${fields('CreateMoneyOut')}
-  in: createInternalTransaction(input: $in) ${fields('CreateInternalTransaction')} }`;
 const STATE = 'query ($key: String!) { payment(idempotencyKey: $key) { id state code transactionId } }';
-const MUTATIONS = { out: 'createMoneyOut', in: 'createInternalTransaction' } as const;
+
+/** The document of two payments, one or both of which may be of any kind. */
+const documentOf = ({ first, second }: Pair): string =>
+  `mutation ($first: ${typeOf(first.mutation)}Input!, $second: ${typeOf(second.mutation)}Input!) {
+    ${fieldOf(first.mutation, 'first', 'first')} ${fieldOf(second.mutation, 'second', 'second')} }`;
 
 type Result = { readonly __typename: string; readonly code?: string; readonly safeToRetry?: boolean };
 
 /** The payments of one document. */
-type Pair = Readonly<Record<'out' | 'in', Order>>;
+type Pair = Readonly<Record<'first' | 'second', Order>>;
 
 /** Sends two payments in one document by plain requests, repeats them under their keys, and asks what became of them. */
 export class RawPayer extends App {
   readonly orders: Order[] = [];
   readonly #chance: Chance;
   readonly #isCalm: () => boolean;
+  readonly #made: Orders;
   /** What the record has said of an order, where that was final. */
   readonly #settled = new Map<Order, string>();
   onTold: (order: Order) => void = () => {};
   /** How often money has moved for an order. */
   movedBy: (order: Order) => number = () => 0;
 
-  constructor(world: AppWorld, name: string, caller: Caller, isCalm: () => boolean) {
+  constructor(world: AppWorld, name: string, caller: Caller, made: Orders, isCalm: () => boolean) {
     super(world, name, caller);
     this.#chance = world.sim.chance(name);
     this.#isCalm = isCalm;
+    this.#made = made;
   }
 
   protected live(process: Process): void {
     const next = (): void => {
-      this.world.sim.after(this.#chance.between(4_000, 40_000), process, () => {
+      this.world.sim.after(this.#chance.between(4_000, 40_000) * this.world.pace, process, () => {
         next();
         if (!this.#isCalm()) void this.#pay(process);
       });
@@ -48,26 +48,13 @@ export class RawPayer extends App {
 
   async #pay(process: Process): Promise<void> {
     const tag = `${this.name} pays ${this.orders.length}`;
-    const { client } = this.caller;
-    const input = (mutation: Order['mutation'], name: string, to: readonly string[]): Order => ({
-      tag: `${tag} ${name}`,
-      mutation,
-      input: {
-        idempotencyKey: `${tag} ${name} ${this.#chance.below(2 ** 30)}`,
-        sourceInstrumentId: client.centralizingInstrumentId,
-        destinationInstrumentId: this.#chance.pick(to),
-        amount: this.#chance.happens(0.1) ? '999999999999.00' : '1.00',
-        description: `${tag} ${name}`,
-        externalReference: '1',
-      },
-      told: [],
-      isOver: true,
-    });
-    const orders = {
-      out: input('createMoneyOut', 'out', client.cardInstrumentIds),
-      in: input('createInternalTransaction', 'in', client.internalInstrumentIds.slice(1)),
+    const order = (name: string): Order => {
+      const made = this.#made.make(this.#chance, `${tag} ${name}`);
+      const idempotencyKey = `${made.tag} ${this.#chance.below(2 ** 30)}`;
+      return { ...made, input: { ...made.input, idempotencyKey }, isOver: true };
     };
-    this.orders.push(orders.out, orders.in);
+    const orders = { first: order('first'), second: order('second') };
+    this.orders.push(orders.first, orders.second);
     for (let times = 1 + this.#chance.below(4); times > 0; times -= 1) {
       // An impatient person presses twice: the two may meet at the record, or at different gateways.
       const again = this.#chance.happens(0.4)
@@ -95,7 +82,10 @@ export class RawPayer extends App {
 
   /** @param isFirst whether no other request with these keys is under way that may have moved the money */
   async #send(orders: Pair, isFirst: boolean): Promise<void> {
-    const told = await this.#ask(BOTH, { out: orders.out.input, in: orders.in.input });
+    const told = await this.#ask(documentOf(orders), {
+      first: orders.first.input,
+      second: orders.second.input,
+    });
     if (told === undefined) {
       for (const order of Object.values(orders)) this.#note(order, 'unknown', false);
       return;
@@ -108,7 +98,7 @@ export class RawPayer extends App {
         this.#broken(`is given no data, though ${moved.tag} has moved money`);
       return;
     }
-    for (const name of ['out', 'in'] as const) {
+    for (const name of ['first', 'second'] as const) {
       const result = told.data[name] as Result | null;
       this.#note(orders[name], statusOf(result), result?.safeToRetry === true);
     }
@@ -121,8 +111,7 @@ export class RawPayer extends App {
 
   /** What the record says of a payment, against what was told before and what the ledger has. */
   async #lookAt(orders: Pair): Promise<void> {
-    for (const name of ['out', 'in'] as const) {
-      const order = orders[name];
+    for (const order of Object.values(orders)) {
       const before = order.told.map(({ status }) => status);
       const told = await this.#ask(STATE, { key: order.input['idempotencyKey'] });
       if (told?.data == null || (told.errors ?? []).length > 0) continue;
@@ -141,7 +130,7 @@ export class RawPayer extends App {
       if (before.includes('refused') && state === 'DONE')
         this.#broken(`was told that ${order.tag} is refused, and then ${state}`);
       if (state === 'REFUSED' && this.movedBy(order) > 0)
-        this.#broken(`is told that ${order.tag}, a ${MUTATIONS[name]}, is refused, and it has moved money`);
+        this.#broken(`is told that ${order.tag}, a ${order.mutation}, is refused, and it has moved money`);
       if (state === 'DONE' && this.movedBy(order) === 0)
         this.#broken(`is told that ${order.tag} is done, and the ledger has nothing of it`);
     }

@@ -5,7 +5,7 @@ import { Broken, Simulation } from './core.ts';
 import { crowd } from './crowd.ts';
 import { Nemesis } from './faults.ts';
 import { checkEnd, watchOver } from './oracles.ts';
-import { type Only, planOf } from './plan.ts';
+import { type Only, planOf, type Traffic } from './plan.ts';
 import { World } from './world.ts';
 
 export interface RunOptions {
@@ -13,6 +13,7 @@ export interface RunOptions {
   /** Simulated hours during which things go wrong. */
   readonly hours: number;
   readonly only: Only | undefined;
+  readonly traffic?: Traffic;
   /** No more than so many faults strike. */
   readonly faults?: number;
   readonly isLong?: boolean;
@@ -32,11 +33,17 @@ export interface Report {
   readonly deliveries: number;
   readonly payments: number;
   readonly connections: number;
+  /** Of these, WebSockets and streams of events. */
+  readonly streams: number;
   readonly cpuMs: number;
+  /** All simulated time, with what follows the last fault, in hours. */
+  readonly simulatedHours: number;
 }
 
 /** How long nothing goes wrong before everything has to be well, in milliseconds: a minute, and what a client waits for at most. */
 const CALM_MS = 100_000;
+/** How long the last message of the service takes to everybody, in milliseconds. */
+const LAST_WORD_MS = 5_000;
 /** How long a crowd and what it asked for take, in milliseconds. */
 const CROWD_MS = 30_000;
 /** A folder in memory: nothing of it has to outlive the run. */
@@ -64,7 +71,7 @@ export async function run(options: RunOptions): Promise<Report> {
 async function runOnce(options: RunOptions): Promise<Report> {
   const before = process.cpuUsage();
   const sim = new Simulation(`${options.seed}`, options.isLong);
-  const plan = planOf(sim, options.only);
+  const plan = planOf(sim, options.only, options.traffic ?? 'dense');
   const world = await World.build(sim, plan.size, mkdtempSync(join(FOLDER, 'pasarela-simulation-')));
   const onRejection = (error: unknown): void => sim.fail(error);
   process.on('unhandledRejection', onRejection);
@@ -86,6 +93,9 @@ async function runOnce(options: RunOptions): Promise<Report> {
     plan.calm(world);
     sim.say('Nothing goes wrong any more.');
     await sim.runUntil(sim.elapsed + CALM_MS);
+    // What has happened by now is what everybody is to know.
+    world.service.standStill();
+    await sim.runUntil(sim.elapsed + LAST_WORD_MS);
     if (plan.size.environment['LAYERS_OFF'] === undefined) {
       crowd(world);
       await sim.runUntil(sim.elapsed + CROWD_MS);
@@ -111,9 +121,11 @@ async function runOnce(options: RunOptions): Promise<Report> {
     steps: sim.steps,
     events: world.service.acknowledged.length,
     deliveries: world.readers.reduce((sum, { kept }) => sum + kept.filter((item) => 'id' in item).length, 0),
-    payments: world.payers.reduce((sum, { orders }) => sum + orders.length, 0),
+    payments: [...world.payers, ...world.rawPayers].reduce((sum, { orders }) => sum + orders.length, 0),
     connections: world.network.connections,
+    streams: world.network.streams,
     cpuMs: (user + system) / 1000,
+    simulatedHours: sim.elapsed / 3_600_000,
   };
 }
 

@@ -36,6 +36,14 @@ it(`${FRESH} seeds of this commit’s own find nothing`, async () => {
   expect(text).toContain(`${FRESH} runs of 0.008 h, 0 failed`);
 }, 900_000);
 
+it('ordinary traffic, with 50 readers and a fault every few minutes, finds nothing either', async () => {
+  const { code, text } = await simulate(
+    ...['--seed', `${seedOfCommit()}`, '--runs', '3', '--hours', '0.1', '--traffic', 'ordinary'],
+  );
+  expect(code, text).toBe(0);
+  expect(text).toContain('3 runs of 0.1 h, 0 failed');
+}, 300_000);
+
 it.each(SEEDS)(
   'seed %i, which found a fault, finds none',
   async (seed) => {

@@ -127,6 +127,11 @@ export class Service {
     destroy: async () => {},
   });
 
+  /** Nothing happens by itself in the service any more, and it tells nobody of anything. */
+  standStill(): void {
+    this.process.run(() => this.made.world.clock.setSpeed(0));
+  }
+
   #draws(probability: number, kind: string, where: string): boolean {
     return probability > 0 && this.#chance.happens(probability) && this.mayFail(kind, where);
   }

@@ -76,7 +76,35 @@ export class Truth {
     return found?.clientId === client.clientId ? { id } : null;
   }
 
+  /** The states that a transaction has taken, in order. */
+  statesOf(id: string): readonly string[] {
+    const trail = this.#state.transactions.get(id)?.trail ?? [];
+    return trail.filter(({ of }) => of === 'transaction').map(({ status }) => status);
+  }
+
   banks() {
     return [...this.#state.banks.keys()];
+  }
+}
+
+/** How often money has moved for an order, which the description of its transaction names. Each movement is looked at once. */
+export class Movements {
+  readonly #service: Service;
+  readonly #counts = new Map<string, number>();
+  #seen = 0;
+
+  constructor(service: Service) {
+    this.#service = service;
+  }
+
+  of(tag: string): number {
+    const { ledger, state } = this.#service.made.world;
+    for (; this.#seen < ledger.movements.length; this.#seen += 1) {
+      const transaction = state.transactions.get(ledger.movements[this.#seen]?.transactionId ?? '');
+      if (transaction === undefined) throw new Error('money has moved for no transaction');
+      const { description } = transaction;
+      this.#counts.set(description, (this.#counts.get(description) ?? 0) + 1);
+    }
+    return this.#counts.get(tag) ?? 0;
   }
 }

@@ -12,12 +12,14 @@ import type { Simulation } from './core.ts';
 import { GatewayPlace } from './gateways.ts';
 import type { Appends } from './history.ts';
 import { Network } from './network.ts';
-import { type Order, Payer } from './payers.ts';
+import { Orders } from './orders.ts';
+import { Payer } from './payers.ts';
 import { RawPayer } from './raw-payers.ts';
 import { Service } from './service.ts';
 import { RedisGroup } from './stores.ts';
 import { type Known, RawReader } from './streams.ts';
-import { Truth } from './truth.ts';
+import { Movements, Truth } from './truth.ts';
+import type { Watcher } from './watchers.ts';
 
 /** How much there is of what. */
 export interface Size {
@@ -25,9 +27,12 @@ export interface Size {
   readonly replicas: number;
   /** Whether one gateway keeps events and payments in files of its own, without Redis. */
   readonly isEmbedded: boolean;
+  /** How many times as long as in a dense hour everybody takes between two things. */
+  readonly pace: number;
   readonly readers: number;
   readonly rawReaders: number;
   readonly payers: number;
+  readonly watchers: number;
   readonly rawPayers: number;
   readonly askers: number;
   readonly skewMs: number;
@@ -50,9 +55,11 @@ export class World {
   readonly gateways: readonly GatewayPlace[];
   readonly clients: readonly ClientView[];
   readonly callers: Callers;
+  readonly movements: Movements;
   readonly readers: readonly Reader[] = [];
   readonly rawReaders: readonly RawReader[] = [];
   readonly payers: readonly Payer[] = [];
+  readonly watchers: readonly Watcher[] = [];
   readonly rawPayers: readonly RawPayer[] = [];
   readonly askers: readonly Asker[] = [];
   /** When things have stopped going wrong; undefined while they do. */
@@ -62,6 +69,7 @@ export class World {
   readonly #undo: readonly (() => void)[];
   readonly #work: string;
   readonly #chance: Chance;
+  readonly #made: Orders;
   #orders = 0;
   credits = 0;
 
@@ -77,9 +85,11 @@ export class World {
     this.gateways = parts.gateways;
     this.clients = parts.clients;
     this.callers = parts.callers;
+    this.movements = new Movements(parts.service);
     this.#undo = undo;
     this.#work = work;
     this.#chance = parts.sim.chance('world');
+    this.#made = new Orders(parts.service, this.demo);
   }
 
   static async build(sim: Simulation, size: Size, work: string): Promise<World> {
@@ -114,7 +124,7 @@ export class World {
       places.push(new GatewayPlace(sim, work, number, environment, skewMs));
     }
     const world = new World({ sim, network, service, redis, gateways: places, clients, callers }, undo, work);
-    world.#populate(size, { sim, network, url: anyGateway });
+    world.#populate(size, { sim, network, url: anyGateway, pace: size.pace });
     return world;
   }
 
@@ -129,7 +139,14 @@ export class World {
   }
 
   get apps() {
-    return [...this.readers, ...this.rawReaders, ...this.payers, ...this.rawPayers, ...this.askers];
+    return [
+      ...this.readers,
+      ...this.rawReaders,
+      ...this.payers,
+      ...this.watchers,
+      ...this.rawPayers,
+      ...this.askers,
+    ];
   }
 
   /** Whether nothing has gone wrong for so long that every question has its answer. */
@@ -179,13 +196,23 @@ export class World {
         size.payers,
         (index) => new Payer(apps, `payer ${index}`, demo, index % 2 === 1 ? 'fetch' : 'socket'),
       ),
-      rawPayers: made(size.rawPayers, (index) => new RawPayer(apps, `raw payer ${index}`, demo, this.isCalm)),
+      rawPayers: made(
+        size.rawPayers,
+        (index) => new RawPayer(apps, `raw payer ${index}`, demo, this.#made, this.isCalm),
+      ),
       askers: made(
         size.askers,
         (index) => new Asker(apps, `asker ${index}`, chance.pick(callers.all), truth, callers, this.isCalm),
       ),
     };
     Object.assign(this, parts);
+    const { payers, watchers } = this;
+    for (const payer of payers) {
+      // Some look at what becomes of it, more than one now and then.
+      payer.onDone = (id) => {
+        if (id !== '') for (const watcher of watchers) if (chance.happens(0.4)) watcher.add(id);
+      };
+    }
   }
 
   /** Starts everything, and lets the gateways register where webhooks are sent. */
@@ -248,32 +275,19 @@ export class World {
     const { service } = this;
     service.process.run(() => {
       const order = { clabe: account.clabe, amount, payerName: 'Ordenante', concept: 'Pago' };
-      service.made.control.credit(order).catch((error: unknown) => this.sim.fail(error));
+      service.made.control.credit(order).then(
+        // A credit can be returned for as long as it is watched.
+        ({ transaction }) =>
+          client === this.demo && this.#chance.happens(0.1) && this.watchers[0]?.add(transaction.id),
+        (error: unknown) => this.sim.fail(error),
+      );
     });
   }
 
   order(): void {
     this.#orders += 1;
-    const tag = `order ${this.#orders}`;
-    const mutation = this.#chance.happens(0.5) ? 'createMoneyOut' : 'createInternalTransaction';
-    const isTooMuch = this.#chance.happens(0.1);
-    const order: Order = {
-      tag,
-      mutation,
-      input: {
-        sourceInstrumentId: this.demo.centralizingInstrumentId,
-        destinationInstrumentId:
-          mutation === 'createMoneyOut'
-            ? this.#chance.pick(this.demo.cardInstrumentIds)
-            : this.#chance.pick(this.demo.internalInstrumentIds.slice(1)),
-        amount: isTooMuch ? '999999999999.00' : '1.00',
-        description: tag,
-        externalReference: '1',
-      },
-      told: [],
-      isOver: false,
-    };
-    this.sim.say(`${tag}: ${mutation}${isTooMuch ? ', too much' : ''}`);
+    const order = this.#made.make(this.#chance, `order ${this.#orders}`);
+    this.sim.say(`${order.tag}: ${order.mutation} ${JSON.stringify(order.input)}`);
     this.#chance.pick(this.payers).order(order);
   }
 

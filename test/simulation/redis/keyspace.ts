@@ -11,7 +11,12 @@ type Value =
   | { readonly type: 'hash'; readonly fields: Map<string, string> }
   | { readonly type: 'list'; readonly items: string[] }
   | { readonly type: 'set'; readonly members: Set<string> }
-  | { readonly type: 'sorted'; readonly scores: Map<string, number> }
+  | {
+      readonly type: 'sorted';
+      readonly scores: Map<string, number>;
+      /** By score and text, once that was asked for; undefined after a change. */
+      order: readonly (readonly [member: string, score: number])[] | undefined;
+    }
   | { readonly type: 'stream'; entries: StreamEntry[]; lastId: string };
 
 interface Held {
@@ -34,7 +39,10 @@ export class Keyspace {
 
   constructor(now: () => number, from?: Keyspace) {
     this.#now = now;
-    this.#held = from === undefined ? new Map() : structuredClone(from.#held);
+    this.#held = new Map();
+    if (from === undefined) return;
+    for (const [key, { value, expiresAt }] of from.#held)
+      this.#held.set(key, { value: copyOf(value), expiresAt });
   }
 
   clear(): void {
@@ -98,6 +106,15 @@ export class Keyspace {
     held.expiresAt = at;
     return true;
   }
+}
+
+/** A copy that changes by itself. Entries of streams never change. */
+function copyOf(value: Value): Value {
+  if (value.type === 'hash') return { ...value, fields: new Map(value.fields) };
+  if (value.type === 'list') return { ...value, items: [...value.items] };
+  if (value.type === 'set') return { ...value, members: new Set(value.members) };
+  if (value.type === 'sorted') return { ...value, scores: new Map(value.scores) };
+  return value.type === 'stream' ? { ...value, entries: [...value.entries] } : { ...value };
 }
 
 /** A command that is being run. */
@@ -191,6 +208,9 @@ function range(
 }
 
 const byText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+const byScore = ([one, a]: readonly [string, number], [other, b]: readonly [string, number]): number =>
+  a === b ? byText(one, other) : a - b;
 
 const scoreOf = (text: string): number =>
   text === '+inf' ? Number.POSITIVE_INFINITY : text === '-inf' ? Number.NEGATIVE_INFINITY : Number(text);
@@ -326,6 +346,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     const found = call.keyspace.value(key, 'sorted') ?? {
       type: 'sorted' as const,
       scores: new Map<string, number>(),
+      order: undefined,
     };
     const before = found.scores.size;
     let isChanged = false;
@@ -337,12 +358,16 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       isChanged = true;
     }
     if (!call.keyspace.has(key)) call.keyspace.put(key, found);
-    if (isChanged) call.changed();
+    if (isChanged) {
+      found.order = undefined;
+      call.changed();
+    }
     return found.scores.size - before;
   },
   ZREM(call, key, ...members) {
     const found = call.keyspace.value(key, 'sorted');
     const gone = members.filter((member) => found?.scores.delete(member) === true);
+    if (found !== undefined && gone.length > 0) found.order = undefined;
     if (found?.scores.size === 0) call.keyspace.delete(key);
     if (gone.length > 0) call.changed();
     return gone.length;
@@ -355,9 +380,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   ZRANGE(call, key, first = '', second = '', ...options) {
     const isBack = options.includes('REV');
     const [low, high] = isBack ? [second, first] : [first, second];
-    const all = [...(call.keyspace.value(key, 'sorted')?.scores ?? [])].sort(([one, a], [other, b]) =>
-      a === b ? byText(one, other) : a - b,
-    );
+    const sorted = call.keyspace.value(key, 'sorted');
+    const all = sorted?.order ?? [...(sorted?.scores ?? [])].sort(byScore);
+    if (sorted !== undefined) sorted.order = all;
     const isOfScore = options.includes('BYSCORE');
     if (!isOfScore && !options.includes('BYLEX'))
       throw new TypeError('the model of Redis knows ZRANGE by score and by text alone');
@@ -421,10 +446,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   XTRIM(call, key, _minid, ...rest) {
     const stream = call.keyspace.value(key, 'stream');
     if (stream === undefined) return 0;
-    const before = stream.entries.length;
     const least = rest.at(-1) ?? '';
-    stream.entries = stream.entries.filter(({ id }) => compareIds(id, least) >= 0);
-    const gone = before - stream.entries.length;
+    const kept = stream.entries.findIndex(({ id }) => compareIds(id, least) >= 0);
+    const gone = kept === -1 ? stream.entries.length : kept;
+    stream.entries.splice(0, gone);
     if (gone > 0) call.changed();
     return gone;
   },

@@ -52,6 +52,9 @@ export class RedisServer {
   #known = new Set<string>();
   #frozenUntil = 0;
   readonly #waiting = new Set<() => void>();
+  /** What the command that runs now has changed so far. */
+  #effects: Effect[] = [];
+  #depth = 0;
   /** Told of each entry that is appended to a stream here. */
   onAppend: (key: string, position: string, fields: readonly string[]) => void = () => {};
 
@@ -160,8 +163,22 @@ export class RedisServer {
     return () => this.#waiting.delete(listener);
   }
 
-  /** Runs a command. @throws {LuaError} with what Redis would say */
+  /** Runs a command. Replicas are told at once of all that a script has changed. @throws {LuaError} with what Redis would say */
   run(command: string, args: readonly string[]): unknown {
+    this.#depth += 1;
+    try {
+      return this.#runOne(command, args);
+    } finally {
+      this.#depth -= 1;
+      if (this.#depth === 0 && this.#effects.length > 0) {
+        const effects = this.#effects;
+        this.#effects = [];
+        for (const link of this.#links.values()) this.#send(link, effects, this.offset);
+      }
+    }
+  }
+
+  #runOne(command: string, args: readonly string[]): unknown {
     const upper = command.toUpperCase();
     if (upper === 'EVALSHA' || upper === 'EVAL') return this.#runScript(upper, args);
     if (upper === 'INFO') return this.#info(args[0] ?? '');
@@ -198,7 +215,7 @@ export class RedisServer {
         const [position = '', ...fields] = rest.slice(rest[0] === 'MAXLEN' ? 3 : 0);
         this.onAppend(key, position, fields);
       }
-      for (const link of this.#links.values()) this.#send(link, effect, this.offset);
+      if (this.#links.size > 0) this.#effects.push(effect);
     };
   }
 
@@ -213,7 +230,7 @@ export class RedisServer {
     });
   }
 
-  #send(link: Link, effect: Effect, offset: number): void {
+  #send(link: Link, effects: readonly Effect[], offset: number): void {
     const { now } = this.#sim;
     link.arrivesAt = Math.max(
       link.arrivesAt,
@@ -223,7 +240,7 @@ export class RedisServer {
     this.#sim.after(link.arrivesAt - now, undefined, () => {
       const isThere = () => this.#links.get(link.replica) === link && !link.isSilent;
       if (!isThere() || !link.replica.isUp) return;
-      link.replica.#deliver(effect);
+      for (const effect of effects) link.replica.#deliver(effect);
       this.#sim.after(this.#chance.between(0.1, 1.5), undefined, () => {
         if (!isThere()) return;
         link.acked = Math.max(link.acked, offset);
