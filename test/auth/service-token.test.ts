@@ -157,6 +157,18 @@ describe('the gateway’s own token', () => {
     expect(await authorize(await authorize())).toEqual({ authorization: 'Bearer t5' });
   });
 
+  it('is not renewed for a 401 within half a minute after another process did so, though what that one got has ended since', async () => {
+    const share = shelf();
+    const { service, authorize } = start(share, 600_000);
+    const first = await authorize();
+    const refusedAt = service.time;
+    await share.write({ token: 'other', issuedAt: refusedAt, expiresAt: refusedAt + 5_000, refusedAt });
+    service.time += 6_000;
+    await expect(authorize(first)).rejects.toThrow('does not accept');
+    service.time += 24_000;
+    expect(await authorize(first)).toEqual({ authorization: 'Bearer t2' });
+  });
+
   it('that has ended when the service refuses it is renewed within half a minute as well', async () => {
     const { service, authorize } = start(undefined, 10_000);
     const second = await authorize(await authorize());

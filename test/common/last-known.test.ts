@@ -49,3 +49,13 @@ it('a look that fails leaves what was found before, and is made again', async ()
   expect((await second)?.found).toBe(1);
   await until(async () => (await ask()) !== undefined && begun.length === 3);
 });
+
+it('a look that failed is not made again at once, though nothing has been found yet', async () => {
+  const { begun, find } = looks();
+  const ask = lastKnown(find, { freshMs: 60_000, waitMs: 60_000 });
+  const first = ask();
+  begun[0]?.reject(new Error('away'));
+  expect(await first).toBeUndefined();
+  expect(await ask()).toBeUndefined();
+  expect(begun).toHaveLength(1);
+});

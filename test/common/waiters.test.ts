@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { Party } from '../../src/common/party.ts';
 import { SingleFlight } from '../../src/common/single-flight.ts';
 import { leaverOf, Waiters } from '../../src/common/waiters.ts';
@@ -67,6 +67,17 @@ it('a pause of a party lasts as long as was said, or until the last of it has le
   expect(ended).toEqual(['first', 'second']);
   // Nobody is there: there is nothing to wait for.
   await party.pause(1_000);
+});
+
+it('a pause that is over before its time leaves no timer behind', async () => {
+  using _ = stillTime();
+  const party = new Party(placeOf('a'));
+  const earlier = Promise.withResolvers<void>();
+  const pause = party.pause(60_000, earlier.promise);
+  expect(vi.getTimerCount()).toBe(1);
+  earlier.resolve();
+  await pause;
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('a party lasts until the latest of its deadlines, and is as pressing as the most pressing of those there', () => {

@@ -80,6 +80,9 @@ it('asks once who is calling, and again only where it is to', async () => {
   expect(await identity.identify()).toBe(ALMA);
   expect(identity.caller).toBe(ALMA);
   expect(asked).toEqual([{ fresh: false, stranger: 'address 192.0.2.1' }]);
+  // A stream that watches the credential asks only once that is due.
+  await identity.untilExpiry(AbortSignal.abort());
+  expect(asked).toHaveLength(1);
   await identity.identify(true);
   // Its token was verified by now: it counts for no address any more.
   expect(asked).toHaveLength(2);
@@ -109,6 +112,8 @@ it('asks nobody where the caller is known already', async () => {
   const { identity, asked } = operation({ incoming: { caller: ALMA, authorization: undefined } });
   expect(await identity.identify()).toBe(ALMA);
   expect(asked).toEqual([]);
+  // Its calls count for those who share it, not for the address of the one who came first.
+  expect(identity.requester).toEqual({ caller: 'subject alma', group: 'subject alma' });
 });
 
 it('tells who is narrowed to a customer of no REST calls, nor who may be', async () => {
