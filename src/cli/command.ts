@@ -48,7 +48,7 @@ export function readArguments<const T extends NonNullable<ParseArgsConfig['optio
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
     if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
-      // The sentences after the first are about arguments that begin with a dash, which none of ours does.
+      // The sentences after the first are about arguments that begin with a dash, which nobody writes here by hand.
       const [message = error.message] = error.message.split('. ');
       throw new UsageError(`${message}${optionMeant(message, Object.keys(options))}`, { cause: error });
     }

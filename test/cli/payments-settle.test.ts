@@ -75,3 +75,32 @@ it('a command waits for another process that writes the record, longer than a ga
 
   expect(await command).toEqual({ code: 0, stdout: '', stderr: '' });
 });
+
+it('a payment is found whose id begins with a dash, as an option does', { timeout: 60_000 }, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-dash-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  const payments = createPayments(records);
+  // One id in 64 does.
+  const { id, name } = await until(async () => {
+    const other = recordName({ clientId: CLIENT, customerId: undefined, key: randomUUID() });
+    const found = await payments.idOf(other);
+    return found.startsWith('-') && { id: found, name: other };
+  });
+  await records.claim(name, { ...NOBODYS, owner: 'a', inputHash: 'input', leaseMs: 0 });
+  await records.markSent(name, 'a', '{}', { upstreamKey: null, original: null });
+  const run = (...args: string[]) => pasarela(['payments', ...args], { DATA_DIR: dataDir });
+  for (const args of [
+    [id, '--json'],
+    ['--json', id],
+    ['--json', '--', id],
+  ]) {
+    const { code, stdout } = await run('show', ...args);
+    expect({ code, told: JSON.parse(stdout) }).toMatchObject({ code: 0, told: { id, state: 'UNKNOWN' } });
+  }
+  await records.answer(name, 'input', { kind: 'done', status: 201, text: '{}' }, randomUUID());
+  expect(await run('settle', id)).toMatchObject({ code: 0 });
+  expect(await run('show', '-x')).toMatchObject({ code: 2 });
+});

@@ -35,7 +35,7 @@ Examples:
 
   pasarela payments status
   pasarela payments list --state UNKNOWN --from 2026-11-01
-  pasarela payments show 6f1b9c52-8a34-4d0b-9a52-0c7d3f9b1e77
+  pasarela payments show q3Zk0S9h2Xc6uVn1yLr8TgEw5JbPaMdQfRzHsKoBvN4
   pasarela payments export --from 2026-11-01 --to 2026-12-01 --format csv > november.csv
 
 ${WHERE}
@@ -125,7 +125,7 @@ Options:
 
 Example:
 
-  pasarela payments show 6f1b9c52-8a34-4d0b-9a52-0c7d3f9b1e77 --json | jq .journal
+  pasarela payments show q3Zk0S9h2Xc6uVn1yLr8TgEw5JbPaMdQfRzHsKoBvN4 --json | jq .journal
 
 ${WHERE}
 
@@ -143,7 +143,7 @@ Options:
 
 Example:
 
-  pasarela payments settle 6f1b9c52-8a34-4d0b-9a52-0c7d3f9b1e77
+  pasarela payments settle q3Zk0S9h2Xc6uVn1yLr8TgEw5JbPaMdQfRzHsKoBvN4
 
 ${WHERE}
 

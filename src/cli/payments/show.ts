@@ -33,12 +33,18 @@ export async function named(records: MoneyRecords, id: string, client: string | 
   throw new CommandError(`There is no payment "${id}". pasarela payments list shows the ids.`);
 }
 
+/** An id of a payment that would be read as an option: one in 64 begins with a dash. */
+const isDashedId = (arg: string): boolean => /^-[\w-]{42}$/.test(arg);
+
 /** Reads the id of a payment from the arguments. */
 export function readNamed<const T extends Parameters<typeof readArguments>[1]>(
   args: readonly string[],
   more: T,
 ) {
-  const { values, positionals } = readArguments(args, {
+  const dashed = args.filter(isDashedId);
+  const first = args.filter((arg) => !isDashedId(arg));
+  const end = dashed.length === 0 || first.includes('--') ? [] : ['--'];
+  const { values, positionals } = readArguments([...first, ...end, ...dashed], {
     client: { type: 'string' },
     json: { type: 'boolean' },
     ...more,
