@@ -8,7 +8,7 @@ import {
   movementsOf,
 } from '../../money/reconciling/movements.ts';
 import type { Gathered, Look, Readings } from '../../money/reconciling/readings.ts';
-import { type GraphClient, query } from '../graph.ts';
+import { type GraphClient, GraphError, query } from '../graph.ts';
 
 /** Nodes of a list that are read at a time. */
 const PAGE = 100;
@@ -144,11 +144,19 @@ async function knownPayment(
   };
 }
 
-/** The transaction of a refund; null where it is not known. */
+/** The transaction of a refund; null where it is not known, and where the service does not show it now. */
 async function refundOf(graph: GraphClient, id: string): Promise<z.output<typeof Refund> | null> {
-  const { node } = RefundOfPayment.parse(await query(graph, REFUND, { id }));
-  return node?.transaction ?? null;
+  try {
+    const { node } = RefundOfPayment.parse(await query(graph, REFUND, { id }));
+    return node?.transaction ?? null;
+  } catch (error) {
+    if (error instanceof GraphError && NOT_SHOWN.includes(error.code)) return null;
+    throw error;
+  }
 }
+
+/** What a read of one transaction fails with, where the service is asked and does not show it. */
+const NOT_SHOWN = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_INVALID', 'FORBIDDEN'];
 
 const knownCredit = (credit: z.output<typeof CreditNode>): KnownCredit => ({
   clabe: credit.beneficiary.account,

@@ -19,6 +19,7 @@ import {
 } from '../../money/reconciling/reconciler.ts';
 import type { PaymentPosition, PaymentRecord, PaymentSearch } from '../../money/record.ts';
 import { ACCOUNT_LIST, type Account } from '../../upstream/accounts.ts';
+import { UpstreamError } from '../../upstream/call/errors.ts';
 import { present } from '../../upstream/call/json.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { toRfc3339 } from '../../upstream/call/timestamps.ts';
@@ -212,17 +213,30 @@ class RefundedCredits {
     return this.#known.has(id);
   }
 
-  /** Null where the service shows no such credit, or not to which account. */
+  /** Null where the service shows no such credit, or not to which account, and where it fails at it or refuses to show it now. */
   async read(id: string, rest: Rest): Promise<RefundedCredit | null> {
     const known = this.#known.get(id);
     if (known !== undefined) return known.credit;
-    const read = await readTransaction(rest, id);
+    const read = await readTransaction(rest, id).catch(unreadable);
+    if (read === undefined) return null;
     const instrumentId = isTransaction(read) ? present(read.destinationInstrument?.id) : null;
     const credit =
       read === null || instrumentId === null ? null : { instrumentId, amount: toAmount(read.amount) };
     this.#known.set(id, { credit });
     return credit;
   }
+}
+
+/**
+ * Undefined for an error that says something of this credit alone: the balances of all accounts are compared all the same.
+ *
+ * @throws the error where it says that the service cannot be asked now
+ */
+function unreadable(error: unknown): undefined {
+  if (!(error instanceof UpstreamError)) throw error;
+  const { code, status } = error;
+  const isOwn = code === 'REFUSED' || code === 'FORBIDDEN' || code === 'UPSTREAM_INVALID';
+  if (!isOwn && status === undefined) throw error;
 }
 
 /** The credits of the log after a cursor. */

@@ -19,6 +19,8 @@ interface Graph {
   readonly balance?: string;
   readonly credits?: readonly { readonly amount: string; readonly at: number }[];
   readonly payments?: readonly GraphPayment[];
+  /** What a read of a refund's transaction fails with; undefined where it is not known. */
+  readonly refundFails?: string;
 }
 
 /** Paid out of the account; of unknown outcome where it does not say when it was done. */
@@ -42,7 +44,7 @@ const paymentNode = ({ amount, askedAt, doneAt }: GraphPayment) => ({
 
 /** Answers what the comparison of balances asks of a graph. */
 async function answer(
-  { balance = '0.00', credits = [], payments = [] }: Graph,
+  { balance = '0.00', credits = [], payments = [], refundFails }: Graph,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -78,7 +80,9 @@ async function answer(
         .filter(({ state }) => states === undefined || states.includes(state)),
     );
   };
-  json(response, { data: data() });
+  const isFailing = refundFails !== undefined && query.includes('transaction {');
+  const errors = [{ message: 'failed', extensions: { code: refundFails } }];
+  json(response, { data: data(), ...(isFailing && { errors }) });
 }
 
 it('a payment that was asked for up to a day before the first reading, and was done after it, is known', async () => {
@@ -151,6 +155,20 @@ it('a payment whose amount is not known is told, and hides no difference', { tim
     told: [expect.objectContaining({ amount: '-12.34', amountUnknown: ['p1'] })],
     stderr: unknown,
   });
+});
+
+it('a refund that the service does not show now keeps no balance from being compared', {
+  timeout: 60_000,
+}, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { show, run } = await aGraph(cleanup);
+  const payments = [{ amount: null, askedAt: Date.now() - HOUR }];
+  show({ balance: '100.00', payments, refundFails: 'UPSTREAM_UNAVAILABLE' });
+  expect(await run()).toMatchObject({ code: 0 });
+  const unknown = expect.stringContaining('amount unknown: p1');
+  expect(await run()).toEqual({ code: 0, told: [], stderr: unknown });
+  show({ balance: '100.00', payments, refundFails: 'RATE_LIMITED' });
+  expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('RATE_LIMITED') });
 });
 
 it('the margin is a number of seconds', { timeout: 60_000 }, async () => {

@@ -42,7 +42,12 @@ async function aClient() {
   await available(log);
   let balance = '500.00';
   const service = cleanup.use(
-    await startUpstream((_request, response) => {
+    await startUpstream((request, response) => {
+      // A credit at which the service fails.
+      if (request.url?.includes('/transactions/')) {
+        response.writeHead(500).end();
+        return;
+      }
       const account = { id: ACCOUNT, clabeNumber: '646180157000000004', instrumentId: INSTRUMENT };
       const data = [{ ...account, availableBalance: balance }];
       json(response, { data, totalItem: 1, currentPage: 1, perPage: 50 });
@@ -91,6 +96,18 @@ async function aClient() {
     move(left: string): void {
       balance = left;
     },
+    /** A refund of 50.00 that is done, of a credit that the service does not show. */
+    async refund(): Promise<void> {
+      const own = randomUUID();
+      const refundName = recordName({ clientId: CLIENT_ID, customerId: undefined, key: own });
+      const refundHash = inputHash('refundTransaction', own);
+      const order = { ...asked, operation: 'refundTransaction', source: null, destination: null } as const;
+      const whose = { ...NOBODYS, asked: { ...order, amount: '50.00' }, owner: 'call', twin: own };
+      await records.claim(refundName, { ...whose, inputHash: refundHash, leaseMs: 0 });
+      await records.markSent(refundName, 'call', '{}', { upstreamKey: null, original: randomUUID() });
+      const answered = { kind: 'done', status: 200, text: '{}' } as const;
+      await records.answer(refundName, refundHash, answered, randomUUID());
+    },
   };
 }
 
@@ -138,5 +155,21 @@ it('what it does not explain is told all the same', async () => {
   move('390.00');
   await pay();
   await until(() => told.length > 0);
+  expect(told).toEqual(['less']);
+});
+
+it('a refund of a credit at which the service fails keeps no balance from being compared', async () => {
+  const { calls, begin, compared, outcomes, told, refund, move } = await aClient();
+  begin(calls);
+  await until(() => outcomes.includes('first'));
+  move('450.00');
+  await refund();
+  await until(() => outcomes.length >= 4);
+  expect(outcomes).not.toContain('failed');
+  // Of whichever account it was, it explains what it has moved, and no more.
+  expect(told).toEqual([]);
+  move('420.00');
+  await until(() => told.length > 0);
+  await compared(2);
   expect(told).toEqual(['less']);
 });
