@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startSandbox } from '#sandbox';
+import { Secret } from '../../src/common/secret.ts';
+import { pasarela } from '../cli/run.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { startRedis } from '../helpers/redis.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
+import { until } from '../helpers/until.ts';
 import { readPage } from './pages.ts';
 
 /** What the first column names: the same in both languages. */
@@ -29,33 +37,46 @@ const decider = createServer((request, response) => {
 });
 
 let gateway: RunningGateway;
+let folder: string;
 // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
 let world: any;
 beforeAll(async () => {
   await new Promise<void>((resolve) => decider.listen(0, '127.0.0.1', resolve));
   const address = decider.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-decisions-'));
   gateway = await startGateway({
-    webhooks: ['MONEY_IN', 'CEP'],
-    config: { moneyInDecisionUrl: `http://127.0.0.1:${port}/`, operationTimeoutMs: 1_500 },
+    webhooks: ['MONEY_IN', 'CEP', 'STATUS_UPDATE'],
+    config: {
+      dataDir: folder,
+      moneyInDecisionUrl: `http://127.0.0.1:${port}/`,
+      operationTimeoutMs: 1_500,
+    },
   });
   world = await control(gateway.sandbox, 'GET', '/sandbox');
 });
 afterAll(async () => {
   await gateway.stop();
   decider.close();
+  await rm(folder, { recursive: true });
 });
 
-const ANSWER = '__typename ... on OutcomeUnknown { safeToRetry retryUntil } ... on UserError { code }';
+const ANSWER = '__typename ... on OutcomeUnknown { reason safeToRetry retryUntil } ... on UserError { code }';
 const DOCUMENTS = {
   MoneyOut: `mutation ($input: CreateMoneyOutInput!) { paid: createMoneyOut(input: $input) { ${ANSWER} ... on CreateMoneyOutSuccess { replayed transaction { id status } } } }`,
   Internal: `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) { ${ANSWER} ... on CreateInternalTransactionSuccess { replayed transaction { id status } } } }`,
   Penny: `mutation ($input: CreatePennyValidationInput!) { paid: createPennyValidation(input: $input) { ${ANSWER} ... on CreatePennyValidationSuccess { transaction { id cep { status beneficiaryName } } } } }`,
   Refund: `mutation ($input: RefundTransactionInput!) { paid: refundTransaction(input: $input) { ${ANSWER} ... on RefundTransactionSuccess { refund { id } original { status } } } }`,
 };
-const pay = async (what: keyof typeof DOCUMENTS, input: object) => {
-  const { data, errors } = await gateway.query(DOCUMENTS[what], { input });
+const pay = async (what: keyof typeof DOCUMENTS, input: object, by = gateway) => {
+  const { data, errors } = await by.query(DOCUMENTS[what], { input });
   return data?.paid ?? { topLevel: errors?.[0]?.extensions['code'] };
+};
+/** What the record tells of a key. */
+const recorded = async (key: string, by = gateway) => {
+  const document = `query ($key: String!) { payment(idempotencyKey: $key) {
+    state code message safeToRetry transaction { id status } } }`;
+  return (await by.query(document, { key })).data.payment;
 };
 const out = (more: object = {}) => ({
   idempotencyKey: randomUUID(),
@@ -68,6 +89,14 @@ const out = (more: object = {}) => ({
 });
 const internal = (more: object = {}) =>
   out({ destinationInstrumentId: world.internalInstrumentIds[1], ...more });
+/** To an instrument of another owner, whose credit an event tells of. */
+const toAnother = () => {
+  const { id } = world.instruments.find(
+    ({ role, status, ownerId }: { role: string; status: string; ownerId: string }) =>
+      role === 'internal' && status === 'ACTIVE' && ownerId !== gateway.sandbox.clientId,
+  );
+  return out({ destinationInstrumentId: id });
+};
 const penny = (destinationInstrumentId: string) => ({
   idempotencyKey: randomUUID(),
   sourceInstrumentId: world.centralizingInstrumentId,
@@ -100,15 +129,21 @@ const lastOf = async (query: string, variables: Record<string, unknown>, count: 
   await subscriber.received(count);
   return subscriber.results.at(-1)?.data;
 };
-const statusOf = async (id: string) =>
-  (await gateway.query('query ($id: ID!) { transaction(id: $id) { status } }', { id })).data.transaction
-    .status;
-const decisionOn = async (amount: string) => {
-  const { data } = await gateway.query('{ eventCursor }');
-  await credit(amount);
-  const query = 'subscription ($after: Cursor) { moneyIn(after: $after) { decision amount { amount } } }';
-  return (await lastOf(query, { after: data.eventCursor }, 1))?.moneyIn.decision;
+const statusOf = async (id: string, by = gateway) => {
+  const query = `subscription ($id: ID!) { transactionStatus(transactionId: $id) {
+    transaction { status rawStatus } } }`;
+  await using stream = subscribe(by.graphql, by.sandbox.accessToken, { query, variables: { id } });
+  const [told] = await stream.received(1);
+  return told?.data.transactionStatus.transaction;
 };
+/** The first credit that comes of something. */
+const creditOf = async (happening: () => Promise<unknown>) => {
+  const { data } = await gateway.query('{ eventCursor }');
+  await happening();
+  const query = 'subscription ($after: Cursor) { moneyIn(after: $after) { decision transactionId } }';
+  return (await lastOf(query, { after: data.eventCursor }, 1))?.moneyIn;
+};
+const decisionOn = async (amount: string) => (await creditOf(() => credit(amount))).decision;
 const receiptOf = async (destination: string, seconds: number) => {
   const { transaction } = await pay('Penny', penny(destination));
   await pass(seconds);
@@ -116,6 +151,33 @@ const receiptOf = async (destination: string, seconds: number) => {
     'subscription ($id: ID!) { cepStatus(transactionId: $id) { cep { status beneficiaryName } } }';
   return (await lastOf(query, { id: transaction.id }, 1))?.cepStatus.cep;
 };
+
+/** An error as the service documents them. */
+const apiError = (reason: string) => ({
+  code: 9,
+  message: 'API Error',
+  details: [{ reason, domain: 'CORE', metadata: {} }],
+});
+/** A payment while nobody answers, and once the service is back. */
+async function isAway(): Promise<void> {
+  const first = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  const port = Number(new URL(first.url).port);
+  await using asking = await startGateway({ sandbox: first, webhooks: false });
+  await asking.query('{ client { id } }');
+  await first.stop();
+  const input = out();
+  expect(await pay('MoneyOut', input, asking)).toEqual({ topLevel: 'UPSTREAM_UNAVAILABLE' });
+  const back = await startSandbox({ port, speed: 0, seed: 1 });
+  try {
+    const paid = await until(async () => {
+      const told = await pay('MoneyOut', input, asking);
+      return told.topLevel === undefined && told;
+    });
+    expect(paid).toMatchObject({ replayed: false });
+  } finally {
+    await back.stop();
+  }
+}
 
 /** By what a row names: what makes an app be told so, and what is true then. */
 const ROWS: Readonly<Record<string, () => Promise<void>>> = {
@@ -167,6 +229,18 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     expect(await pay('Internal', input)).toMatchObject({ __typename: 'OutcomeUnknown' });
     expect(await movements()).toBe(before + 1);
   },
+  'OutcomeUnknown ANSWER_DOES_NOT_MATCH': async () => {
+    const { transaction } = await pay('Internal', internal());
+    const before = await movements();
+    const { clientId } = gateway.sandbox;
+    const read = `/v1/clients/${clientId}/transactions/${transaction.id}`;
+    const body = await control(gateway.sandbox, 'GET', read);
+    const input = internal();
+    const told = { __typename: 'OutcomeUnknown', reason: 'ANSWER_DOES_NOT_MATCH', safeToRetry: false };
+    expect(await failing({ status: 201, body }, () => pay('Internal', input))).toMatchObject(told);
+    expect(await pay('Internal', input)).toMatchObject(told);
+    expect(await movements()).toBe(before);
+  },
   'PreconditionError ValidationError NotFoundError RefusedError': async () => {
     const before = await movements();
     const input = out({ amount: '99999999.00' });
@@ -176,6 +250,9 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     expect(await pay('MoneyOut', out({ amount: '0.00' }))).toMatchObject({ __typename: 'ValidationError' });
     const nobody = internal({ destinationInstrumentId: randomUUID() });
     expect(await pay('Internal', nobody)).toMatchObject({ __typename: 'NotFoundError' });
+    const body = apiError('A_REASON_THAT_IS_NOT_DOCUMENTED');
+    const refused = await failing({ status: 400, body }, () => pay('MoneyOut', out()));
+    expect(refused).toMatchObject({ __typename: 'RefusedError' });
     expect(await movements()).toBe(before);
   },
   'ConflictError IDEMPOTENCY_KEY_REUSED': async () => {
@@ -187,46 +264,135 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     });
     expect(await movements()).toBe(before);
   },
-  UPSTREAM_UNAVAILABLE: async () => {
+  'ConflictError IDEMPOTENCY_IN_PROGRESS': async () => {
+    await using cleanup = new AsyncDisposableStack();
+    const redis = await startRedis();
+    cleanup.defer(() => redis.stop());
+    const started = async (operationTimeoutMs: number) =>
+      cleanup.use(
+        await startGateway({
+          sandbox: gateway.sandbox,
+          webhooks: false,
+          config: { redisUrl: new Secret(redis.url), operationTimeoutMs },
+        }),
+      );
+    const [patient, hurried] = [await started(3_000), await started(200)];
+    const input = internal();
+    const before = await movements();
+    await hurried.query('{ client { id } }');
+    const first = failing('hang', () => pay('Internal', input, patient));
+    await until(async () => (await recorded(input.idempotencyKey, patient))?.state === 'IN_FLIGHT');
+    expect(await pay('Internal', input, hurried)).toMatchObject({ code: 'IDEMPOTENCY_IN_PROGRESS' });
+    await first;
+    expect(await movements()).toBe(before + 1);
+  },
+  'UPSTREAM_UNAVAILABLE PAYMENTS_STOPPED': async () => {
     const before = await movements();
     const input = out();
-    const busy = {
-      code: 9,
-      message: 'API Error',
-      details: [{ reason: 'BUSY', domain: 'CORE', metadata: {} }],
-    };
-    expect(await failing({ status: 429, body: busy }, () => pay('MoneyOut', input))).toEqual({
-      topLevel: 'UPSTREAM_RATE_LIMITED',
-    });
+    const stopped = { topLevel: 'PAYMENTS_STOPPED' };
+    expect(await pasarela(['payments', 'stop'], { DATA_DIR: folder })).toMatchObject({ code: 0 });
+    expect(await pay('MoneyOut', input)).toEqual(stopped);
+    expect(await pasarela(['payments', 'resume'], { DATA_DIR: folder })).toMatchObject({ code: 0 });
+    const refused = { status: 429, body: apiError('BUSY') };
+    const busy = { topLevel: 'UPSTREAM_RATE_LIMITED' };
+    expect(await failing(refused, () => pay('MoneyOut', input))).toEqual(busy);
     expect(await movements()).toBe(before);
     expect(await pay('MoneyOut', input)).toMatchObject({ replayed: false });
     expect(await movements()).toBe(before + 1);
+    await isAway();
   },
   nothing: async () => {
-    const ask = async (key: string) =>
-      (await gateway.query('query ($key: String!) { payment(idempotencyKey: $key) { state } }', { key })).data
-        .payment;
     const input = out();
-    expect(await ask(input.idempotencyKey)).toBeNull();
+    expect(await recorded(input.idempotencyKey)).toBeNull();
     await pay('MoneyOut', input);
-    expect(await ask(input.idempotencyKey)).toEqual({ state: 'DONE' });
+    expect(await recorded(input.idempotencyKey)).toMatchObject({ state: 'DONE' });
     expect(await pay('MoneyOut', input)).toMatchObject({ replayed: true });
+  },
+  'payment IN_FLIGHT': async () => {
+    const input = out();
+    const paying = failing('hang', () => pay('MoneyOut', input));
+    await until(async () => (await recorded(input.idempotencyKey))?.state === 'IN_FLIGHT');
+    expect(await paying).toMatchObject({ __typename: 'OutcomeUnknown' });
+  },
+  'payment DONE': async () => {
+    const input = out();
+    const { transaction } = await pay('MoneyOut', input);
+    await pass(60);
+    expect(await recorded(input.idempotencyKey)).toMatchObject({
+      state: 'DONE',
+      transaction: { id: transaction.id, status: 'LIQUIDATED' },
+    });
+  },
+  'payment REFUSED': async () => {
+    const before = await movements();
+    const input = out({ amount: '99999999.00' });
+    await pay('MoneyOut', input);
+    expect(await recorded(input.idempotencyKey)).toMatchObject({
+      state: 'REFUSED',
+      code: 'INSUFFICIENT_FUNDS',
+      message: expect.stringContaining('funds'),
+    });
+    expect(await movements()).toBe(before);
+  },
+  'payment UNKNOWN': async () => {
+    const [moneyOut, transfer] = [out(), internal()];
+    const lost = { status: 503, commit: true };
+    const before = await movements();
+    await failing(lost, async () => {
+      await pay('MoneyOut', moneyOut);
+      await pay('Internal', transfer);
+      for (const [{ idempotencyKey }, safeToRetry] of [
+        [moneyOut, true],
+        [transfer, false],
+      ] as const)
+        expect(await recorded(idempotencyKey)).toMatchObject({ state: 'UNKNOWN', safeToRetry });
+    });
+    expect(await movements()).toBe(before + 2);
   },
   'transactionStatus LIQUIDATED': async () => {
     const { transaction } = await pay('MoneyOut', out());
     await pass(60);
-    expect(await statusOf(transaction.id)).toBe('LIQUIDATED');
+    expect(await statusOf(transaction.id)).toMatchObject({ status: 'LIQUIDATED' });
+    const back = (await pay('MoneyOut', out({ description: 'returned transfer' }))).transaction.id;
+    await pass(40);
+    expect(await statusOf(back)).toMatchObject({ status: 'LIQUIDATED' });
+    await pass(600);
+    expect(await statusOf(back)).toMatchObject({ status: 'REFUNDED' });
   },
   'transactionStatus REFUNDED': async () => {
-    const { transaction } = await pay('MoneyOut', out({ description: 'returned transfer' }));
+    const balance = async () => {
+      const document =
+        '{ client { accounts(first: 100) { nodes { instrumentId availableBalance { amount } } } } }';
+      const { nodes } = (await gateway.query(document)).data.client.accounts;
+      const paying = ({ instrumentId }: { instrumentId: string }) =>
+        instrumentId === world.centralizingInstrumentId;
+      return nodes.find(paying).availableBalance.amount;
+    };
+    const before = await balance();
+    const { transaction } = await pay('MoneyOut', out({ description: 'failed transfer' }));
+    expect(await balance()).not.toBe(before);
     await pass(600);
-    expect(await statusOf(transaction.id)).toBe('REFUNDED');
+    expect(await statusOf(transaction.id)).toMatchObject({ status: 'REFUNDED' });
+    expect(await balance()).toBe(before);
+  },
+  'transactionStatus OTHER': async () => {
+    const sandboxOptions = { choices: { valuesBeyondTheSpec: true } };
+    await using other = await startGateway({ sandboxOptions, webhooks: false });
+    const { transaction } = await pay('MoneyOut', out(), other);
+    await control(other.sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 20 });
+    expect(await statusOf(transaction.id, other)).toEqual({ status: 'OTHER', rawStatus: 'IN_PROCESS' });
   },
   'moneyIn decision: ACCEPTED': async () => {
     expect(await decisionOn('12.00')).toBe('ACCEPTED');
   },
   'moneyIn decision: REJECTED': async () => {
     expect(await decisionOn('13.00')).toBe('REJECTED');
+  },
+  'moneyIn decision: INFORMED': async () => {
+    const told = await creditOf(() => pay('Internal', toAnother()));
+    expect(told).toMatchObject({ decision: 'INFORMED' });
+    const refund = { idempotencyKey: randomUUID(), transactionId: told.transactionId, as: { reason: 'No' } };
+    expect(await pay('Refund', refund)).toMatchObject({ code: 'REFUND_NOT_ALLOWED' });
   },
   'cepStatus COMPLETED': async () => {
     const other = await receiptOf(world.otherHolderInstrumentId, 600);
@@ -236,11 +402,39 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     );
     expect(other.beneficiaryName).not.toBe(registered.holderName);
   },
-  'cepStatus PENDING': async () => {
+  'cepStatus PENDING DELAYED': async () => {
     expect(await receiptOf(world.lateReceiptInstrumentId, 0)).toMatchObject({ status: 'PENDING' });
+    expect(await receiptOf(world.lateReceiptInstrumentId, 500)).toMatchObject({ status: 'DELAYED' });
   },
   'cepStatus FAILED': async () => {
     expect(await receiptOf(world.noReceiptInstrumentId, 4 * 3_600)).toMatchObject({ status: 'FAILED' });
+  },
+  StatusUpdateEvent: async () => {
+    const { data } = await gateway.query('{ eventCursor }');
+    const { transaction } = await pay('MoneyOut', out());
+    await pass(60);
+    const query = `subscription ($after: Cursor) { events(after: $after, types: [STATUS_UPDATE]) {
+      ... on StatusUpdateEvent { payload } } }`;
+    const told = await lastOf(query, { after: data.eventCursor }, 1);
+    expect(JSON.stringify(told?.events.payload)).toContain(transaction.id);
+    expect(await statusOf(transaction.id)).toMatchObject({ status: 'LIQUIDATED' });
+  },
+  EVENTS_GAP: async () => {
+    await using forgetful = await startGateway({ config: { eventsRetention: 1 } });
+    const { sandbox, graphql } = forgetful;
+    const arrive = (amount: string) =>
+      control(sandbox, 'POST', '/sandbox/spei-credits', { clabe: world.accounts[0].clabe, amount });
+    await arrive('1.00');
+    const { data } = await forgetful.query('{ eventCursor }');
+    for (const amount of ['2.00', '3.00']) await arrive(amount);
+    const query = 'subscription ($after: Cursor) { moneyIn(after: $after) { amount { amount } } }';
+    const from = (after: unknown) => subscribe(graphql, sandbox.accessToken, { query, variables: { after } });
+    await using stream = from(data.eventCursor);
+    const [gap] = await stream.received(1);
+    expect(gap?.errors?.[0]?.extensions).toMatchObject({ code: 'EVENTS_GAP' });
+    await using again = from(gap?.errors?.[0]?.extensions?.['oldest']);
+    // The one between is nowhere in the log.
+    expect((await again.received(1))[0]?.data.moneyIn.amount.amount).toBe('3.00');
   },
 };
 
