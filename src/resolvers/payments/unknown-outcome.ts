@@ -22,6 +22,10 @@ const SEEN: Readonly<Record<Seen, string>> = {
     'The log of events no longer holds all that came since it was sent, so that nothing in it is certain.',
 };
 
+/** What is told where the same has come again and again: from the service, or in its place. */
+const AGAIN = 'The same answer comes again and again.';
+const INSTEAD = 'What comes in its place, such as a page of a proxy, is the same each time.';
+
 const isSeen = (word: string): word is Seen => Object.hasOwn(SEEN, word);
 
 /** What people are told of a payment whose outcome is unknown. */
@@ -40,7 +44,7 @@ export function unknownWords({
   const advice = safeToRetry
     ? 'Send the same input with the same key again: it cannot happen twice.'
     : 'Look at the account before paying again under another key.';
-  const stuck = sameAnswerAgain ? ' The same answer comes again and again.' : '';
+  const stuck = sameAnswerAgain ? ` ${reason === 'NO_ANSWER' ? INSTEAD : AGAIN}` : '';
   const found = seen !== null && isSeen(seen) ? ` ${SEEN[seen]}` : '';
   return `The money may or may not have moved. ${WHY[reason]}${stuck}${found} ${advice}`;
 }
