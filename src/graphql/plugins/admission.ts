@@ -93,12 +93,12 @@ class Admission {
   enter(operation: Admitted): unknown {
     const { queue, context } = operation;
     const { requester } = context.identity;
-    if (queue.tryEnter(requester)) return this.#run(operation);
+    if (queue.tryEnter(requester)) return this.#run(operation, requester);
     return queue.waitingOf(requester) < this.#options.queue ? this.#wait(operation) : this.#refuse(operation);
   }
 
-  #run({ queue, context, executeFn, args }: Admitted): unknown {
-    const { requester } = context.identity;
+  /** @param requester whose seat it has, which it gives back: its caller may have become known while it waited, and be another. */
+  #run({ queue, executeFn, args }: Admitted, requester: Requester): unknown {
     const start = clock.monotonic();
     let result: unknown;
     try {
@@ -119,7 +119,7 @@ class Admission {
     const { requester } = context.identity;
     const waiter = { requester, urgency: 'operations', deadline: clock.now() + waitMs } as const;
     const entered = await enter(queue, waiter, context.budget.waiters);
-    return entered ? this.#run(operation) : this.#refuse(operation);
+    return entered === undefined ? this.#refuse(operation) : this.#run(operation, entered);
   }
 
   #leave(queue: FairQueue, requester: Requester, start: number): void {
@@ -146,14 +146,18 @@ class Admission {
   }
 }
 
-/** Waits for a seat. Returns whether there is one; false when the wait has ended without. */
-async function enter(admission: FairQueue, waiter: Waiter, leaver: Leaver | undefined): Promise<boolean> {
+/** Waits for a seat. Returns whose it is; undefined when the wait has ended without. */
+async function enter(
+  admission: FairQueue,
+  waiter: Waiter,
+  leaver: Leaver | undefined,
+): Promise<Requester | undefined> {
   const party = new Party();
-  if (leaver?.isGone === true) return false;
+  if (leaver?.isGone === true) return undefined;
   const own = party.join(waiter);
   const unwatch = leaver?.whenGone(() => party.leave(own));
   try {
-    return (await admission.enter(party)) !== undefined;
+    return await admission.enter(party);
   } finally {
     unwatch?.();
   }

@@ -2,12 +2,14 @@ import { parse } from 'graphql';
 import { expect, it } from 'vitest';
 import { type AdmissionOptions, useAdmission } from '../../../src/graphql/plugins/admission.ts';
 import { readMetric } from '../../helpers/fleet.ts';
-import { sendQuery, startGateway } from '../../helpers/gateway.ts';
+import { control, type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
 import { connect } from '../../helpers/socket.ts';
 import { until } from '../../helpers/until.ts';
-import { inject } from '../../scenarios/faults/payments.ts';
+import { inject, requestsOf } from '../../scenarios/faults/payments.ts';
 
 const WAITING = /^pasarela_operations_waiting (\d+)$/m;
+const waitingAt = async ({ url }: RunningGateway): Promise<number> =>
+  Number(WAITING.exec(await (await fetch(`${url}/metrics`)).text())?.[1]);
 
 it('an operation whose caller has left waits for no turn', async () => {
   await using gateway = await startGateway({
@@ -25,7 +27,7 @@ it('an operation whose caller has left waits for no turn', async () => {
   const left = new AbortController();
   const ask = (document: string, signal: AbortSignal) =>
     sendQuery(gateway.graphql, document, {}, headers, signal).catch(() => undefined);
-  const waiting = async () => Number(WAITING.exec(await (await fetch(`${gateway.url}/metrics`)).text())?.[1]);
+  const waiting = () => waitingAt(gateway);
   const end = new AbortController();
   let isWaiting = true;
   const first = ask('{ client { accounts { totalCount } } }', end.signal).finally(() => {
@@ -60,6 +62,49 @@ it('a query that joins the same one under way takes no place, and is not refused
   );
   const codes = answers.flatMap(({ errors = [] }) => errors.map(({ extensions }) => extensions['code']));
   expect(codes).not.toContain('RATE_LIMITED');
+});
+
+const PROBE = 'GET /v1/clients/{clientId}/instruments';
+
+/** A token of the demo client that the gateway has not seen. */
+async function freshToken({ sandbox }: RunningGateway): Promise<string> {
+  const { url, clientId, clientSecret, apiKey } = sandbox;
+  const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
+    method: 'POST',
+    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+    body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
+  });
+  return `Bearer ${((await answer.json()) as { token: string }).token}`;
+}
+
+it('one who becomes known while its operation waits gives back the place that it was given, each time', async () => {
+  await using gateway = await startGateway({
+    webhooks: false,
+    config: { upstreamCallsPerCaller: 1, upstreamTimeoutMs: 60_000, operationTimeoutMs: 10_000 },
+  });
+  const ask = (authorization: string, signal: AbortSignal | null = null) =>
+    sendQuery(gateway.graphql, '{ client { id } }', {}, { authorization }, signal);
+  for (let round = 1; round <= 2; round += 1) {
+    const [first, second, third] = [
+      await freshToken(gateway),
+      await freshToken(gateway),
+      await freshToken(gateway),
+    ];
+    await control(gateway.sandbox, 'DELETE', '/sandbox/requests');
+    await inject(gateway.sandbox, { method: 'GET', path: '/v1/clients/*/instruments' }, 'hang', 1);
+    const left = new AbortController();
+    const holding = ask(first, left.signal).catch(() => undefined);
+    await until(async () => (await requestsOf(gateway.sandbox, PROBE)) === 1);
+    const waiting = ask(second);
+    await until(async () => (await waitingAt(gateway)) === 1);
+    const socket = await connect(gateway, second);
+    left.abort();
+    await holding;
+    expect((await waiting).errors).toBeUndefined();
+    await socket.close();
+    // Nobody knows this one, which comes from the same address.
+    expect((await ask(third)).errors).toBeUndefined();
+  }
 });
 
 /** Passes operations of one caller through the plugin. */
