@@ -77,11 +77,13 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
         `The access token names no client: no UUID in its claims ${claims.join(', ')}.`,
       );
     }
-    if (source === undefined) return probe(read, token, restFor, party);
+    const find = () => probe(read, token, restFor, party);
     try {
+      // A token that was verified before is no guess.
+      if (source === undefined) return await find();
       const caller = await guesses.make(
         source,
-        () => probe(read, token, restFor, party),
+        find,
         (outcome) => 'failed' in outcome && outcome.failed instanceof UnauthenticatedError,
         tooManyTokens,
       );

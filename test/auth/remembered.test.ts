@@ -190,7 +190,7 @@ describe('a token that the service decides on', () => {
       };
       return Object.assign(Object.create(rest), { sharedBy });
     };
-    const identify = (token: string, fresh = false, stranger: string | undefined = 'address 192.0.2.1') =>
+    const identify = (token: string, fresh = false, stranger = 'address 192.0.2.1') =>
       Promise.resolve(
         auth.identify(
           token,
@@ -198,7 +198,7 @@ describe('a token that the service decides on', () => {
             watched(upstream.restOf({ clientId, authorize, deadline: Date.now() + 500 })),
           fresh,
           ASKER,
-          stranger,
+          stranger === 'known' ? undefined : stranger,
         ),
       );
     return { service, upstream, identify, queues };
@@ -213,6 +213,22 @@ describe('a token that the service decides on', () => {
     service.status = 200;
     await expect(identify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
     expect(await identify(token, true)).toMatchObject({ clientId: CLIENT });
+  });
+
+  it('is asked about once, though it was accepted before, and is no guess of its address', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const token = tokenOf({ client_id: CLIENT, sub: OTHER }, 'one');
+    service.status = 401;
+    for (let round = 0; round < 120; round += 1) {
+      await expect(identify(token, false, 'known')).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    }
+    // One for each client that it names.
+    expect(upstream.requests).toHaveLength(2);
+    await expect(identify(token, true, 'known')).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    expect(upstream.requests).toHaveLength(4);
+    service.status = 200;
+    expect(await identify(tokenOf({ client_id: CLIENT }, 'new'))).toMatchObject({ clientId: CLIENT });
   });
 
   it('is not refused because the service has too much to do', async () => {

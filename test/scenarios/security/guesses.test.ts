@@ -1,6 +1,8 @@
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { TRANSPORTS } from '../../helpers/subscriber.ts';
+import { until } from '../../helpers/until.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
@@ -11,8 +13,8 @@ beforeEach(() => control(gateway.sandbox, 'DELETE', '/sandbox/requests'));
 
 const PROBE = 'GET /v1/clients/{clientId}/instruments';
 const CREDENTIALS = 'GET /v1/clients/{clientId}/credentials';
-const requests = async (route: string): Promise<number> =>
-  (await control(gateway.sandbox, 'GET', '/sandbox/requests')).counts[route] ?? 0;
+const requests = async (route: string, { sandbox } = gateway): Promise<number> =>
+  (await control(sandbox, 'GET', '/sandbox/requests')).counts[route] ?? 0;
 
 /** A token that the REST service refuses, which names so many clients. */
 const madeUp = (index: number, clients = 1): string => {
@@ -89,6 +91,37 @@ describe('a token that the REST service refuses', () => {
     // Those who are known wait for nobody there.
     expect(await codeOf(`Bearer ${accessToken}`, '192.0.2.4')).toBeUndefined();
   });
+});
+
+describe('a token that the REST service has accepted, and refuses since', () => {
+  it.each(TRANSPORTS)(
+    'is asked about once, however often it comes, over HTTP and over %s',
+    async (transport, subscribe) => {
+      await using own = await startGateway({
+        webhooks: false,
+        sandboxOptions: { choices: { tokenTtlSeconds: 5 } },
+      });
+      const { accessToken } = own.sandbox;
+      const endsAt = 1_000 * (decodeJwt(accessToken).exp ?? Number.NaN);
+      const authorization = `Bearer ${accessToken}`;
+      const codeOf = async () =>
+        (await own.query('{ client { id } }', {}, { authorization })).errors?.[0]?.extensions['code'];
+      expect(await codeOf()).toBeUndefined();
+      const once = await requests(PROBE, own);
+      await until(() => Date.now() > endsAt);
+      await control(own.sandbox, 'DELETE', '/sandbox/requests');
+      for (let round = 0; round < 5; round += 1) expect(await codeOf()).toBe('UNAUTHENTICATED');
+      const query = 'subscription { events { id } }';
+      for (let round = 0; round < 5; round += 1) {
+        await using subscriber = subscribe(own.graphql, accessToken, { query });
+        const code = Object(await subscriber.ended)['code'];
+        expect(code ?? subscriber.results[0]?.errors?.[0]?.extensions?.['code']).toBe(
+          transport === 'SSE' ? 'UNAUTHENTICATED' : 4403,
+        );
+      }
+      expect(await requests(PROBE, own)).toBe(once);
+    },
+  );
 });
 
 const UNKNOWN_CLIENT = '11111111-2222-4333-8444-555555555555';
