@@ -63,9 +63,10 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
   const events = tracing?.log(log) ?? log;
   const money = await open({ redisUrl, dataDir, journalMs, isOff, logger, metrics: metrics.money });
   metrics.money.watch(money);
-  // Over connections of their own, so that no payment waits for the gateway's token behind reads.
+  // Over connections that neither reads nor payments take, which in service mode nothing else uses: reads and payments that hang, or that
+  // fail, keep nobody from the gateway's token.
   const tokenRest = (clientId: string, authorize: Authorize) =>
-    restService.rest(clientId, authorize, 'money');
+    restService.rest(clientId, authorize, 'probes');
   const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
   const find = async () => {
     try {

@@ -11,6 +11,8 @@ export interface Answered extends UpstreamAnswer {
   readonly kind: 'answered';
   /** From the header `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** The length of the body as it came, in bytes; absent where it did not come over the wire. */
+  readonly bytes?: number;
   /** The gateway answered instead of the service (upstream/session/scoped-changes.ts). It sent nothing. */
   readonly synthesized?: true;
 }

@@ -4,7 +4,7 @@ import { clock } from '../common/clock.ts';
 import type { Party } from '../common/party.ts';
 import type { EventLog } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
-import type { Coalescer } from '../upstream/call/coalesce.ts';
+import type { Coalescer, ReadAnswer } from '../upstream/call/coalesce.ts';
 import { fixedCredential } from '../upstream/call/credential.ts';
 import type { CallRecord, Rest } from '../upstream/call/rest.ts';
 import type { Asker } from '../upstream/call/shared-work.ts';
@@ -142,8 +142,8 @@ export class Reads {
     reads: Coalescer,
     call: Pick<CallRecord, 'route' | 'path'>,
     asker: Asker,
-    read: (party: Party) => Promise<unknown>,
-  ): Promise<unknown> {
+    read: (party: Party) => Promise<ReadAnswer>,
+  ): Promise<ReadAnswer> {
     const start = clock.monotonic();
     const { auth, listsMaxAgeMs } = this.#options;
     const joined = () => {

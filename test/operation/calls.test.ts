@@ -76,7 +76,7 @@ it('are as pressing as the operation, or as is said of them', async () => {
   const { rest } = operation();
   const coalesce: RestWays['coalesce'] = async (_call, asker) => {
     urgencies.push(asker.urgency);
-    return {};
+    return { body: {}, bytes: 2 };
   };
   await rest({ coalesce }).get('/v1/x');
   await rest({ coalesce, urgency: 'money' }).get('/v1/x');

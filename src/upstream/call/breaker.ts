@@ -24,6 +24,12 @@ const MAX_CALLERS = 10_000;
  */
 export type ServiceSign = 'answered' | 'failed' | 'unreachable';
 
+/**
+ * Calls of which the failures count together. What a payment has to read first shares the connections of payments, and counts apart: each
+ * answer would else hide that payments fail, and its failures would suspend payments that read nothing.
+ */
+export type CircuitKind = CallKind | 'look-ups';
+
 /** A call that may be made now. */
 interface Permit {
   /**
@@ -46,7 +52,7 @@ export interface CircuitBreaker {
    *
    * @param caller whose call it is: all that stand for one client are one caller.
    */
-  admit(kind: CallKind, caller: string): Permit | undefined;
+  admit(kind: CircuitKind, caller: string): Permit | undefined;
   /**
    * True if any caller's calls are suspended, or if the next call would be a try. False again half a minute after the last
    * failure.
@@ -153,10 +159,11 @@ class Circuits {
 
 /** @param now milliseconds of a monotonic clock. */
 export function createBreaker(now: () => number): CircuitBreaker {
-  const circuits: Readonly<Record<CallKind, Circuits>> = {
+  const circuits: Readonly<Record<CircuitKind, Circuits>> = {
     reads: new Circuits(now),
     money: new Circuits(now),
     probes: new Circuits(now),
+    'look-ups': new Circuits(now),
   };
   return {
     admit: (kind, caller) => circuits[kind].admit(caller),

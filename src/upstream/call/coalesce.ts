@@ -1,18 +1,26 @@
+import { LRUCache } from 'lru-cache';
 import { clock } from '../../common/clock.ts';
-import { Lru } from '../../common/lru.ts';
 import type { Party } from '../../common/party.ts';
 import { type Flight, SingleFlight } from '../../common/single-flight.ts';
 import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
 
+/** What a read has found. */
+export interface ReadAnswer {
+  /** The parsed JSON. */
+  readonly body: unknown;
+  /** The length of its text, in bytes. */
+  readonly bytes: number;
+}
+
 /** One read that may be shared. */
-interface CoalescedRead<T> {
+interface CoalescedRead {
   /** Whom the REST service takes the caller for: a credential, in service mode the client. Reads are shared within it alone. */
   readonly caller: string;
   readonly path: string;
   /** Who asks, and how long. */
   readonly asker: Asker;
   /** Makes the read, on behalf of all who wait for it. */
-  readonly read: (party: Party) => Promise<T>;
+  readonly read: (party: Party) => Promise<ReadAnswer>;
   /** Called when another caller's read gave the answer. */
   readonly joined: () => void;
   /** How long after a read began its answer still serves others, in milliseconds; 0 for no longer than it is under way. */
@@ -26,28 +34,35 @@ export interface Coalescer {
    * its waiters, and goes on while one of them is there. If it fails, those who joined it read once more, together, in the
    * time that each has left; they get the error of that second read.
    */
-  read<T>(asked: CoalescedRead<T>): Promise<T>;
+  read(asked: CoalescedRead): Promise<ReadAnswer>;
   /** Makes the caller's later reads fresh: it has changed something, or has heard of a change. */
   forget(caller: string): void;
 }
 
 /** A read that began longer ago than this, in milliseconds, is not joined: what it saw may be that old. */
 const JOINED_WITHIN_MS = 1_000;
-/** Answers that are kept for others, of all callers together. */
-const MAX_KEPT = 256;
+/**
+ * Text of the answers that are kept for others, in bytes, of all callers together. An answer that is longer is not kept. As each counts for
+ * a part of this at least, 256 are kept at most.
+ */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+const COUNTED_BYTES = MAX_KEPT_BYTES / 256;
 const LATE = 'The time of the operation was over before the answer had come.';
 
 /** An answer that is kept for others. */
 interface Kept {
   readonly caller: string;
   readonly path: string;
-  readonly flight: Flight<unknown, Joinable<unknown>>;
+  readonly bytes: number;
+  readonly flight: Flight<ReadAnswer, Joinable<ReadAnswer>>;
 }
 
 /** @param now milliseconds of a monotonic clock. */
 export function createCoalescer(now: () => number): Coalescer {
-  const reads = new SingleFlight<unknown, Joinable<unknown>>({ now, joinedWithinMs: JOINED_WITHIN_MS });
-  const kept = new Lru<Kept>(MAX_KEPT, {
+  const reads = new SingleFlight<ReadAnswer, Joinable<ReadAnswer>>({ now, joinedWithinMs: JOINED_WITHIN_MS });
+  const kept = new LRUCache<string, Kept>({
+    maxSize: MAX_KEPT_BYTES,
+    sizeCalculation: ({ bytes }) => Math.max(bytes, COUNTED_BYTES),
     dispose({ caller, path }) {
       const paths = keptOf.get(caller);
       paths?.delete(path);
@@ -58,13 +73,15 @@ export function createCoalescer(now: () => number): Coalescer {
   const keptOf = new Map<string, Set<string>>();
   const keyOf = (caller: string, path: string): string => `${caller} ${path}`;
   const keep = (answer: Kept): void => {
-    const { caller, path } = answer;
+    const { caller, path, bytes } = answer;
+    // The cache keeps nothing that is larger, and would not tell.
+    if (bytes > MAX_KEPT_BYTES) return;
     kept.set(keyOf(caller, path), answer);
     keptOf.set(caller, (keptOf.get(caller) ?? new Set()).add(path));
   };
 
-  function begin<T>({ caller, path, asker, read, keptMs }: CoalescedRead<T>): Promise<T> {
-    const work = new SharedWork<T>();
+  function begin({ caller, path, asker, read, keptMs }: CoalescedRead): Promise<ReadAnswer> {
+    const work = new SharedWork<ReadAnswer>();
     const flight = reads.begin(caller, path, work.result, work);
     const answer = work.wait(asker, LATE);
     work.begin(
@@ -73,7 +90,7 @@ export function createCoalescer(now: () => number): Coalescer {
         : async (party) => {
             const got = await read(party);
             // A read that was forgotten meanwhile is not kept.
-            if (reads.isCurrent(caller, path, flight)) keep({ caller, path, flight });
+            if (reads.isCurrent(caller, path, flight)) keep({ caller, path, flight, bytes: got.bytes });
             return got;
           },
     );
@@ -81,24 +98,23 @@ export function createCoalescer(now: () => number): Coalescer {
   }
 
   /** Returns the read that may be joined: not one that all have left, as it is about to be given up. */
-  function underWay(caller: string, path: string): Joinable<unknown> | undefined {
+  function underWay(caller: string, path: string): Joinable<ReadAnswer> | undefined {
     const work = reads.underWay(caller, path)?.details;
     return work === undefined || work.isGone ? undefined : work;
   }
 
-  function keptFor({ keptMs, caller, path }: CoalescedRead<unknown>): Promise<unknown> | undefined {
+  function keptFor({ keptMs, caller, path }: CoalescedRead): Promise<ReadAnswer> | undefined {
     const flight = keptMs === 0 ? undefined : kept.get(keyOf(caller, path))?.flight;
     return flight !== undefined && now() - flight.startedAt <= keptMs ? flight.result : undefined;
   }
 
   /** @param isSecond true if a read that it joined has failed already */
-  async function join<T>(asked: CoalescedRead<T>, isSecond: boolean): Promise<T> {
+  async function join(asked: CoalescedRead, isSecond: boolean): Promise<ReadAnswer> {
     const { asker, joined } = asked;
     const answer = underWay(asked.caller, asked.path)?.wait(asker, LATE) ?? keptFor(asked);
     if (answer === undefined) return begin(asked);
     try {
-      // A read of the same path has an answer of the same form.
-      const got = (await answer) as T;
+      const got = await answer;
       joined();
       return got;
     } catch (error) {

@@ -5,7 +5,7 @@ import { JsonReader, type ReadJson } from './json-reader.ts';
 
 /**
  * Each kind of call has connections of its own: `reads`; `money` for calls that move it, and for what a payment has to read first;
- * `probes` for credentials that nobody has verified yet.
+ * `probes` for credentials that nobody has verified yet, and for the gateway's own token.
  */
 export type CallKind = 'reads' | 'money' | 'probes';
 

@@ -3,7 +3,7 @@ import { clock } from '../../common/clock.ts';
 import { FairQueue, SHARE_OF_GROUP } from '../../common/fair-queue.ts';
 import type { Party, Requester } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
-import type { CircuitBreaker, ServiceSign } from './breaker.ts';
+import type { CircuitBreaker, CircuitKind, ServiceSign } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
 import { type CallKind, CallTimeout, exchange, type FailedExchange, type HttpRequest } from './exchange.ts';
 import { type CallPool, openPool } from './pool.ts';
@@ -90,6 +90,10 @@ function signOf(attempt: Attempt, isCut: boolean): ServiceSign | undefined {
   if (isCut && attempt.error.code === 'UPSTREAM_TIMEOUT') return undefined;
   return attempt.error.dispatched ? 'failed' : 'unreachable';
 }
+
+/** Only what changes something moves money. */
+const circuitOf = ({ over = 'reads', method }: Pick<HttpRequest, 'over' | 'method'>): CircuitKind =>
+  over === 'money' && method === 'GET' ? 'look-ups' : over;
 
 const notSent = (code: 'UPSTREAM_TIMEOUT' | 'UPSTREAM_UNAVAILABLE', message: string): Attempt => ({
   kind: 'failed',
@@ -196,7 +200,7 @@ class Pools implements UpstreamHttp {
     requester: Requester,
     leftMs: number,
   ): Promise<Attempt> {
-    const permit = this.#breaker.admit(request.over ?? 'reads', requester.group);
+    const permit = this.#breaker.admit(circuitOf(request), requester.group);
     if (permit === undefined) return { kind: 'failed', error: new SuspendedError() };
     let sign: ServiceSign | undefined;
     try {
@@ -229,9 +233,9 @@ class Pools implements UpstreamHttp {
       request.unreadMs = clock.monotonic() - arrivedAt;
     }
     const { status, headers, read } = came;
-    const { body, text } = read();
+    const { body, text, bytes } = read();
     const retryAfterMs = parseRetryAfter(headers['retry-after']);
-    return { kind: 'answered', status, body, text, retryAfterMs };
+    return { kind: 'answered', status, body, text, bytes, retryAfterMs };
   }
 }
 

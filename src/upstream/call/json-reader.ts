@@ -19,6 +19,8 @@ export interface ReadJson {
   readonly body: unknown;
   /** The text as it came; empty for a long one. */
   readonly text: string;
+  /** The length of the text, in bytes. */
+  readonly bytes: number;
 }
 
 /**
@@ -37,12 +39,12 @@ export class JsonReader {
   }
 
   push(chunk: Buffer): void {
+    this.#length += chunk.length;
     if (this.#long !== undefined) {
       this.#long.push(chunk);
       return;
     }
     this.#chunks.push(chunk);
-    this.#length += chunk.length;
     if (this.#length <= this.#longBytes) return;
     this.#long = new LongObject();
     for (const one of this.#chunks) this.#long.push(one);
@@ -50,11 +52,12 @@ export class JsonReader {
   }
 
   end(): ReadJson {
-    if (this.#long !== undefined) return { body: orUndefined(() => this.#long?.end()), text: '' };
+    const bytes = this.#length;
+    if (this.#long !== undefined) return { body: orUndefined(() => this.#long?.end()), text: '', bytes };
     const [first] = this.#chunks;
-    if (first === undefined) return { body: undefined, text: '' };
+    if (first === undefined) return { body: undefined, text: '', bytes };
     const text = withoutMark((this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)).toString());
-    return { body: orUndefined(() => JSON.parse(text)), text };
+    return { body: orUndefined(() => JSON.parse(text)), text, bytes };
   }
 }
 

@@ -3,6 +3,7 @@ import { entropy } from '../../common/entropy.ts';
 import { Party, type Requester, type Waiter } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
 import { type Leaver, leaverOf } from '../../common/waiters.ts';
+import type { ReadAnswer } from './coalesce.ts';
 import { type AuthHeaders, type Authorize, type MayRenew, underCredential } from './credential.ts';
 import { isDocumentedError } from './documented-error.ts';
 import { errorOfAnswer, UpstreamError } from './errors.ts';
@@ -133,8 +134,8 @@ export interface RestOptions {
   readonly coalesce?: (
     call: Pick<CallRecord, 'route' | 'path'>,
     asker: Asker,
-    read: (party: Party) => Promise<unknown>,
-  ) => Promise<unknown>;
+    read: (party: Party) => Promise<ReadAnswer>,
+  ) => Promise<ReadAnswer>;
   /** Who waits for all of its calls; undefined if only the operation does. */
   readonly party?: Party;
 }
@@ -172,8 +173,13 @@ class CallerRest implements Rest {
     const path = expandPath(route, { clientId: this.clientId, ...params }, query);
     const { coalesce, party } = this.#options;
     const read = (waiting: Party) => this.#read(route, path, waiting);
-    if (coalesce !== undefined) return coalesce({ route, path }, this.#asker, read);
-    return party === undefined ? withParty(this.#asker, read) : read(party);
+    const answered =
+      coalesce !== undefined
+        ? coalesce({ route, path }, this.#asker, read)
+        : party === undefined
+          ? withParty(this.#asker, read)
+          : read(party);
+    return (await answered).body;
   }
 
   async send(method: ChangeMethod, route: string, options: ChangeOptions = {}): Promise<Attempt> {
@@ -215,7 +221,7 @@ class CallerRest implements Rest {
   }
 
   /** Makes one GET, and repeats it if that may help, while somebody waits for it. */
-  async #read(route: string, path: string, party: Party): Promise<unknown> {
+  async #read(route: string, path: string, party: Party): Promise<ReadAnswer> {
     const request = { method: 'GET' as const, path, headers: this.#options.headers, party };
     for (let tries = 1; ; tries += 1) {
       const attempt = await this.#authorized(route, request);
@@ -223,7 +229,7 @@ class CallerRest implements Rest {
         if (attempt.body === undefined) {
           throw new UpstreamError('UPSTREAM_INVALID', `The service's answer to GET ${route} is not JSON.`);
         }
-        return attempt.body;
+        return { body: attempt.body, bytes: attempt.bytes ?? 0 };
       }
       const delay = retryDelay(attempt, tries, party.deadline - clock.now(), entropy.random());
       if (delay !== undefined) await party.pause(delay);

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Party } from '../../../src/common/party.ts';
 import type { Urgency } from '../../../src/common/turns.ts';
 import { leaverOf } from '../../../src/common/waiters.ts';
-import { type Coalescer, createCoalescer } from '../../../src/upstream/call/coalesce.ts';
+import { type Coalescer, createCoalescer, type ReadAnswer } from '../../../src/upstream/call/coalesce.ts';
 import { until } from '../../helpers/until.ts';
 
 /** Reads that have begun, in their order; each ends when the test says so. */
@@ -29,16 +29,19 @@ interface Asked {
   readonly signal?: AbortSignal;
   readonly deadline?: number;
   readonly urgency?: Urgency;
+  /** How long the text of the answer is. */
+  readonly bytes?: number;
 }
 
-const ask = ({
+const answerOf = async ({
   caller = 'one',
   path = '/accounts',
   keptMs = 0,
   signal,
   deadline = Date.now() + 60_000,
   urgency = 'operations',
-}: Asked = {}): Promise<string> =>
+  bytes = 6,
+}: Asked): Promise<ReadAnswer> =>
   coalescer.read({
     caller,
     path,
@@ -53,12 +56,13 @@ const ask = ({
       const read = Promise.withResolvers<string>();
       reads.push(read);
       parties.push(party);
-      return read.promise;
+      return read.promise.then((body) => ({ body, bytes }));
     },
     joined: () => {
       joined += 1;
     },
   });
+const ask = async (asked: Asked = {}): Promise<unknown> => (await answerOf(asked)).body;
 
 describe('a read that one caller has begun', () => {
   it('serves whoever of the same caller asks for the same meanwhile', async () => {
@@ -264,6 +268,41 @@ describe('an answer that is kept', () => {
     expect(await second).toBe('answer');
     expect(await ask({ keptMs })).toBe('answer');
     expect(reads).toHaveLength(1);
+  });
+
+  it('takes no more room than all of them may, the latest first, and one that is longer takes none', async () => {
+    const MEGABYTE = 1024 * 1024;
+    const read = async (path: string, megabytes: number): Promise<number> => {
+      const before = reads.length;
+      const asked = ask({ keptMs, path, bytes: megabytes * MEGABYTE });
+      // An answer that is kept makes no read.
+      reads[before]?.resolve(path);
+      expect(await asked).toBe(path);
+      return reads.length - before;
+    };
+    for (let round = 1; round <= 2; round += 1) {
+      const paths = Array.from({ length: 4 }, (_, index) => `/accounts?page=${round}${index}`);
+      for (const path of paths) expect(await read(path, 20)).toBe(1);
+      // Three of twenty fit into 64.
+      expect(await Promise.all(paths.slice(1).map((path) => read(path, 20)))).toEqual([0, 0, 0]);
+      expect(await read(`/accounts?page=${round}0`, 65)).toBe(1);
+      expect(await read(`/accounts?page=${round}0`, 65)).toBe(1);
+      expect(await read(`/accounts?page=${round}3`, 20)).toBe(0);
+    }
+  });
+
+  it('is one of 256 at most', async () => {
+    const read = async (page: number): Promise<void> => {
+      const before = reads.length;
+      const asked = ask({ keptMs, path: `/accounts?page=${page}` });
+      reads[before]?.resolve('answer');
+      await asked;
+    };
+    for (let page = 0; page <= 256; page += 1) await read(page);
+    for (let page = 1; page <= 256; page += 1) await read(page);
+    expect(reads).toHaveLength(257);
+    await read(0);
+    expect(reads).toHaveLength(258);
   });
 
   it('is none where the read has failed', async () => {
