@@ -1,12 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { disk } from '../../common/disk.ts';
 import { Lru } from '../../common/lru.ts';
-
-/** How many payments of a client Redis has recorded as sent. The count begins again with each `epoch`. */
-export interface Mark {
-  readonly epoch: number;
-  readonly sent: number;
-}
+import { isBehind, type Mark } from '../mark.ts';
 
 /** How many clients' marks are kept. */
 const MOST_CLIENTS = 1_000;
@@ -39,8 +34,7 @@ export class RedisMarks {
   }
 
   note(clientId: string, mark: Mark): void {
-    const known = this.of(clientId);
-    if (mark.epoch < known.epoch || (mark.epoch === known.epoch && mark.sent <= known.sent)) return;
+    if (!isBehind(this.of(clientId), mark)) return;
     this.#marks.set(clientId, mark);
     this.#isStale = true;
     this.#writing ??= this.#write().finally(() => {
@@ -56,10 +50,12 @@ export class RedisMarks {
   async #write(): Promise<void> {
     while (this.#isStale) {
       this.#isStale = false;
-      // Another process of this folder may know more of other clients.
-      const merged = { ...readMarks(this.#path), ...Object.fromEntries(this.#marks.entries()) };
+      // Another process of this folder may know more, of these clients and of others.
+      const merged = new Map(Object.entries(readMarks(this.#path)));
+      for (const [client, mark] of this.#marks.entries())
+        if (isBehind(merged.get(client) ?? NOTHING, mark)) merged.set(client, mark);
       try {
-        await disk.replace(this.#path, JSON.stringify(merged), process.pid);
+        await disk.replace(this.#path, JSON.stringify(Object.fromEntries(merged)), process.pid);
       } catch {
         // `doctor` and the spool report a folder that cannot be written. These marks then last as long as the process.
         return;

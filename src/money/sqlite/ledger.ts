@@ -1,16 +1,8 @@
 import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { isBehind, type Mark } from '../mark.ts';
 import type { Hold } from '../record.ts';
-
-/** How many payments have been sent in this `epoch`. A new epoch begins when an operator lets payments go on. */
-interface Mark {
-  readonly epoch: number;
-  readonly sent: number;
-}
-
-const isBehind = (one: Mark, other: Mark): boolean =>
-  one.epoch < other.epoch || (one.epoch === other.epoch && one.sent < other.sent);
 
 /**
  * Counts the payments that have been sent, in the database and in the name of a file beside it. So it notices that the
