@@ -45,6 +45,8 @@ export class Spool {
   readonly #counts = new Map<string, number>();
   /** By client: up to which event the queue is in the log already, also if those events could not be deleted here. */
   readonly #released = new Map<string, number>();
+  /** Clients of which events are in the log, and could not be deleted here. */
+  readonly #undeleted = new Set<string>();
   readonly #statements: Record<'find' | 'add' | 'first' | 'remove', StatementSync>;
 
   private constructor(path: string, database: DatabaseSync) {
@@ -189,8 +191,8 @@ export class Spool {
   }
 
   /**
-   * Forgets the first events of the queue: the log has them now. On a full disk they cannot be deleted. They are then sent to
-   * the log again after the next start, which recognises them.
+   * Forgets the first events of the queue: the log has them now. On a full disk they cannot be deleted; `tidy` tries again. Until then
+   * they are sent to the log again after the next start, which recognises them for as long as it remembers messages.
    *
    * @throws {StoreUnavailableError} when they could not be deleted
    */
@@ -201,7 +203,26 @@ export class Spool {
     const left = (this.#counts.get(clientId) ?? 0) - spooled.length;
     if (left > 0) this.#counts.set(clientId, left);
     else this.#counts.delete(clientId);
+    this.#undeleted.add(clientId);
+    await this.#delete(clientId, last);
+  }
+
+  /** Whether events are still here that the log has. */
+  get isUntidy(): boolean {
+    return this.#undeleted.size > 0;
+  }
+
+  /** Deletes events that the log has, and that could not be deleted before. Never rejects: it may be called again. */
+  async tidy(): Promise<void> {
+    for (const clientId of this.#undeleted) {
+      await this.#delete(clientId, this.#released.get(clientId) ?? 0).catch(() => undefined);
+    }
+  }
+
+  async #delete(clientId: string, last: number): Promise<void> {
     await this.#write(() => this.#statements.remove.run(clientId, last));
+    // More may have been released meanwhile.
+    if (this.#released.get(clientId) === last) this.#undeleted.delete(clientId);
   }
 
   /** Finds out whether an event of any size could be kept now, by writing as much. */

@@ -153,7 +153,14 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
       this.#options.logger.error({ error: String(error) }, 'the folder of the spools cannot be read');
     }
     this.#options.metrics.waiting(this.#waiting);
+    void this.#tidy();
     void this.#drain();
+  }
+
+  /** Deletes what a full disk has kept in the spools although the log has it. */
+  async #tidy(): Promise<void> {
+    await Promise.all(this.#spools.map((spool) => spool.tidy()));
+    if (this.#draining === undefined) this.#releaseAdopted();
   }
 
   #tellOfEarlier(): void {
@@ -269,10 +276,9 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   }
 
   #releaseAdopted(): void {
-    for (const spool of this.#spools) {
-      if (spool !== this.#own && spool.size === 0) spool.leave();
-    }
-    this.#spools = this.#spools.filter((spool) => spool === this.#own || spool.size > 0);
+    const isDone = (spool: Spool): boolean => spool !== this.#own && spool.size === 0 && !spool.isUntidy;
+    for (const spool of this.#spools.filter(isDone)) spool.leave();
+    this.#spools = this.#spools.filter((spool) => !isDone(spool));
   }
 
   async #patiently(work: Promise<void>): Promise<void> {

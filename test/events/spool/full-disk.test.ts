@@ -2,24 +2,53 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/events/errors.ts';
 import { Spool } from '../../../src/events/spool/spool.ts';
 import { moneyIn } from '../../helpers/events.ts';
 
-it('what the log has is not sent to it again and again where it cannot be deleted from the spool', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-full-'));
+let dataDir: string;
+let spool: Spool;
+
+/** A spool with three events, which cannot be deleted before something else could be written. */
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'pasarela-full-'));
   const before = Spool.open(dataDir);
   for (let count = 0; count < 3; count += 1) await before.add('client', moneyIn());
   before.close();
   const file = new DatabaseSync(before.path);
-  file.exec("CREATE TRIGGER full BEFORE DELETE ON spool BEGIN SELECT RAISE(ABORT, 'full'); END");
+  file.exec(`CREATE TRIGGER full BEFORE DELETE ON spool WHEN NOT EXISTS (SELECT 1 FROM probes)
+    BEGIN SELECT RAISE(ABORT, 'full'); END`);
   file.close();
-  const spool = Spool.open(dataDir);
+  spool = Spool.open(dataDir);
+});
+afterEach(async () => {
+  spool.close();
+  await rm(dataDir, { recursive: true });
+});
+
+const release = async () => {
   const waiting = spool.first('client');
   expect(waiting).toHaveLength(3);
   await expect(spool.release('client', waiting)).rejects.toBeInstanceOf(StoreUnavailableError);
+};
+
+it('what the log has is not sent to it again and again where it cannot be deleted from the spool', async () => {
+  await release();
   expect([spool.first('client'), spool.has('client')]).toEqual([[], false]);
+});
+
+it('what could not be deleted from the spool is deleted once there is room, also if more has come since', async () => {
+  await release();
+  await spool.tidy();
+  expect(spool.isUntidy).toBe(true);
+  await spool.add('client', moneyIn());
+  expect(await spool.isWritable()).toBe(true);
+  await spool.tidy();
+  expect(spool.isUntidy).toBe(false);
+  expect(spool.first('client')).toHaveLength(1);
   spool.close();
-  await rm(dataDir, { recursive: true });
+  // What a later start would send to the log.
+  spool = Spool.open(dataDir);
+  expect([spool.size, spool.first('client').length]).toEqual([1, 1]);
 });

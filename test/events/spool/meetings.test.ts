@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { Appended, NewEvent } from '../../../src/events/log.ts';
@@ -100,6 +101,34 @@ it('a log that has stopped looks for no spools any more', async () => {
   expect(vi.getTimerCount()).toBe(1);
   await log.stop();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+it('what a full disk keeps in the spool although the log has it is deleted once there is room', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const dataDir = await newFolder();
+  const [event, other] = [moneyIn(), randomUUID()];
+  const before = Spool.open(dataDir);
+  await before.add(CLIENT, event);
+  before.close();
+  const file = new DatabaseSync(before.path);
+  // There is room for as long as an event of the other client waits.
+  file.exec(`CREATE TRIGGER full BEFORE DELETE ON spool
+    WHEN NOT EXISTS (SELECT 1 FROM spool WHERE client = '${other}')
+    BEGIN SELECT RAISE(ABORT, 'full'); END`);
+  file.close();
+  const log = open(dataDir);
+  await until(() => JSON.stringify(logger.lines).includes('cannot be shortened'));
+  // What still lies in the spool has no place in the log that could be told.
+  const isInSpool = async () => (await log.recall(CLIENT, event))?.cursor === null;
+  expect(await isInSpool()).toBe(true);
+  remote.awayFor.add(other);
+  await log.append(other, moneyIn());
+  vi.advanceTimersByTime(10_000);
+  await until(async () => !(await isInSpool()));
+  await log.stop();
+  const after = Spool.open(dataDir);
+  expect(after.clients).toEqual([other]);
+  after.close();
 });
 
 it('a message that waits in what another process has left is recognised', async () => {
