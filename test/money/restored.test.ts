@@ -199,6 +199,31 @@ describe('a Redis', { timeout: 120_000 }, () => {
     await isHeld(second, [], paid, redis.url);
   });
 
+  it('holds payments when a replica that came back with nothing is promoted at once, each time', async () => {
+    await using redis = await startWithSentinel();
+    await using gateway = await start(redis.url);
+    let [leading, following] = [redis.primary, redis.replica];
+    for (const time of [1, 2]) {
+      const paid = await Promise.all(MUTATIONS.map((one) => payable(sandbox, one, `${time} ${one}`)));
+      for (const payment of paid) await until(async () => (await pay(gateway, payment)) === done(payment));
+      await following.kill();
+      await rm(join(following.dir, 'appendonlydir'), { recursive: true });
+      await leading.kill();
+      await following.start();
+      const promoted = following;
+      await until(async () => (await promoted.admin.info('replication')).includes('role:master'));
+      // Nothing is sent while it is not known yet that the record is empty.
+      for (const payment of paid) {
+        if (payment.mutation !== 'refundTransaction')
+          expect(await pay(gateway, payment)).toBe('STORE_UNAVAILABLE');
+      }
+      await leading.start();
+      await leading.admin.call('REPLICAOF', '127.0.0.1', following.port);
+      await isHeld(gateway, [], paid, redis.url);
+      [leading, following] = [following, leading];
+    }
+  });
+
   it('holds nothing when it is started again, or fails over, and has lost nothing', async () => {
     await using redis = await startWithSentinel();
     const [old, paid] = [await earlier(), await later()];
