@@ -8,10 +8,12 @@ import { serveWebSockets, type WebSocketTransport } from '../transport/websocket
 import type { Base } from './base.ts';
 import type { Operations } from './operations.ts';
 import { GRAPHQL_PATH, type RouteParts } from './routes.ts';
+import type { Stores } from './stores.ts';
 
 /** Serves the graph over WebSocket on the upgrades of an HTTP server. */
 export function serveSockets(
   { config, metrics, turns, clock }: Base,
+  { auth }: Pick<Stores, 'auth'>,
   { createContext, callerKeys, onTold }: Operations,
   server: Server,
   parts: RouteParts & { readonly rounds: Rounds },
@@ -32,6 +34,7 @@ export function serveSockets(
     turnKeyOf: (authorization, address) => callerKeys.turnKeyOf(authorization, address),
     identify: async (incoming, again) => createContext(incoming, 'streams').identity.identify(again),
     isRefusal,
+    againMs: auth.verifiedAgainMs,
     clock,
     onTold,
     documentOf: (request) => documentOf(config.trustedDocuments, request),

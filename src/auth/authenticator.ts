@@ -51,6 +51,11 @@ export interface Authenticator {
   readonly sharesIdentity: boolean;
   /** True if it identifies callers without the REST service. */
   readonly verifiesItself: boolean;
+  /**
+   * How often a credential that names its end is to be asked about again while a stream is open, in milliseconds, because it may be withdrawn
+   * before; undefined where it holds until its end.
+   */
+  readonly verifiedAgainMs: number | undefined;
   /** True if callers may use the upstream's credentials and token issue, with an API key of their own. */
   readonly servesBootstrap: boolean;
   stop(): Promise<void>;

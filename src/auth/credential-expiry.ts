@@ -6,6 +6,11 @@ import type { Caller } from './caller.ts';
 
 /** How often the service is asked again about a token without an end (docs/assumptions.md, "token expiry"). */
 const PROBE_MS = 60_000;
+/**
+ * How often the signature of a token that names its end is verified again while a stream is open, in milliseconds, where the identity provider
+ * may withdraw the key before (docs/authentication.md, "Until when").
+ */
+export const VERIFIED_AGAIN_MS = 600_000;
 /** The longest single wait, in milliseconds. A timer cannot take longer ones, so they are split. */
 const LONGEST_SLEEP_MS = 3_600_000;
 
@@ -17,9 +22,10 @@ export function assertHolds({ expiresAt }: Pick<Caller, 'expiresAt'>, now: numbe
 }
 
 /**
- * Waits until a credential is no longer valid: until its end, or, if it names none, until it is first refused.
+ * Waits until a credential is no longer valid: until its end, or until it is first refused.
  *
  * @param again finds out again which caller it stands for. If that fails, it is tried again later.
+ * @param againMs how often one that names its end is asked about before, in milliseconds; undefined for never.
  * @returns the reason; undefined if the signal was aborted before.
  */
 export async function untilExpiry(
@@ -27,22 +33,29 @@ export async function untilExpiry(
   again: () => MaybePromise<Caller>,
   clock: AlarmClock,
   signal: AbortSignal,
+  againMs = Number.POSITIVE_INFINITY,
 ): Promise<Error | undefined> {
   let { expiresAt } = caller;
+  let asked = clock.now();
   while (!signal.aborted) {
-    const left = expiresAt === undefined ? PROBE_MS : expiresAt - clock.now();
-    if (left <= 0) return expired();
+    const now = clock.now();
+    if (expiresAt !== undefined && expiresAt <= now) return expired();
+    const askAt = asked + (expiresAt === undefined ? PROBE_MS : againMs);
+    if (askAt <= now) {
+      asked = now;
+      try {
+        expiresAt = (await again()).expiresAt;
+      } catch (error) {
+        if (isRefusal(error)) return error;
+      }
+      continue;
+    }
+    const left = Math.min(askAt, expiresAt ?? Number.POSITIVE_INFINITY) - now;
     const slept = await clock.sleep(Math.min(left, LONGEST_SLEEP_MS), signal).then(
       () => true,
       () => false,
     );
     if (!slept) return undefined;
-    if (expiresAt !== undefined) continue;
-    try {
-      expiresAt = (await again()).expiresAt;
-    } catch (error) {
-      if (isRefusal(error)) return error;
-    }
   }
   return undefined;
 }

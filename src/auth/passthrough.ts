@@ -99,6 +99,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     servesBootstrap: true,
     sharesIdentity: false,
     verifiesItself: false,
+    verifiedAgainMs: undefined,
     upstreamIdentity: (credential) => credential,
     authorize: credentialOf,
     async stop() {},

@@ -9,6 +9,7 @@ import { toRfc3339 } from '../upstream/call/timestamps.ts';
 import { type CredentialToken, isCredentialToken, issueCredentialToken } from '../upstream/credentials.ts';
 import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import type { Caller } from './caller.ts';
+import { VERIFIED_AGAIN_MS } from './credential-expiry.ts';
 import { KnownCallers } from './known-callers.ts';
 import { createServiceToken, type SharedTokenStore } from './service-token.ts';
 import { createTokenVerifier, type SigningKeys, type TokenMetrics } from './token-verifier.ts';
@@ -81,6 +82,7 @@ export function createService(
     servesBootstrap: false,
     sharesIdentity: true,
     verifiesItself: true,
+    verifiedAgainMs: 'jwksUrl' in options.keys ? VERIFIED_AGAIN_MS : undefined,
     upstreamIdentity: (_credential, clientId) => clientId,
     authorize: (_token, clientId) => credentials.get(clientId) ?? refuseClient,
     identify: (token, _restFor, fresh, asker) => known.find(token, () => verify(token), fresh, asker),

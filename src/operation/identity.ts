@@ -154,7 +154,8 @@ export class Identity {
       this.#budget.extend();
       return this.#ask(true);
     };
-    return untilExpiry(await this.identify(), again, this.#options.clock, until);
+    const { clock, auth } = this.#options;
+    return untilExpiry(await this.identify(), again, clock, until, auth.verifiedAgainMs);
   }
 
   #know(caller: Caller): Caller {

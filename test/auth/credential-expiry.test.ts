@@ -92,6 +92,23 @@ describe('a credential', () => {
     expect(await lapse).toMatchObject({ code });
   });
 
+  it('with an end is asked about before where it may be withdrawn, until it is refused or ends', async () => {
+    const { clock, slept, pass } = startClock();
+    const end = clock.now() + 25_000;
+    const answers = [
+      async () => caller(end),
+      () => Promise.reject(new UpstreamError('UPSTREAM_UNAVAILABLE', 'the keys are away')),
+    ];
+    const lapse = untilExpiry(caller(end), () => (answers.shift() ?? never)(), clock, open, 10_000);
+    for (let part = 0; part < 3; part += 1) await pass();
+    expect(await lapse).toMatchObject({ message: expect.stringContaining('expired') });
+    expect(slept).toEqual([10_000, 10_000, 5_000]);
+    const refused = () => Promise.reject(new UnauthenticatedError('withdrawn'));
+    const other = untilExpiry(caller(clock.now() + 25_000), refused, clock, open, 10_000);
+    await pass();
+    expect(await other).toMatchObject({ message: 'withdrawn' });
+  });
+
   it('is watched no longer once nobody listens', async () => {
     const { clock, slept } = startClock();
     const gone = new AbortController();

@@ -6,9 +6,11 @@ import { type Sandbox, startSandbox } from '#sandbox';
 import { Secret } from '../../src/common/secret.ts';
 import { pasarela } from '../cli/run.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { leads } from '../helpers/nemesis.ts';
 import { DURABLE, type RedisServer, startRedis } from '../helpers/redis.ts';
 import { startCluster, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
+import { wireOverWebSocket } from '../helpers/wire.ts';
 import { documentOf, MUTATIONS, movementsOf, type Payable, payable } from '../scenarios/faults/payments.ts';
 
 let cleanup: AsyncDisposableStack;
@@ -199,26 +201,28 @@ describe('a Redis', { timeout: 120_000 }, () => {
     await isHeld(second, [], paid, redis.url);
   });
 
-  it('holds payments when a replica that came back with nothing is promoted at once, each time', async () => {
+  it('holds payments, and tells readers of the gap, when a replica that came back with nothing is promoted at once, each time', async () => {
     await using redis = await startWithSentinel();
     await using gateway = await start(redis.url);
     let [leading, following] = [redis.primary, redis.replica];
     for (const time of [1, 2]) {
       const paid = await Promise.all(MUTATIONS.map((one) => payable(sandbox, one, `${time} ${one}`)));
       for (const payment of paid) await until(async () => (await pay(gateway, payment)) === done(payment));
+      await using reader = await wireOverWebSocket(gateway.graphql, sandbox.accessToken, {
+        query: 'subscription { events { id cursor } }',
+      });
+      await until(() => reader.heard.some(({ kind }) => kind === 'bookmark'));
       await following.kill();
       await rm(join(following.dir, 'appendonlydir'), { recursive: true });
       await leading.kill();
       await following.start();
-      const promoted = following;
-      await until(async () => (await promoted.admin.info('replication')).includes('role:master'));
-      // Nothing is sent while it is not known yet that the record is empty.
-      for (const payment of paid) {
-        if (payment.mutation !== 'refundTransaction')
-          expect(await pay(gateway, payment)).toBe('STORE_UNAVAILABLE');
-      }
+      await leads(redis, following);
       await leading.start();
       await leading.admin.call('REPLICAOF', '127.0.0.1', following.port);
+      await until(async () => (await readyz(gateway)).paymentsHeld === true);
+      const told = await until(() => reader.heard.find(({ kind }) => kind === 'error'));
+      expect(told).toMatchObject({ code: 'EVENTS_GAP' });
+      await until(async () => !(await readyz(gateway)).degraded.includes('events'));
       await isHeld(gateway, [], paid, redis.url);
       [leading, following] = [following, leading];
     }

@@ -55,6 +55,7 @@ function operation(
     upstreamIdentity: (credential) => credential,
     sharesIdentity: false,
     verifiesItself: true,
+    verifiedAgainMs: undefined,
     servesBootstrap,
     async stop() {},
   };

@@ -63,6 +63,7 @@ async function operation(
     upstreamIdentity: (credential) => credential,
     sharesIdentity: false,
     verifiesItself: true,
+    verifiedAgainMs: undefined,
     servesBootstrap: true,
     async stop() {},
     ...more.auth,

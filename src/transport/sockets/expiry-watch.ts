@@ -39,6 +39,8 @@ export interface ExpiryWatchOptions {
   identify(authorization: string | undefined): Promise<Identified>;
   /** True if an error says that the credential is no longer valid. */
   isRefusal(error: unknown): boolean;
+  /** How often a credential with an end is asked about again before that, in milliseconds; undefined for never. */
+  readonly againMs?: number | undefined;
 }
 
 /** How often a credential without an end is asked about again, in milliseconds. */
@@ -84,8 +86,9 @@ class Credential extends Alarm {
   }
 }
 
-/** One timer serves the credentials of all sockets. Only those without an end are asked about, once a minute. */
-export function createExpiryWatch({ clock, identify, isRefusal }: ExpiryWatchOptions): ExpiryWatch {
+/** One timer serves the credentials of all sockets. Those without an end are asked about once a minute, others every `againMs`. */
+export function createExpiryWatch(options: ExpiryWatchOptions): ExpiryWatch {
+  const { clock, identify, isRefusal, againMs = Number.POSITIVE_INFINITY } = options;
   const credentials = new Map<string | undefined, Credential>();
   const alarms = new Alarms(clock);
 
@@ -106,11 +109,16 @@ export function createExpiryWatch({ clock, identify, isRefusal }: ExpiryWatchOpt
     if (!isWatched(credential)) return;
     credential.expiresAt = expiresAt;
     for (const socket of credential.all) socket.expiresAt = expiresAt;
-    alarms.set(credential, expiresAt ?? clock.now() + ASK_AGAIN_MS);
+    askIn(credential, expiresAt === undefined ? ASK_AGAIN_MS : againMs);
+  }
+
+  /** Asks about it after so many milliseconds, or lets it end where that comes first. */
+  function askIn(credential: Credential, ms: number): void {
+    alarms.set(credential, Math.min(clock.now() + ms, credential.expiresAt ?? Number.POSITIVE_INFINITY));
   }
 
   function due(credential: Credential): void {
-    if (credential.expiresAt !== undefined) {
+    if (credential.expiresAt !== undefined && credential.expiresAt <= clock.now()) {
       expire(credential);
       return;
     }
@@ -120,7 +128,7 @@ export function createExpiryWatch({ clock, identify, isRefusal }: ExpiryWatchOpt
         if (!isWatched(credential)) return;
         // Other errors say nothing of the credential. It is asked about again later.
         if (isRefusal(error)) expire(credential);
-        else alarms.set(credential, clock.now() + ASK_AGAIN_MS);
+        else askIn(credential, ASK_AGAIN_MS);
       },
     );
   }

@@ -46,6 +46,8 @@ export interface ProtocolOptions {
   turnKeyOf(authorization: string | undefined, address: string | undefined): string;
   /** True if an error says that a credential is no longer valid. */
   isRefusal(error: unknown): boolean;
+  /** How often a credential with an end is asked about again before that, in milliseconds; undefined for never. */
+  readonly againMs: number | undefined;
   /** The clock that measures the ends of credentials. */
   readonly clock: AlarmClock;
   readonly metrics: FanOutMetrics;
@@ -84,10 +86,10 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
     closeSocket: () => expiries.end(authorization),
     caller,
   });
-  const { clock, isRefusal } = options;
+  const { clock, isRefusal, againMs } = options;
   const identify = (authorization: string | undefined): Promise<Caller> =>
     options.identify(incomingOf({ authorization }), true);
-  const expiries = createExpiryWatch({ clock, identify, isRefusal });
+  const expiries = createExpiryWatch({ clock, identify, isRefusal, againMs });
   const fanOut = createFanOut(options.metrics, options.rounds);
   const shared: Shared = { graph, options, expiries, lifetimes, fanOut, incomingOf };
 

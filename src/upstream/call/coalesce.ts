@@ -57,28 +57,43 @@ interface Kept {
   readonly flight: Flight<ReadAnswer, Joinable<ReadAnswer>>;
 }
 
-/** @param now milliseconds of a monotonic clock. */
-export function createCoalescer(now: () => number): Coalescer {
-  const reads = new SingleFlight<ReadAnswer, Joinable<ReadAnswer>>({ now, joinedWithinMs: JOINED_WITHIN_MS });
-  const kept = new LRUCache<string, Kept>({
+/** The answers that are kept for others, the latest as long as there is room. */
+class KeptAnswers {
+  /** By caller: the paths of its kept answers, which are forgotten when it hears of an event. */
+  readonly #paths = new Map<string, Set<string>>();
+  readonly #kept = new LRUCache<string, Kept>({
     maxSize: MAX_KEPT_BYTES,
     sizeCalculation: ({ bytes }) => Math.max(bytes, COUNTED_BYTES),
-    dispose({ caller, path }) {
-      const paths = keptOf.get(caller);
+    dispose: ({ caller, path }) => {
+      const paths = this.#paths.get(caller);
       paths?.delete(path);
-      if (paths?.size === 0) keptOf.delete(caller);
+      if (paths?.size === 0) this.#paths.delete(caller);
     },
   });
-  /** By caller: the paths of its kept answers, which are forgotten when it hears of an event. */
-  const keptOf = new Map<string, Set<string>>();
-  const keyOf = (caller: string, path: string): string => `${caller} ${path}`;
-  const keep = (answer: Kept): void => {
+
+  find(caller: string, path: string): Kept['flight'] | undefined {
+    return this.#kept.get(keyOf(caller, path))?.flight;
+  }
+
+  keep(answer: Kept): void {
     const { caller, path, bytes } = answer;
     // The cache keeps nothing that is larger, and would not tell.
     if (bytes > MAX_KEPT_BYTES) return;
-    kept.set(keyOf(caller, path), answer);
-    keptOf.set(caller, (keptOf.get(caller) ?? new Set()).add(path));
-  };
+    this.#kept.set(keyOf(caller, path), answer);
+    this.#paths.set(caller, (this.#paths.get(caller) ?? new Set()).add(path));
+  }
+
+  forget(caller: string): void {
+    for (const path of [...(this.#paths.get(caller) ?? [])]) this.#kept.delete(keyOf(caller, path));
+  }
+}
+
+const keyOf = (caller: string, path: string): string => `${caller} ${path}`;
+
+/** @param now milliseconds of a monotonic clock. */
+export function createCoalescer(now: () => number): Coalescer {
+  const reads = new SingleFlight<ReadAnswer, Joinable<ReadAnswer>>({ now, joinedWithinMs: JOINED_WITHIN_MS });
+  const kept = new KeptAnswers();
 
   function begin({ caller, path, asker, read, keptMs }: CoalescedRead): Promise<ReadAnswer> {
     const work = new SharedWork<ReadAnswer>();
@@ -90,7 +105,7 @@ export function createCoalescer(now: () => number): Coalescer {
         : async (party) => {
             const got = await read(party);
             // A read that was forgotten meanwhile is not kept.
-            if (reads.isCurrent(caller, path, flight)) keep({ caller, path, flight, bytes: got.bytes });
+            if (reads.isCurrent(caller, path, flight)) kept.keep({ caller, path, flight, bytes: got.bytes });
             return got;
           },
     );
@@ -104,7 +119,7 @@ export function createCoalescer(now: () => number): Coalescer {
   }
 
   function keptFor({ keptMs, caller, path }: CoalescedRead): Promise<ReadAnswer> | undefined {
-    const flight = keptMs === 0 ? undefined : kept.get(keyOf(caller, path))?.flight;
+    const flight = keptMs === 0 ? undefined : kept.find(caller, path);
     return flight !== undefined && now() - flight.startedAt <= keptMs ? flight.result : undefined;
   }
 
@@ -127,7 +142,7 @@ export function createCoalescer(now: () => number): Coalescer {
     read: (asked) => join(asked, false),
     forget(caller) {
       reads.forget(caller);
-      for (const path of [...(keptOf.get(caller) ?? [])]) kept.delete(keyOf(caller, path));
+      kept.forget(caller);
     },
   };
 }

@@ -99,42 +99,4 @@ describe('a primary that Sentinel fails over', { timeout: TIMEOUT_MS }, () => {
     expect(ids(await take(again, 3))).toEqual([kept.id, lost.id, later.id]);
     await log.stop();
   });
-
-  it('when its replica comes back with nothing and is promoted at once, ends followers with a gap, each time', async () => {
-    await using redis = await startWithSentinel();
-    const log = await openEventLog({
-      redisUrl: redis.url,
-      dataDir: await mkdtemp(join(root, 'data-')),
-      retention: 1000,
-      logger: recordingLogger(),
-    });
-    const client = randomUUID();
-    let [leading, following] = [redis.primary, redis.replica];
-    for (const _time of [1, 2]) {
-      await available(log);
-      const events = await follow(log, client);
-      const lost = moneyIn();
-      await log.append(client, lost);
-      const [seen] = await take(events, 1);
-      expect(seen?.id).toBe(lost.id);
-      await following.kill();
-      await rm(join(following.dir, 'appendonlydir'), { recursive: true });
-      await leading.kill();
-      await following.start();
-
-      const error = await failure(events);
-      expect(error).toBeInstanceOf(EventsGapError);
-      await leading.start();
-      await leading.admin.call('REPLICAOF', '127.0.0.1', following.port);
-      await available(log);
-      const later = moneyIn();
-      await log.append(client, later);
-      // What the log has lost it takes for new.
-      await log.append(client, lost);
-      const again = await log.follow(client, { after: (error as EventsGapError).oldest });
-      expect(ids(await take(again, 2))).toEqual([later.id, lost.id]);
-      [leading, following] = [following, leading];
-    }
-    await log.stop();
-  });
 });

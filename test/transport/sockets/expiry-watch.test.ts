@@ -16,7 +16,10 @@ class Socket implements ExpiringSocket {
 }
 
 /** A watch on a clock that is moved by hand. A credential that is asked about again is found to end as `ends` says, or to be refused. */
-function start(ends: (asked: number) => number | undefined | Error = () => new Error('nobody asks')) {
+function start(
+  ends: (asked: number) => number | undefined | Error = () => new Error('nobody asks'),
+  againMs?: number,
+) {
   let now = 1_000_000;
   let timers = 0;
   let sleeping: { readonly until: number; wake(): void } | undefined;
@@ -38,6 +41,7 @@ function start(ends: (asked: number) => number | undefined | Error = () => new E
   const watch = createExpiryWatch({
     clock,
     isRefusal: (error) => error === REFUSED,
+    againMs,
     async identify(authorization) {
       const count = (asked.get(authorization) ?? 0) + 1;
       asked.set(authorization, count);
@@ -96,6 +100,26 @@ describe('the credentials of sockets', () => {
       await until(() => asked.get('one') === count);
       expect(socket.closed).toBe(0);
     }
+    await pass(MINUTE);
+    await until(() => socket.closed === 1);
+  });
+
+  it('with an end are asked about before where they may be withdrawn, until they are refused or end', async () => {
+    const { watch, asked, pass, now } = start((count) => {
+      if (count === 2) return new Error('away');
+      return count === 3 ? REFUSED : 9_000_000;
+    }, 2 * MINUTE);
+    const [socket, ending] = [new Socket(), new Socket()];
+    watch.watch(socket, 'one', { expiresAt: 9_000_000 });
+    watch.watch(ending, 'two', { expiresAt: now() + MINUTE });
+    await pass(MINUTE);
+    expect([ending.closed, asked.size]).toEqual([1, 0]);
+    await pass(MINUTE);
+    await until(() => asked.get('one') === 1);
+    await pass(2 * MINUTE);
+    await until(() => asked.get('one') === 2);
+    expect(socket.closed).toBe(0);
+    // It could not be found out: it is asked about a minute later.
     await pass(MINUTE);
     await until(() => socket.closed === 1);
   });
