@@ -8,6 +8,8 @@ import { type Arrival, startServer } from './server.ts';
 const PATIENCE_MS = 30_000;
 /** How long a client may take for a case, in milliseconds. */
 const LIFETIME_MS = 300_000;
+/** What a client says last. */
+const ENDINGS = ['refused', 'done', 'unknown'];
 /** By how much a timer of the client may be early, in milliseconds. */
 const EARLY_MS = 20;
 
@@ -80,8 +82,8 @@ class Run {
   async take(step: Step): Promise<string | undefined> {
     if ('client' in step) {
       const isEnd = step.client === 'ends';
-      // A client that should end, or say that it is refused, and sends something instead, is not waited for.
-      const isLast = typeof step.client === 'string' || 'refused' in step.client;
+      // A client that should end, or say how the payment or the stream has ended, and sends something instead, is not waited for.
+      const isLast = isEnd || ENDINGS.some((ending) => Object.hasOwn(Object(step.client), ending));
       const line = await (isLast ? Promise.race([this.#lines.next(), this.#sent()]) : this.#lines.next());
       return isDeepStrictEqual(line, isEnd ? ENDED : step.client)
         ? undefined

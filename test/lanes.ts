@@ -26,6 +26,7 @@ export const LONG_LANE: readonly string[] = [
   'test/deploy/proxies.test.ts',
   'test/docs/clients.test.ts',
   'test/docs/first-screen.test.ts',
+  'test/docs/protocol-mutants.test.ts',
   'test/events/faults.test.ts',
   'test/events/redis/cluster.test.ts',
   'test/graphql/layers.property.test.ts',

@@ -257,6 +257,13 @@ const MUTANTS: readonly Mutant[] = [
     found: '"code":1000',
   },
   {
+    rule: 'T1',
+    shownBy: 'takes no other token on a socket: a second connection_init ends it',
+    over: 'websocket',
+    closes: () => 1000,
+    found: '"code":1000',
+  },
+  {
     rule: 'P12',
     shownBy: 'knows nothing of a payment’s key that nobody has used',
     over: 'sse',

@@ -150,6 +150,19 @@ const MUTANTS: readonly Mutant[] = [
     ],
     found: ENDED,
   },
+  {
+    rule: 'E8',
+    edits: [
+      ['FINAL |= {', 'FINAL |= {"DRAINING", '],
+      [' if code in FINAL and not extensions.get("retryable"):', ' if code in FINAL:'],
+    ],
+    found: ENDED,
+  },
+  {
+    rule: 'E9',
+    edits: [['        pause(tries, least)\n        tries += 1\n\n\ndef pay', '        pass\n\n\ndef pay']],
+    found: 'the client comes back after',
+  },
   { rule: 'E10', edits: [['least = max(least, asked)', 'pass']], found: 'the client comes back after' },
   {
     rule: 'S5',
@@ -178,6 +191,16 @@ const MUTANTS: readonly Mutant[] = [
     found: 'the client repeats with another key',
   },
   {
+    rule: 'P5',
+    edits: [
+      [
+        '**command["input"], "idempotencyKey"',
+        '**command["input"], "amount": float(command["input"]["amount"]), "idempotencyKey"',
+      ],
+    ],
+    found: 'the input is {"amount":1250,',
+  },
+  {
     rule: 'P7',
     edits: [['say(unknown=True) if unclear else say(refused=code)', 'say(refused=code)']],
     found: 'the client says {"refused":"FORBIDDEN"}',
@@ -185,6 +208,11 @@ const MUTANTS: readonly Mutant[] = [
   {
     rule: 'P9',
     edits: [['return say(refused=result["code"])', 'say(refused=result["code"])']],
+    found: 'the client says {"sends":"mutation"}',
+  },
+  {
+    rule: 'P11',
+    edits: [['if result is None:', 'if answer.get("errors"):']],
     found: 'the client says {"sends":"mutation"}',
   },
   {
