@@ -49,6 +49,8 @@ const bundleWhatIsRequired: Plugin = {
   },
 };
 
+const PACKAGES = /[\\/]node_modules[\\/]/;
+
 /** What an escape would say something else for: text that is given as it is written, and what a backslash stands before. */
 const NOT_TO_ESCAPE = /(?:String\.raw`[^`]*|\\)[\u0100-\uffff]/;
 
@@ -66,12 +68,20 @@ async function writeInOneByte(file: string): Promise<void> {
   if (escaped !== code) await writeFile(file, escaped);
 }
 
+/** Leaves a map out: Node takes the lengths of all lines of a file that has one, as it loads it. */
+async function dropMap(file: string): Promise<void> {
+  const code = await readFile(file, 'utf8');
+  await writeFile(file, code.replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n'));
+  await rm(`${file}.map`);
+}
+
 /** Writes the modules. @returns the files that they were made of. */
 async function bundle(): Promise<readonly string[]> {
   const bundled = await rolldown({
     cwd: ROOT,
     input: { pasarela: 'src/cli/bin.js', testing: 'src/app/packed-testing.js' },
     platform: 'node',
+    resolve: { alias: { undici$: join(ROOT, 'scripts/undici.mjs') } },
     plugins: [bundleWhatIsRequired],
     experimental: { nativeMagicString: true },
     // A bundle that warns may lack what it warns of.
@@ -85,13 +95,21 @@ async function bundle(): Promise<readonly string[]> {
     sourcemap: true,
     sourcemapExcludeSources: true,
     entryFileNames: 'lib/[name].js',
-    chunkFileNames: `${CHUNKS}/[name].js`,
+    // A chunk of packages would bear the names of all entries that load it.
+    chunkFileNames: ({ name }) => `${CHUNKS}/${name.startsWith('packages~') ? 'packages' : '[name]'}.js`,
+    // Packages lie in chunks of their own, which need no map.
+    codeSplitting: { groups: [{ name: 'packages', test: PACKAGES, entriesAware: true }] },
     comments: false,
     // Tests make gateways of a chunk in their own process: they find what it exports by its name.
     minifyInternalExports: false,
   });
   await bundled.close();
-  for (const { type, fileName } of output) if (type === 'chunk') await writeInOneByte(join(DIST, fileName));
+  for (const chunk of output) {
+    if (chunk.type !== 'chunk') continue;
+    await writeInOneByte(join(DIST, chunk.fileName));
+    if (chunk.moduleIds.length > 0 && chunk.moduleIds.every((file) => PACKAGES.test(file)))
+      await dropMap(join(DIST, chunk.fileName));
+  }
   return output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : []));
 }
 

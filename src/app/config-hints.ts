@@ -57,7 +57,7 @@ const slipsIn = (name: string): number => (name.length < 6 ? 1 : 2);
  * @param environment such as `process.env`
  */
 export function misspellingsIn(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
-  const known = VARIABLE_NAMES;
+  const known: readonly string[] = VARIABLE_NAMES;
   return Object.keys(environment).flatMap((name) => {
     if (known.includes(name)) return [];
     const closest = known.find(

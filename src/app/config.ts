@@ -1,11 +1,14 @@
+import type { z } from 'zod';
 import type { ServiceClient } from '../auth/service.ts';
 import { Secret } from '../common/secret.ts';
 import { withTlsFiles } from '../redis/url.ts';
 import { problemsBetween } from './variable-problems.ts';
-import { type Variables, variables, wants } from './variables.ts';
+import { VARIABLE_NAMES, type Variables, variables, wants } from './variables.ts';
+
+type Name = keyof Variables;
 
 /** Variables whose value is never repeated in an error message. */
-const SECRET = new Set<string>([
+const SECRET: ReadonlySet<Name> = new Set([
   'WEBHOOK_SECRET',
   'REDIS_URL',
   'UPSTREAM_API_KEY',
@@ -22,6 +25,12 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+/** Returns what is wrong with a variable's value. */
+function problemOf(name: Name, value: string, { issues: [issue] }: z.ZodError): string {
+  if (name === 'REDIS_URL' && issue?.code === 'custom') return `${issue.message}.`;
+  return `${name}: got ${SECRET.has(name) ? 'a value' : JSON.stringify(value)}, wants ${wants(name)}.`;
+}
+
 /**
  * Reads the configuration.
  *
@@ -29,26 +38,30 @@ export class ConfigError extends Error {
  * @throws ConfigError
  */
 export function readVariables(environment: Readonly<Record<string, string | undefined>>): Variables {
-  const values = Object.fromEntries(
-    Object.keys(variables.shape)
-      .map((name) => [name, environment[name]] as const)
-      .filter(([, value]) => value !== undefined && value !== ''),
-  );
-  const read = variables.safeParse(values);
-  const problems = new Map<string, string>();
-  for (const issue of read.error?.issues ?? []) {
-    const name = String(issue.path[0]);
-    const got = SECRET.has(name) ? 'a value' : JSON.stringify(values[name]);
-    const own = name === 'REDIS_URL' && issue.code === 'custom';
-    problems.set(name, own ? `${issue.message}.` : `${name}: got ${got}, wants ${wants(name)}.`);
+  const values: Partial<Record<Name, string>> = {};
+  const found: Partial<Record<Name, unknown>> = {};
+  const problems = new Map<Name, string>();
+  for (const name of VARIABLE_NAMES) {
+    const value = environment[name];
+    const { type, byDefault } = variables[name];
+    if (value === undefined || value === '') {
+      found[name] = byDefault;
+      continue;
+    }
+    values[name] = value;
+    const { data, error } = type().safeParse(value);
+    found[name] = data;
+    if (error !== undefined) problems.set(name, problemOf(name, value, error));
   }
-  for (const [name, problem] of problemsBetween(values, read.data)) problems.set(name, problem);
-  if (!read.success || problems.size > 0) {
+  // Each of them is of its own type, or the default of that.
+  const read = problems.size > 0 ? undefined : (found as Variables);
+  for (const [name, problem] of problemsBetween(values, read)) problems.set(name, problem);
+  if (read === undefined || problems.size > 0) {
     const list = [...problems.values()].map((problem) => `  ${problem}`).join('\n');
     throw new ConfigError(`The configuration is wrong:\n${list}`);
   }
-  const { REDIS_URL: url, REDIS_TLS_CA: ca, REDIS_TLS_CERT: cert, REDIS_TLS_KEY: key } = read.data;
-  return { ...read.data, REDIS_URL: url && new Secret(withTlsFiles(url.reveal(), { ca, cert, key })) };
+  const { REDIS_URL: url, REDIS_TLS_CA: ca, REDIS_TLS_CERT: cert, REDIS_TLS_KEY: key } = read;
+  return { ...read, REDIS_URL: url && new Secret(withTlsFiles(url.reveal(), { ca, cert, key })) };
 }
 
 /** The variables of service mode: the gateway's credentials, and how it verifies callers. */

@@ -1,20 +1,21 @@
 import { type Variables, wants } from './variables.ts';
 
-/** Returns the variables that `AUTH_MODE=service` requires, with one client or with several. */
-const serviceNeeds = (values: Readonly<Record<string, string | undefined>>): readonly string[] => [
-  ...(values['UPSTREAM_CLIENTS'] === undefined
-    ? ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_ID', 'UPSTREAM_CLIENT_SECRET']
-    : ['AUTH_CLIENT_CLAIM']),
+/** The variables that `AUTH_MODE=service` requires, with one client or with several. */
+const NEEDED_BY_ONE: readonly (keyof Variables)[] = [
+  'UPSTREAM_API_KEY',
+  'UPSTREAM_CLIENT_ID',
+  'UPSTREAM_CLIENT_SECRET',
   'AUTH_ISSUER',
   'AUTH_AUDIENCE',
 ];
+const NEEDED_BY_SEVERAL: readonly (keyof Variables)[] = ['AUTH_CLIENT_CLAIM', 'AUTH_ISSUER', 'AUTH_AUDIENCE'];
 
 /** Returns what is wrong with variables that are valid each, by the name of the missing one. */
 export function problemsBetween(
   values: Readonly<Record<string, string | undefined>>,
   read: Variables | undefined,
-): ReadonlyMap<string, string> {
-  const problems = new Map<string, string>();
+): ReadonlyMap<keyof Variables, string> {
+  const problems = new Map<keyof Variables, string>();
   if (values['UPSTREAM_URL'] !== undefined && values['WEBHOOK_SECRET'] === undefined) {
     problems.set(
       'WEBHOOK_SECRET',
@@ -59,8 +60,10 @@ export function problemsBetween(
 }
 
 /** Returns what is wrong with the variables that only `AUTH_MODE=service` has. */
-function serviceProblems(values: Readonly<Record<string, string | undefined>>): ReadonlyMap<string, string> {
-  const problems = new Map<string, string>();
+function serviceProblems(
+  values: Readonly<Record<string, string | undefined>>,
+): ReadonlyMap<keyof Variables, string> {
+  const problems = new Map<keyof Variables, string>();
   if (values['AUTH_MODE'] !== 'service') {
     if (values['RECONCILE_EVERY'] === undefined) return problems;
     return problems.set(
@@ -68,7 +71,8 @@ function serviceProblems(values: Readonly<Record<string, string | undefined>>): 
       'RECONCILE_EVERY: is set, and AUTH_MODE is passthrough; wants AUTH_MODE=service, as the gateway reads balances under credentials of its own. `pasarela reconcile` compares them under a token.',
     );
   }
-  for (const name of serviceNeeds(values).filter((name) => values[name] === undefined)) {
+  const needed = values['UPSTREAM_CLIENTS'] === undefined ? NEEDED_BY_ONE : NEEDED_BY_SEVERAL;
+  for (const name of needed.filter((name) => values[name] === undefined)) {
     problems.set(name, `${name}: is not set, and AUTH_MODE is service; wants ${wants(name)}.`);
   }
   const single = ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_SECRET'].filter((name) => values[name] !== undefined);

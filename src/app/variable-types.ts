@@ -18,33 +18,37 @@ export const integer = (min: number, max: number) =>
     .refine((value) => value >= min && value <= max)
     .describe(`a whole number from ${min} to ${max}`);
 
-export const flag = z
-  .enum(['true', 'false'])
-  .transform((value) => value === 'true')
-  .describe('true or false');
+export const flag = () =>
+  z
+    .enum(['true', 'false'])
+    .transform((value) => value === 'true')
+    .describe('true or false');
 
-export const httpUrl = z
-  .string()
-  .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), { abort: true })
-  .describe('an http or https address');
+export const httpUrl = () =>
+  z
+    .string()
+    .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), { abort: true })
+    .describe('an http or https address');
 
 /** Paths are appended to it. */
-export const baseUrl = httpUrl
-  .transform((value) => value.replace(/(?<!\/)\/+$/, ''))
-  .describe('an http or https address');
+export const baseUrl = () =>
+  httpUrl()
+    .transform((value) => value.replace(/(?<!\/)\/+$/, ''))
+    .describe('an http or https address');
 
-export const origin = httpUrl
-  .refine(
-    (value) => {
-      const url = new URL(value);
-      return url.pathname === '/' && url.search === '' && url.username === '';
-    },
-    { abort: true },
-  )
-  .transform((value) => new URL(value).origin)
-  .describe('an http or https origin with no path, such as https://api.example.mx');
+export const origin = () =>
+  httpUrl()
+    .refine(
+      (value) => {
+        const url = new URL(value);
+        return url.pathname === '/' && url.search === '' && url.username === '';
+      },
+      { abort: true },
+    )
+    .transform((value) => new URL(value).origin)
+    .describe('an http or https origin with no path, such as https://api.example.mx');
 
-export const network = z.string().refine(isNetwork);
+export const network = () => z.string().refine(isNetwork);
 
 /** True for an IP address, or one with the length of a prefix. */
 function isNetwork(value: string): boolean {
@@ -61,11 +65,12 @@ export const list = (item: z.ZodType<string, string>) =>
     .pipe(z.array(item).min(1));
 
 /** The layers that can be left out because answers do not depend on them. */
-export const layers = z
-  .string()
-  .transform((value) => value.split(',').map((part) => part.trim()))
-  .pipe(z.array(z.enum(SWITCHED_LAYERS)).min(1))
-  .describe(`layers of docs/layers.md, comma-separated: ${SWITCHED_LAYERS.join(', ')}`);
+export const layers = () =>
+  z
+    .string()
+    .transform((value) => value.split(',').map((part) => part.trim()))
+    .pipe(z.array(z.enum(SWITCHED_LAYERS)).min(1))
+    .describe(`layers of docs/layers.md, comma-separated: ${SWITCHED_LAYERS.join(', ')}`);
 
 export const text = (description: string) => z.string().describe(description);
 
@@ -76,22 +81,23 @@ export const secret = (description: string) =>
     .describe(description);
 
 /** A file that is read at once. It holds secrets, which are never repeated. */
-export const clientsFile = z
-  .string()
-  .transform((path, context): readonly [ServiceClient, ...ServiceClient[]] => {
-    try {
-      return clientsIn(path);
-    } catch {
-      context.addIssue({ code: 'custom' });
-      return z.NEVER;
-    }
-  })
-  .describe('a JSON file: a list of clients with clientId (a UUID, each once), clientSecret and apiKey each');
+export const clientsFile = () =>
+  z
+    .string()
+    .transform((path, context): readonly [ServiceClient, ...ServiceClient[]] => {
+      try {
+        return clientsIn(path);
+      } catch {
+        context.addIssue({ code: 'custom' });
+        return z.NEVER;
+      }
+    })
+    .describe(
+      'a JSON file: a list of clients with clientId (a UUID, each once), clientSecret and apiKey each',
+    );
 
-export const pemFile = z
-  .string()
-  .refine(isReadable)
-  .describe('the path of a PEM file that this process may read');
+export const pemFile = () =>
+  z.string().refine(isReadable).describe('the path of a PEM file that this process may read');
 
 function isReadable(path: string): boolean {
   try {
@@ -103,21 +109,23 @@ function isReadable(path: string): boolean {
 }
 
 /** Checked in full, so that the message can say what is wrong. The value holds a password, and is not repeated. */
-export const redisUrl = z.string().transform((value, context) => {
-  try {
-    parseRedisUrl(value);
-  } catch (error) {
-    context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) });
-  }
-  return new Secret(value);
-});
+export const redisUrl = () =>
+  z.string().transform((value, context) => {
+    try {
+      parseRedisUrl(value);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) });
+    }
+    return new Secret(value);
+  });
 
 export const HOST_NAMES = 'host names without ports, comma-separated';
 /** A host in the form of a URL, which requests carry. */
-export const host = z
-  .string()
-  .transform((value) => value.toLowerCase())
-  .refine((value) => URL.canParse(`http://${value}`) && new URL(`http://${value}`).host === value);
+export const host = () =>
+  z
+    .string()
+    .transform((value) => value.toLowerCase())
+    .refine((value) => URL.canParse(`http://${value}`) && new URL(`http://${value}`).host === value);
 
 /** Returns the names of bank fields: the given ones replace the known ones. */
 export function bankFieldNames(pairs: readonly (readonly string[])[]): BankFieldNames {

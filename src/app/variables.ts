@@ -19,140 +19,173 @@ import {
   text,
 } from './variable-types.ts';
 
+/** A variable: the type of its text, and the value that it has where it is not set. */
+interface Variable<Value> {
+  /** Makes the type. Most variables are not set, and to make the types of all takes a tenth of a start. */
+  readonly type: () => z.ZodType<NonNullable<Value>, string>;
+  readonly byDefault: Value;
+}
+
+function variable<Value extends {}>(type: () => z.ZodType<Value, string>): Variable<Value | undefined>;
+function variable<Value extends {}>(
+  type: () => z.ZodType<Value, string>,
+  byDefault: NoInfer<Value>,
+): Variable<Value>;
+function variable<Value extends {}>(type: () => z.ZodType<Value, string>, byDefault?: Value) {
+  return { type, byDefault };
+}
+
 /**
  * Every variable that Pasarela reads. This is the only table of them. An empty variable counts as unset. The description of
  * each is its meaning; docs/configuration.md explains it to people.
  */
-export const variables = z.object({
-  PORT: integer(0, 65_535).default(4000),
-  HOST: z.string().default('127.0.0.1').describe('an address of this machine'),
-  UPSTREAM_URL: origin.optional(),
-  UPSTREAM_TIMEOUT_MS: integer(1, 600_000).default(10_000),
-  OPERATION_TIMEOUT_MS: integer(1, 600_000).default(30_000),
-  UPSTREAM_ANSWER_BYTES: integer(65_536, 1_073_741_824).default(67_108_864),
-  UPSTREAM_CALLS_PER_CALLER: integer(1, 128).default(16),
-  OPERATIONS_QUEUE: integer(0, 100_000).default(500),
-  LISTS_MAX_AGE: integer(0, 3_600).default(5),
-  UPSTREAM_POLLS_PER_SECOND: integer(1, 10_000).default(20),
-  UPSTREAM_UTC_OFFSET: z
-    .string()
-    .regex(/^([+-](0\d|1[0-4]):[0-5]\d|Z)$/)
-    .describe('an offset such as -06:00, or Z')
-    .default('-06:00'),
-  UPSTREAM_TOKEN_CLIENT_CLAIM: list(z.string().min(1))
-    .describe('names of JWT claims, comma-separated')
-    .default(['client_id', 'clientId', 'cid', 'sub']),
-  UPSTREAM_BANK_FIELDS: list(z.string().regex(/^(name|institutionCode|clabeCode)=[^=\s]+$/))
-    .transform((pairs) => bankFieldNames(pairs.map((pair) => pair.split('=', 2))))
-    .describe('such as name=nombre,institutionCode=clave,clabeCode=prefijo')
-    .optional(),
-  AUTH_MODE: z.enum(['passthrough', 'service']).describe('passthrough or service').default('passthrough'),
-  UPSTREAM_API_KEY: secret("the client's API key").optional(),
-  UPSTREAM_CLIENT_ID: z.uuid().describe('the UUID of the client').optional(),
-  UPSTREAM_CLIENT_SECRET: secret("the client's secret").optional(),
-  UPSTREAM_CLIENTS: clientsFile.optional(),
-  AUTH_CLIENT_CLAIM: text('the claim of callers’ tokens that names the client they act for').optional(),
-  AUTH_JWKS_URL: httpUrl.optional(),
-  AUTH_JWKS_MAX_AGE: integer(1, 86_400).default(60),
-  AUTH_JWKS_COOLDOWN_MS: integer(1, 600_000).default(2_000),
-  AUTH_JWT_SECRET: secret('the secret that callers’ tokens are signed with').optional(),
-  AUTH_ISSUER: text('the `iss` of callers’ tokens').optional(),
-  AUTH_AUDIENCE: text('the `aud` of callers’ tokens').optional(),
-  AUTH_KEY_OWNER_CLAIM: text('the claim of callers’ tokens that names the owner of idempotency keys').default(
+export const variables = {
+  PORT: variable(() => integer(0, 65_535), 4000),
+  HOST: variable(() => z.string().describe('an address of this machine'), '127.0.0.1'),
+  UPSTREAM_URL: variable(origin),
+  UPSTREAM_TIMEOUT_MS: variable(() => integer(1, 600_000), 10_000),
+  OPERATION_TIMEOUT_MS: variable(() => integer(1, 600_000), 30_000),
+  UPSTREAM_ANSWER_BYTES: variable(() => integer(65_536, 1_073_741_824), 67_108_864),
+  UPSTREAM_CALLS_PER_CALLER: variable(() => integer(1, 128), 16),
+  OPERATIONS_QUEUE: variable(() => integer(0, 100_000), 500),
+  LISTS_MAX_AGE: variable(() => integer(0, 3_600), 5),
+  UPSTREAM_POLLS_PER_SECOND: variable(() => integer(1, 10_000), 20),
+  UPSTREAM_UTC_OFFSET: variable(
+    () =>
+      z
+        .string()
+        .regex(/^([+-](0\d|1[0-4]):[0-5]\d|Z)$/)
+        .describe('an offset such as -06:00, or Z'),
+    '-06:00',
+  ),
+  UPSTREAM_TOKEN_CLIENT_CLAIM: variable(
+    () => list(z.string().min(1)).describe('names of JWT claims, comma-separated'),
+    ['client_id', 'clientId', 'cid', 'sub'],
+  ),
+  UPSTREAM_BANK_FIELDS: variable(() =>
+    list(z.string().regex(/^(name|institutionCode|clabeCode)=[^=\s]+$/))
+      .transform((pairs) => bankFieldNames(pairs.map((pair) => pair.split('=', 2))))
+      .describe('such as name=nombre,institutionCode=clave,clabeCode=prefijo'),
+  ),
+  AUTH_MODE: variable(
+    () => z.enum(['passthrough', 'service']).describe('passthrough or service'),
+    'passthrough',
+  ),
+  UPSTREAM_API_KEY: variable(() => secret("the client's API key")),
+  UPSTREAM_CLIENT_ID: variable(() => z.uuid().describe('the UUID of the client')),
+  UPSTREAM_CLIENT_SECRET: variable(() => secret("the client's secret")),
+  UPSTREAM_CLIENTS: variable(clientsFile),
+  AUTH_CLIENT_CLAIM: variable(() => text('the claim of callers’ tokens that names the client they act for')),
+  AUTH_JWKS_URL: variable(httpUrl),
+  AUTH_JWKS_MAX_AGE: variable(() => integer(1, 86_400), 60),
+  AUTH_JWKS_COOLDOWN_MS: variable(() => integer(1, 600_000), 2_000),
+  AUTH_JWT_SECRET: variable(() => secret('the secret that callers’ tokens are signed with')),
+  AUTH_ISSUER: variable(() => text('the `iss` of callers’ tokens')),
+  AUTH_AUDIENCE: variable(() => text('the `aud` of callers’ tokens')),
+  AUTH_KEY_OWNER_CLAIM: variable(
+    () => text('the claim of callers’ tokens that names the owner of idempotency keys'),
     'sub',
   ),
-  LIMIT_TOKENS: integer(1, 100_000).default(2_000),
-  LIMIT_DEPTH: integer(1, 1_000).default(15),
-  LIMIT_ALIASES: integer(0, 100_000).default(30),
-  LIMIT_DIRECTIVES: integer(0, 100_000).default(50),
-  LIMIT_COST: integer(1, 100_000_000).default(10_000),
-  LIMIT_STREAMS: integer(1, 10_000_000).default(20_000),
-  LIMIT_STREAMS_PER_ADDRESS: integer(1, 10_000_000).default(1_000),
-  LIMIT_STREAMS_PER_CLIENT: integer(1, 10_000_000).default(10_000),
-  LIMIT_STREAMS_PER_CALLER: integer(1, 10_000_000).optional(),
-  TRUSTED_PROXIES: list(network)
-    .describe('addresses or networks such as 10.0.0.0/8, comma-separated')
-    .default(['127.0.0.0/8', '::1']),
-  TRUSTED_DOCUMENTS: list(z.string().min(1))
-    .describe('JSON files of id → document, comma-separated')
-    .optional(),
-  REDIS_URL: redisUrl.describe('redis://…, rediss://…, redis+sentinel://… or redis+cluster://…').optional(),
-  REDIS_TLS_CA: pemFile.optional(),
-  REDIS_TLS_CERT: pemFile.optional(),
-  REDIS_TLS_KEY: pemFile.optional(),
-  DATA_DIR: z.string().describe('a folder').optional(),
-  EVENTS_RETENTION: integer(1, 100_000_000).default(100_000),
-  EVENTS_RETENTION_BYTES: integer(1, Number.MAX_SAFE_INTEGER).optional(),
-  PAYMENTS: z.enum(['on', 'off']).describe('on or off').default('on'),
+  LIMIT_TOKENS: variable(() => integer(1, 100_000), 2_000),
+  LIMIT_DEPTH: variable(() => integer(1, 1_000), 15),
+  LIMIT_ALIASES: variable(() => integer(0, 100_000), 30),
+  LIMIT_DIRECTIVES: variable(() => integer(0, 100_000), 50),
+  LIMIT_COST: variable(() => integer(1, 100_000_000), 10_000),
+  LIMIT_STREAMS: variable(() => integer(1, 10_000_000), 20_000),
+  LIMIT_STREAMS_PER_ADDRESS: variable(() => integer(1, 10_000_000), 1_000),
+  LIMIT_STREAMS_PER_CLIENT: variable(() => integer(1, 10_000_000), 10_000),
+  LIMIT_STREAMS_PER_CALLER: variable(() => integer(1, 10_000_000)),
+  TRUSTED_PROXIES: variable(
+    () => list(network()).describe('addresses or networks such as 10.0.0.0/8, comma-separated'),
+    ['127.0.0.0/8', '::1'],
+  ),
+  TRUSTED_DOCUMENTS: variable(() =>
+    list(z.string().min(1)).describe('JSON files of id → document, comma-separated'),
+  ),
+  REDIS_URL: variable(() =>
+    redisUrl().describe('redis://…, rediss://…, redis+sentinel://… or redis+cluster://…'),
+  ),
+  REDIS_TLS_CA: variable(pemFile),
+  REDIS_TLS_CERT: variable(pemFile),
+  REDIS_TLS_KEY: variable(pemFile),
+  DATA_DIR: variable(() => z.string().describe('a folder')),
+  EVENTS_RETENTION: variable(() => integer(1, 100_000_000), 100_000),
+  EVENTS_RETENTION_BYTES: variable(() => integer(1, Number.MAX_SAFE_INTEGER)),
+  PAYMENTS: variable(() => z.enum(['on', 'off']).describe('on or off'), 'on'),
   // In Redis the journal's first line of a payment describes its record, so lines are kept longer than the 30 days of
   // records.
-  JOURNAL_RETENTION: integer(31, 3_650).default(400),
-  RECONCILE_EVERY: integer(60, 86_400).optional(),
-  PUBLIC_URL: baseUrl.optional(),
-  WEBHOOK_SECRET: list(z.string().min(1))
-    .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))
-    .transform(([first, ...rest]): readonly [Secret, ...Secret[]] => [
-      new Secret(first),
-      ...rest.map((value) => new Secret(value)),
-    ])
-    .describe('a secret, or two, comma-separated, while rotating (the first one signs)')
-    .optional(),
-  WEBHOOK_TOKEN_HEADER: z
-    .string()
-    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/)
-    .transform((value) => value.toLowerCase())
-    .describe('the name of an HTTP header')
-    .optional(),
-  MONEY_IN_DECISION_URL: httpUrl.optional(),
-  CORS_ORIGINS: list(origin).describe('origins such as https://app.example.mx, comma-separated').optional(),
-  GRAPHIQL: flag.optional(),
-  INTROSPECTION: flag.optional(),
-  UPSTREAM_REPORT: flag.optional(),
-  LAYERS_OFF: layers.default([]),
-  REUSE_PORT: flag.default(false),
-  KEEP_ALIVE_TIMEOUT_MS: integer(1_000, 3_600_000).default(75_000),
-  SOCKET_LIFETIME: integer(0, 2_592_000).default(3_600),
-  SHUTDOWN_DELAY_MS: integer(0, 600_000).default(0),
-  SHUTDOWN_GRACE_MS: integer(1_000, 3_600_000).default(40_000),
-  LOG_LEVEL: z
-    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
-    .describe('fatal, error, warn, info, debug, trace or silent')
-    .default('info'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl.optional(),
-  PASARELA_TOKEN: secret('an access token for the commands to act with').optional(),
-  PASARELA_TOKEN_FILE: z.string().describe('a file that holds an access token').optional(),
-  PASARELA_TOKEN_COMMAND: secret('a command of the shell that prints an access token').optional(),
-  PASARELA_TOKEN_URL: httpUrl.optional(),
-  PASARELA_TOKEN_CLIENT_ID: text('the id that tokens are issued for').optional(),
-  PASARELA_TOKEN_CLIENT_SECRET: secret('the secret that tokens are issued for').optional(),
-  PASARELA_TOKEN_SCOPE: text('the scopes that tokens are issued with').optional(),
-  FORWARD_SECRET: secret('the secret that forwarded events are signed with').optional(),
-  SANDBOX_PORT: integer(0, 65_535).default(4010),
-  SANDBOX_SPEED: z
-    .string()
-    .regex(/^\d+(\.\d+)?$/)
-    .transform(Number)
-    .refine((value) => value <= 100_000)
-    .describe('how many times faster than real time, from 0 (stands still) to 100000')
-    .default(5),
-  SANDBOX_SEED: integer(0, Number.MAX_SAFE_INTEGER).default(1),
-  SANDBOX_HOSTS: list(host).describe(HOST_NAMES).default([]),
-  SANDBOX_WEBHOOK_HOSTS: list(host).describe(HOST_NAMES).default([]),
-  SANDBOX_CUSTOMERS: integer(0, 10_000_000).default(0),
-});
+  JOURNAL_RETENTION: variable(() => integer(31, 3_650), 400),
+  RECONCILE_EVERY: variable(() => integer(60, 86_400)),
+  PUBLIC_URL: variable(baseUrl),
+  WEBHOOK_SECRET: variable(() =>
+    list(z.string().min(1))
+      .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))
+      .transform(([first, ...rest]): readonly [Secret, ...Secret[]] => [
+        new Secret(first),
+        ...rest.map((value) => new Secret(value)),
+      ])
+      .describe('a secret, or two, comma-separated, while rotating (the first one signs)'),
+  ),
+  WEBHOOK_TOKEN_HEADER: variable(() =>
+    z
+      .string()
+      .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/)
+      .transform((value) => value.toLowerCase())
+      .describe('the name of an HTTP header'),
+  ),
+  MONEY_IN_DECISION_URL: variable(httpUrl),
+  CORS_ORIGINS: variable(() =>
+    list(origin()).describe('origins such as https://app.example.mx, comma-separated'),
+  ),
+  GRAPHIQL: variable(flag),
+  INTROSPECTION: variable(flag),
+  UPSTREAM_REPORT: variable(flag),
+  LAYERS_OFF: variable(layers, []),
+  REUSE_PORT: variable(flag, false),
+  KEEP_ALIVE_TIMEOUT_MS: variable(() => integer(1_000, 3_600_000), 75_000),
+  SOCKET_LIFETIME: variable(() => integer(0, 2_592_000), 3_600),
+  SHUTDOWN_DELAY_MS: variable(() => integer(0, 600_000), 0),
+  SHUTDOWN_GRACE_MS: variable(() => integer(1_000, 3_600_000), 40_000),
+  LOG_LEVEL: variable(
+    () =>
+      z
+        .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+        .describe('fatal, error, warn, info, debug, trace or silent'),
+    'info',
+  ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: variable(baseUrl),
+  PASARELA_TOKEN: variable(() => secret('an access token for the commands to act with')),
+  PASARELA_TOKEN_FILE: variable(() => z.string().describe('a file that holds an access token')),
+  PASARELA_TOKEN_COMMAND: variable(() => secret('a command of the shell that prints an access token')),
+  PASARELA_TOKEN_URL: variable(httpUrl),
+  PASARELA_TOKEN_CLIENT_ID: variable(() => text('the id that tokens are issued for')),
+  PASARELA_TOKEN_CLIENT_SECRET: variable(() => secret('the secret that tokens are issued for')),
+  PASARELA_TOKEN_SCOPE: variable(() => text('the scopes that tokens are issued with')),
+  FORWARD_SECRET: variable(() => secret('the secret that forwarded events are signed with')),
+  SANDBOX_PORT: variable(() => integer(0, 65_535), 4010),
+  SANDBOX_SPEED: variable(
+    () =>
+      z
+        .string()
+        .regex(/^\d+(\.\d+)?$/)
+        .transform(Number)
+        .refine((value) => value <= 100_000)
+        .describe('how many times faster than real time, from 0 (stands still) to 100000'),
+    5,
+  ),
+  SANDBOX_SEED: variable(() => integer(0, Number.MAX_SAFE_INTEGER), 1),
+  SANDBOX_HOSTS: variable(() => list(host()).describe(HOST_NAMES), []),
+  SANDBOX_WEBHOOK_HOSTS: variable(() => list(host()).describe(HOST_NAMES), []),
+  SANDBOX_CUSTOMERS: variable(() => integer(0, 10_000_000), 0),
+};
 
-export type Variables = z.output<typeof variables>;
+/** The values of all variables. */
+export type Variables = {
+  readonly [Name in keyof typeof variables]: (typeof variables)[Name]['byDefault'];
+};
 
 /** The names of all variables. */
-export const VARIABLE_NAMES: readonly string[] = Object.keys(variables.shape);
+export const VARIABLE_NAMES = Object.keys(variables) as readonly (keyof Variables)[];
 
 /** Returns what a variable wants, in words for people. */
-export function wants(name: string): string {
-  for (let type = Reflect.get(variables.shape, name); type instanceof z.ZodType; ) {
-    if (type.description !== undefined) return type.description;
-    if (!(type instanceof z.ZodOptional || type instanceof z.ZodDefault)) break;
-    // zod types an inner type as a class of its core, but every type here is made by `z`.
-    type = type.unwrap() as z.ZodType;
-  }
-  return 'another value';
-}
+export const wants = (name: keyof Variables): string => variables[name].type().description ?? 'another value';

@@ -12,10 +12,10 @@ let rows: readonly { readonly names: readonly string[]; readonly byDefault: stri
 
 beforeAll(async () => {
   const [, schema = ''] =
-    /const variables = z\.object\(\{(.*?)^\}\);/ms.exec(await readPage('src/app/variables.ts')) ?? [];
+    /const variables = \{(.*?)^\};/ms.exec(await readPage('src/app/variables.ts')) ?? [];
   variables = schema.split(/^ {2}(?=[A-Z_]+:)/m).flatMap((text) => {
     const [, name] = /^([A-Z_]+):/.exec(text) ?? [];
-    const [, plain] = /\.default\('?([\w.:-]+)'?\)/.exec(text) ?? [];
+    const [, plain] = /,\s+'?([\w.:-]+)'?,?\s*\),\s*(?:\/\/.*\s*)*$/.exec(text) ?? [];
     const byDefault = plain !== undefined && /^\d[\d_]*$/.test(plain) ? plain.replaceAll('_', '') : plain;
     return name === undefined ? [] : [{ name, byDefault }];
   });

@@ -75,6 +75,18 @@ it('no module of the package is kept in two bytes a character, as one beyond Lat
   expect(names.filter((_name, index) => wide[index])).toEqual([]);
 });
 
+it('the project’s own code has maps, and packages have none, as each would cost every start', async () => {
+  const chunks = join(project, 'node_modules/pasarela/lib/chunks');
+  const files = await readdir(chunks);
+  for (const name of files.filter((file) => file.endsWith('.js'))) {
+    const code = await readFile(join(chunks, name), 'utf8');
+    const isMapped = code.includes('\n//# sourceMappingURL=');
+    expect(isMapped, name).toBe(files.includes(`${name}.map`));
+    if (/^\/\/ (src|packages)\//m.test(code)) expect(isMapped, name).toBe(true);
+    if (name.startsWith('packages')) expect(isMapped, name).toBe(false);
+  }
+});
+
 it('a stack trace names the lines of the sources', async () => {
   // The first thing that the command writes fails.
   const failing = "process.stdout.write = () => { throw new Error('cannot write'); }";

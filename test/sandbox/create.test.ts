@@ -131,7 +131,27 @@ test('lost messages are sent to nobody until it heals, and a delivery can be sen
   expect(receiver.received).toHaveLength(2);
 });
 
+test('a webhook that is registered by the call is one that the service lists, and gets what arrives', async () => {
+  await using sandbox = await createSandbox();
+  await using receiver = await openReceiver();
+  await sandbox.registerWebhook({ type: 'MONEY_IN', url: receiver.url, token: 'a token' });
+  const listed = await fetch(`${sandbox.url}/v1/clients/${sandbox.clientId}/webhooks`, {
+    headers: { authorization: `Bearer ${sandbox.accessToken}` },
+  });
+  expect(await listed.json()).toMatchObject({
+    data: [{ webhookType: 'MONEY_IN', url: receiver.url, webhookStatus: 'ACTIVE' }],
+  });
+  await sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount: '1.00' });
+  expect(receiver.received).toHaveLength(1);
+});
+
 test.each<[string, (sandbox: TestSandbox) => Promise<unknown>, string]>([
+  [
+    'a webhook that leads elsewhere',
+    (sandbox) =>
+      sandbox.registerWebhook({ type: 'CEP', url: 'https://elsewhere.example/x', token: 'a token' }),
+    'elsewhere.example',
+  ],
   // @ts-expect-error no endpoint is called so
   ['an unknown endpoint', (sandbox) => sandbox.fail('GET /v1/bank', { lose: 'answer' }), 'GET /v1/bank'],
   [

@@ -12,6 +12,7 @@ import type { AccountView, ClientView, DeliveryView, LedgerView } from './contro
 import type { Endpoint } from './endpoints.ts';
 import { type Fault, type FaultView, faultRule } from './faults.ts';
 import { check } from './http.ts';
+import { webhookOrder } from './operations/webhooks.ts';
 import type { Outcome } from './pending.ts';
 import type { RestNewTransaction, RestTransaction, RestWebhookType } from './rest.ts';
 import { type Sandbox, type SandboxOptions, startWithControl } from './start.ts';
@@ -119,6 +120,7 @@ export async function createSandbox(options: CreateOptions = {}): Promise<TestSa
     get accounts() {
       return someAccounts(control);
     },
+    registerWebhook: async (order) => sandbox.registerWebhook(check(webhookOrder, order, 'registerWebhook')),
     credit: async (order) => control.credit(check(creditOrder, order, 'credit')),
     refund: async (order = {}) => control.refund(check(refundOrder, order, 'refund')),
     async advance(span) {

@@ -26,6 +26,7 @@ export type {
   RestPage,
 } from './endpoints.ts';
 export type { FaultView } from './faults.ts';
+export type { WebhookOrder } from './operations/webhooks.ts';
 export { isOwnHost } from './own-hosts.ts';
 export type { Outcome } from './pending.ts';
 export type * from './rest.ts';

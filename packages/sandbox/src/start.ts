@@ -15,6 +15,7 @@ import { Ids } from './ids.ts';
 import { Ledger } from './ledger.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { ownBankId } from './operations/record.ts';
+import { addWebhook, type WebhookOrder } from './operations/webhooks.ts';
 import { OWN_INSTITUTION } from './participants.ts';
 import { Pending } from './pending.ts';
 import { seed } from './seed.ts';
@@ -65,6 +66,8 @@ export interface Sandbox {
   centralizing: { readonly instrumentId: string; readonly clabe: string };
   /** Recipients at other banks. */
   clabeInstrumentIds: readonly string[];
+  /** Registers a webhook of the demo client, as `POST /v1/clients/{clientId}/webhooks` does. */
+  registerWebhook(order: WebhookOrder): Promise<void>;
   /** Ends it at once: connections, timers, deliveries under way. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -130,6 +133,7 @@ export async function makeSandbox(
     accessToken: token,
     centralizing: { instrumentId: client.centralizingInstrumentId, clabe: centralizing.clabeNumber },
     clabeInstrumentIds: demo.clabe.map(({ id }) => id),
+    registerWebhook: async (order: WebhookOrder) => void addWebhook(world, client.id, order),
   };
   return { app, control, world, demo: demoOf };
 }

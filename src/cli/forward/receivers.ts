@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import { clock } from '../../common/clock.ts';
 import { UsageError } from '../command.ts';
 import { createDayFiles } from './day-files.ts';
@@ -39,12 +39,12 @@ export function receiverAt(to: string, secret: string | undefined): Receiver {
   }
   if (secret === undefined) throw new UsageError('FORWARD_SECRET is not set');
   // One connection, because an event is posted only once the one before has been answered.
-  const dispatcher = new Agent({ connections: 1, connect: { timeout: CONNECT_TIMEOUT_MS } });
+  const agent = new Agent({ connections: 1, connect: { timeout: CONNECT_TIMEOUT_MS } });
   return {
     id: receiverId(to),
     shownAs: url.origin,
-    take: (event) => post(to, JSON.stringify(event), secret, dispatcher),
-    close: () => dispatcher.destroy(),
+    take: (event) => post(url, JSON.stringify(event), secret, agent),
+    close: () => agent.destroy(),
   };
 }
 
@@ -57,10 +57,10 @@ function signatureOf(secret: string, seconds: number, body: string): string {
 }
 
 async function post(
-  to: string,
+  { origin, pathname, search }: URL,
   body: string,
   secret: string,
-  dispatcher: Agent,
+  agent: Agent,
 ): Promise<Problem | undefined> {
   try {
     // It follows no redirect: a text that is signed for one address must not go to another.
@@ -68,7 +68,9 @@ async function post(
       statusCode,
       headers,
       body: answer,
-    } = await request(to, {
+    } = await agent.request({
+      origin,
+      path: pathname + search,
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -76,7 +78,6 @@ async function post(
       },
       body,
       signal: clock.timeoutSignal(TIMEOUT_MS),
-      dispatcher,
     });
     await answer.dump();
     if (statusCode >= 200 && statusCode < 300) return undefined;

@@ -1,24 +1,22 @@
 import { z } from 'zod';
 import type { RestAnswers } from '../endpoints.ts';
-import { dataError, notFound } from '../errors.ts';
+import { notFound } from '../errors.ts';
 import { type App, answer, type Ctx, operation, pathId, readBody, uuid } from '../http.ts';
 import { checkOwnClient } from '../operations/requests.ts';
-import { isWebhookHost, refusedHost } from '../own-hosts.ts';
+import { addWebhook, checkHost, webhookFields } from '../operations/webhooks.ts';
 import { cutPage } from '../paging.ts';
 import type { RestNewWebhook, RestWebhookChange } from '../rest.ts';
 import type { Webhook } from '../state.ts';
 import { viewWebhook } from '../views.ts';
 import type { World } from '../world.ts';
 
-const url = z.url({ protocol: /^https?$/ });
-/** What a header can carry: the token is presented in one. */
-const token = z.string().regex(/^[\x20-\x7e]{1,1024}$/, 'printable ASCII, at most 1024 characters');
+const { url, token, type } = webhookFields;
 
 const creation = z.object({
   client_id: uuid,
   url,
   token,
-  webhook_type: z.enum(['MONEY_IN', 'STATUS_UPDATE', 'CEP']),
+  webhook_type: type,
   auth_type: z.string().optional(),
 }) satisfies z.ZodType<RestNewWebhook>;
 
@@ -107,34 +105,14 @@ function oneWebhookRoutes(app: App, world: World): void {
 function create(world: World, c: Ctx, body: z.infer<typeof creation>): Response {
   const clientId = c.get('clientId');
   checkOwnClient(world, clientId, body.client_id);
-  checkHost(world, body.url);
-  const now = world.clock.now();
-  const webhook: Webhook = {
-    id: world.ids.uuid('webhook'),
-    clientId,
-    url: body.url,
-    token: body.token,
-    type: body.webhook_type,
-    authType: body.auth_type ?? 'AUTH',
-    status: 'ACTIVE',
-    createdAt: now,
-    updatedAt: now,
-  };
-  world.state.webhooks.set(webhook.id, webhook);
+  const { url, token, webhook_type, auth_type } = body;
+  const webhook = addWebhook(world, clientId, { url, token, type: webhook_type, authType: auth_type });
   return answer<RestAnswers['POST /v1/clients/{clientId}/webhooks']>(
     c,
     world,
     viewWebhook(world, webhook),
     world.choices.webhookCreated,
   );
-}
-
-/** The sandbox calls what is registered here, and shows what it is answered: not for anybody's sake. */
-function checkHost(world: World, address: string): void {
-  const { hostname } = new URL(address);
-  if (!isWebhookHost(hostname, world.webhookHosts)) {
-    throw dataError(`body.url: ${refusedHost(hostname).message}`);
-  }
 }
 
 function find({ state }: World, c: Ctx): Webhook {
