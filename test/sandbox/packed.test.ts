@@ -178,6 +178,20 @@ it.each(['nodenext', 'bundler'])(
   },
 );
 
+it('says under an old Node which one it needs, and how to get one', async () => {
+  const old = "Object.defineProperty(process.versions, 'node', { value: '22.18.0' })";
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(old)}` };
+  const said =
+    /^The sandbox runs on Node 22\.19 or later; this is 22\.18\.0[\s\S]*npm install --save-dev node@26$/m;
+  const bin = join(project, 'node_modules/@pasarela/sandbox/dist/bin.js');
+  await expect(run(process.execPath, [bin], project, env)).rejects.toThrow(said);
+  await writeFile(
+    join(project, 'old.js'),
+    "import { createSandbox } from '@pasarela/sandbox';\nawait createSandbox().catch(({ message }) => console.log(message));\n",
+  );
+  expect(await run(process.execPath, ['old.js'], project, env)).toMatch(said);
+});
+
 it('npx starts it alone, with its options and its help, until a signal', { timeout: 60_000 }, async () => {
   const help = await run('npx', ['@pasarela/sandbox', '--help'], project);
   const bin = join(project, 'node_modules/.bin/pasarela-sandbox');

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { ambient } from './ambient.ts';
+import { adviceOnNode } from './node-version.ts';
 import { startSandbox } from './start.ts';
 
 const HELP = `Usage: npx @pasarela/sandbox [options]
@@ -78,6 +79,11 @@ function readOptions(): z.infer<typeof settings> {
   refuse(`--${name}: got "${String(value)}", wants ${settings.shape[name].unwrap().description}.`);
 }
 
+const advice = adviceOnNode();
+if (advice !== undefined) {
+  process.stderr.write(`${advice}\n`);
+  process.exit(1);
+}
 const { port, speed, seed, customers, hosts, 'webhook-hosts': webhookHosts } = readOptions();
 try {
   // Receivers may remember the messages of an earlier start.

@@ -14,6 +14,7 @@ import type { App } from './http.ts';
 import { Ids } from './ids.ts';
 import { Ledger } from './ledger.ts';
 import { type Logger, silentLogger } from './logger.ts';
+import { adviceOnNode } from './node-version.ts';
 import { ownBankId } from './operations/record.ts';
 import { addWebhook, type WebhookOrder } from './operations/webhooks.ts';
 import { OWN_INSTITUTION } from './participants.ts';
@@ -140,6 +141,8 @@ export async function makeSandbox(
 
 /** As {@link startSandbox}. */
 export async function startWithControl(options: SandboxOptions): Promise<Started> {
+  const advice = adviceOnNode();
+  if (advice !== undefined) throw new Error(advice);
   const { app, control, world, demo } = await makeSandbox(options);
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
