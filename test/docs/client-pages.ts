@@ -18,6 +18,8 @@ export const typed = new Map(
     code,
   ]),
 );
+/** A phone's program, which stands on packages of its own: `e2e/mobile.test.ts` compiles it. */
+export const PHONE = 'App.tsx';
 /** What an app has of its own. */
 const SESSION =
   'export declare const session: { graphql: string; person: string; token(how: { readonly fresh: boolean }): Promise<string> };\n';
@@ -45,6 +47,6 @@ export async function compile(work: string, resolution: string, more: object = {
   await writeFile(join(inside, 'package.json'), '{ "type": "module" }');
   await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
   await writeFile(join(inside, 'session.d.ts'), SESSION);
-  for (const [name, code] of typed) await writeFile(join(inside, name), code);
+  for (const [name, code] of typed) if (name !== PHONE) await writeFile(join(inside, name), code);
   await run('npx', ['tsc', '-p', join(inside, 'tsconfig.json')], folder('.'));
 }

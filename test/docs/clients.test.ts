@@ -5,7 +5,7 @@ import { sendQuery } from '../helpers/gateway.ts';
 import { folder, installWithClient, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
-import { compile, page, snippets, typed } from './client-pages.ts';
+import { compile, PHONE, page, snippets, typed } from './client-pages.ts';
 import { Client } from './page-program.ts';
 import { composes, draws, shows, subscribes } from './screens.ts';
 
@@ -70,7 +70,7 @@ it('every block of the pages is a file that is run here, or compiled', () => {
   expect(snippets.size + typed.size).toBe(
     [...page.matchAll(/^```(js|javascript|jsx|ts|tsx|typescript)\b/gm)].length,
   );
-  expect([...typed.keys()]).toEqual(['first-file.ts', 'first-screen.tsx']);
+  expect([...typed.keys()].toSorted()).toEqual([PHONE, 'first-file.ts', 'first-screen.tsx']);
   expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED, ...RUN_BY].toSorted());
 });
 

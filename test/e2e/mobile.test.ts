@@ -1,5 +1,8 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { PHONE, typed } from '../docs/client-pages.ts';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { control } from '../helpers/gateway.ts';
@@ -67,6 +70,18 @@ const concepts = async (): Promise<string[]> =>
 async function shows(...expected: string[]): Promise<void> {
   await expect.poll(concepts, { timeout: 30_000 }).toEqual(expected);
 }
+
+it('the program on the page of React Native is one that the types of all its packages take', async () => {
+  const work = folder(`${EXAMPLE}/.page`);
+  await mkdir(work, { recursive: true });
+  try {
+    await writeFile(join(work, PHONE), typed.get(PHONE) ?? '');
+    await writeFile(join(work, 'tsconfig.json'), '{ "extends": "../tsconfig.json", "include": ["*.tsx"] }');
+    await run('npx', ['tsc', '-p', work], folder(EXAMPLE));
+  } finally {
+    await rm(work, { recursive: true });
+  }
+});
 
 it('verifies an account on a phone: from the choice to the holder’s name, over a restart of the app', async () => {
   await page.goto(site.origin);
