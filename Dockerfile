@@ -18,12 +18,8 @@ WORKDIR /app
 COPY --from=build /app/dist .
 USER node
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 DATA_DIR=/home/node/data NODE_COMPILE_CACHE=/home/node/compiled
-# Compiled here, once: otherwise every start would do so, and could keep none of it on a root filesystem that is read-only. First what a
-# start runs, by a start on the sandbox, then the rest.
-RUN mkdir -p /home/node/data \
-  && DATA_DIR= PORT=0 SANDBOX_PORT=0 node --eval "const gateway = child_process.spawn('node', ['lib/pasarela.js', 'serve'], { stdio: ['ignore', 'pipe', 'inherit'] }); gateway.stdout.once('data', () => gateway.kill()); gateway.on('exit', (code) => process.exit(code ?? 1))" \
-  && node lib/pasarela.js --version \
-  && node --eval "for (const file of fs.readdirSync('lib/chunks')) if (/^(?!main|sandbox|pasarela).*js$/.test(file)) import('./lib/chunks/' + file)"
+# Compiled here, once: otherwise every start would do so, and could keep none of it on a root filesystem that is read-only.
+RUN mkdir -p /home/node/data && node lib/pasarela.js --version && node --eval "for (const file of fs.readdirSync('lib/chunks')) if (/^(?!main|sandbox|pasarela).*js$/.test(file)) import('./lib/chunks/' + file)"
 # Events that wait for Redis, and the embedded log: they must outlive the container.
 VOLUME /home/node/data
 EXPOSE 4000
