@@ -1,7 +1,9 @@
 import { constants } from 'node:fs';
 import { access, mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { otherStoreIn } from '../money/other-store.ts';
 import { ConfigError } from './config.ts';
+import type { ServerConfig } from './server-config.ts';
 
 /**
  * Makes the folder of the log, the records and the spool if there is none.
@@ -20,6 +22,22 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
       { cause: error },
     );
   }
+}
+
+/**
+ * Sees that the folder's earlier gateway has not kept its payments in another store than this one would.
+ *
+ * @throws ConfigError that says what would happen, and what to do.
+ */
+export async function refuseOtherStore(config: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): Promise<void> {
+  const { dataDir } = config;
+  const found = await otherStoreIn({ dataDir, redisUrl: config.redisUrl?.reveal() });
+  if (found === undefined) return;
+  const [is, had] =
+    config.redisUrl === undefined ? ['is not set', 'with Redis'] : ['is set', 'without Redis'];
+  throw new ConfigError(
+    `The configuration is wrong:\n  REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last 30 days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/operations.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, rename that file.`,
+  );
 }
 
 /**

@@ -7,7 +7,7 @@ import { createLogger } from '../observability/logger.ts';
 import { readEnvironment } from './config.ts';
 import { doubtsOf, readMisspellings, weaknessesOf } from './config-hints.ts';
 import { configure, isLocalhost } from './configure.ts';
-import { prepareDataFolder } from './data-folder.ts';
+import { prepareDataFolder, refuseOtherStore } from './data-folder.ts';
 import type { Demo } from './demo.ts';
 import { buildServer } from './gateway.ts';
 import { type Program, runProgram } from './lifecycle.ts';
@@ -80,6 +80,7 @@ await runProgram(async ({ opened, logsTo }) => {
   if (variables.UPSTREAM_URL !== undefined) {
     const config = configure(variables, variables.UPSTREAM_URL);
     await prepareDataFolder(config.dataDir);
+    await refuseOtherStore(config);
     const server = buildServer({ ...config, tracing }, logger);
     opened(() => server.stop(), IN_FLIGHT);
     logger.info({ url: await server.start(), upstream: variables.UPSTREAM_URL }, 'Pasarela is listening');

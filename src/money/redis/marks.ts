@@ -3,6 +3,8 @@ import { disk } from '../../common/disk.ts';
 import { Lru } from '../../common/lru.ts';
 import { isBehind, type Mark } from '../mark.ts';
 
+/** The file in the data folder that keeps them. */
+export const MARKS = 'payments.marks.json';
 /** How many clients' marks are kept. */
 const MOST_CLIENTS = 1_000;
 const NOTHING: Mark = { epoch: 0, sent: 0 };

@@ -10,7 +10,7 @@ import { type Clocks, systemClocks } from '../lived-time.ts';
 import type { MoneyRecords } from '../record.ts';
 import { RedisHolds } from './holds.ts';
 import { CLIENTS } from './keys.ts';
-import { RedisMarks } from './marks.ts';
+import { MARKS, RedisMarks } from './marks.ts';
 import { RedisJournal } from './redis-journal.ts';
 import { RedisOpen } from './redis-open-records.ts';
 import { RedisPayments } from './redis-payment-reads.ts';
@@ -58,7 +58,7 @@ export async function openRedisRecords(
   await firstConnection(redis);
 
   const writes = new DurableWrites(url, REPLICA_TIMEOUT_MS);
-  const marks = new RedisMarks(join(dataDir, 'payments.marks.json'));
+  const marks = new RedisMarks(join(dataDir, MARKS));
   const holds = new RedisHolds(redis, writes, marks);
   const parts = { redis, writes, clocks, marks, holds, journalMs };
   // Without an answer the last known state stays.

@@ -1,0 +1,38 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { clock } from '../common/clock.ts';
+import { type MoneyOptions, sqliteRecordsIn } from './open-money.ts';
+import { RETENTION_MS } from './record.ts';
+import { MARKS } from './redis/marks.ts';
+
+/**
+ * Finds payments of the last 30 days that the folder's earlier gateway has recorded in the other kind of store: in a file where
+ * these options name a Redis, in Redis where they name none. The store that the options name knows none of their keys, so a
+ * payment that is sent again would be made again.
+ *
+ * @returns the path of the file that shows it; undefined if there is none, or if it cannot be read as such.
+ */
+export async function otherStoreIn({
+  redisUrl,
+  dataDir,
+}: Pick<MoneyOptions, 'redisUrl' | 'dataDir'>): Promise<string | undefined> {
+  const since = clock.now() - RETENTION_MS;
+  if (redisUrl === undefined) {
+    const path = join(dataDir, MARKS);
+    const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+    return written !== undefined && written > since ? path : undefined;
+  }
+  const path = sqliteRecordsIn(dataDir);
+  return existsSync(path) && (await hasSent(path, since)) ? path : undefined;
+}
+
+async function hasSent(path: string, since: number): Promise<boolean> {
+  const { DatabaseSync } = await import('node:sqlite');
+  try {
+    using db = new DatabaseSync(path, { readOnly: true });
+    return db.prepare('SELECT 1 FROM intent WHERE sent_at > ? LIMIT 1').get(since) !== undefined;
+  } catch {
+    // A file without payments, or of something else.
+    return false;
+  }
+}

@@ -1,0 +1,81 @@
+import { mkdtemp, rename, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
+import { otherStoreIn } from '../../src/money/other-store.ts';
+import { startProgram } from '../helpers/program.ts';
+import { type RedisServer, startRedis } from '../helpers/redis.ts';
+import { NOBODYS } from '../money/orders.ts';
+
+const NAME = { clientId: '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11', hash: 'a-payment' };
+const DAYS_AGO_31 = Date.now() - 31 * 24 * 60 * 60 * 1_000;
+
+let redis: RedisServer;
+let dataDir: string;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'pasarela-other-store-'));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+});
+
+/** What a gateway on this store leaves behind that has made a payment, or has only begun one. */
+async function leave(redisUrl: string | undefined, step: 'claimed' | 'sent'): Promise<void> {
+  const records = await openMoneyRecords({ redisUrl, dataDir, logger });
+  await records.claim(NAME, { owner: 'a', inputHash: 'input', leaseMs: 0, ...NOBODYS });
+  if (step === 'sent') expect(await records.markSent(NAME, 'a', '{}')).toBe(true);
+  await records.stop();
+}
+
+const start = (more: Readonly<Record<string, string>>) =>
+  startProgram('src/start.js', {
+    PORT: '0',
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    WEBHOOK_SECRET: 'x'.repeat(32),
+    DATA_DIR: dataDir,
+    ...more,
+  });
+
+it('a gateway that is given a Redis does not forget what it has paid without one', async () => {
+  await leave(undefined, 'sent');
+  {
+    await using program = start({ REDIS_URL: redis.url });
+    await program.says(/REDIS_URL: is set, and .*money\.sqlite says .* payments without Redis/);
+    expect(await program.exited()).toBe(1);
+  }
+  await rename(join(dataDir, 'money.sqlite'), join(dataDir, 'money.sqlite.before'));
+  await using program = start({ REDIS_URL: redis.url });
+  await program.says(/Pasarela is listening/);
+});
+
+it('a gateway whose Redis is taken away does not forget what it has paid with it', async () => {
+  await leave(redis.url, 'sent');
+  await using program = start({});
+  await program.says(/REDIS_URL: is not set, and .*payments\.marks\.json says .* payments with Redis/);
+  expect(await program.exited()).toBe(1);
+});
+
+it('what was not sent, or is forgotten anyway, stands in nobody’s way', async () => {
+  const found = () => otherStoreIn({ redisUrl: redis.url, dataDir });
+  expect(await found()).toBeUndefined();
+  await leave(undefined, 'claimed');
+  expect(await found()).toBeUndefined();
+  await leave(undefined, 'sent');
+  const file = join(dataDir, 'money.sqlite');
+  expect(await found()).toBe(file);
+  using db = new DatabaseSync(file);
+  db.prepare('UPDATE intent SET sent_at = ?').run(DAYS_AGO_31);
+  expect(await found()).toBeUndefined();
+  const withoutRedis = () => otherStoreIn({ redisUrl: undefined, dataDir });
+  expect(await withoutRedis()).toBeUndefined();
+  await leave(redis.url, 'sent');
+  const marks = join(dataDir, 'payments.marks.json');
+  expect(await withoutRedis()).toBe(marks);
+  await utimes(marks, new Date(DAYS_AGO_31), new Date(DAYS_AGO_31));
+  expect(await withoutRedis()).toBeUndefined();
+});
