@@ -3,6 +3,9 @@ import { UpstreamError } from '../upstream/call/errors.ts';
 import { isObject, type JsonObject } from '../upstream/call/json.ts';
 import { builder } from './builder.ts';
 
+/** Where this project specifies the scalars that nobody else specifies at an address that stays. */
+const OWN_SPECIFICATION = 'https://github.com/pasarela/pasarela/blob/main/docs/graph.md';
+
 /** Longest cursor that is looked at, in characters. */
 const MAX_CURSOR = 1_024;
 
@@ -88,6 +91,7 @@ builder.scalarType('Date', {
 builder.scalarType('MoneyAmount', {
   description:
     'Decimal number of pesos as a string with exactly two decimals, such as `"1250.00"`. Never a float: a JSON number is refused, because it cannot carry every amount exactly.',
+  specifiedByURL: `${OWN_SPECIFICATION}#moneyamount`,
   serialize: moneyAmount,
   parseValue: parseMoneyAmount,
 });
@@ -102,6 +106,7 @@ builder.scalarType('CurrencyCode', {
 builder.scalarType('Clabe', {
   description:
     '18-digit standardised bank account number (CLABE), such as `"646180110400000007"`. Input must have 18 digits; its check digit is not verified. Output is shown as the service sent it.',
+  specifiedByURL: `${OWN_SPECIFICATION}#clabe`,
   serialize: asText('Clabe'),
   parseValue: matching('Clabe', CLABE, '18 digits'),
 });

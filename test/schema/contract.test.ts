@@ -3,6 +3,7 @@ import {
   findSchemaChanges,
   buildSchema as fromSdl,
   type GraphQLNamedType,
+  type GraphQLScalarType,
   getNamedType,
   isEnumType,
   isInputObjectType,
@@ -68,11 +69,19 @@ describe('the graph', () => {
     expect(missing).toEqual([]);
   });
 
-  it('says who specifies each of its scalars, but for the two that nobody does at an address that stays', () => {
-    const unspecified = Object.values(schema.getTypeMap())
-      .filter((type) => isScalarType(type) && !isSpecifiedScalarType(type) && !type.specifiedByURL)
-      .map(({ name }) => name);
-    expect(unspecified.sort()).toEqual(['Clabe', 'MoneyAmount']);
+  it('says where each of its scalars is specified, on a page of its own where nobody else does', async () => {
+    const scalars = Object.values(schema.getTypeMap()).filter(
+      (type) => isScalarType(type) && !isSpecifiedScalarType(type),
+    ) as GraphQLScalarType[];
+    expect(scalars.length).toBeGreaterThan(8);
+    expect(scalars.filter(({ specifiedByURL }) => !specifiedByURL).map(({ name }) => name)).toEqual([]);
+    const own = scalars.filter(({ specifiedByURL }) => specifiedByURL?.includes('/docs/graph.md#'));
+    expect(own.map(({ name }) => name).sort()).toEqual(['Clabe', 'MoneyAmount']);
+    const page = await readFile(new URL('../../docs/graph.md', import.meta.url), 'utf8');
+    for (const { name, specifiedByURL } of own) {
+      expect(specifiedByURL).toMatch(new RegExp(`#${name.toLowerCase()}$`));
+      expect(page).toMatch(new RegExp(`^### ${name}$`, 'm'));
+    }
   });
 
   it('has Cursor as the type of every cursor', () => {
