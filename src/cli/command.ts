@@ -64,7 +64,7 @@ function optionMeant(message: string, options: readonly string[]): string {
       ? ''
       : suggestion(
           unknown,
-          options.map((option) => `--${option}`),
+          [...options, 'help'].map((option) => `--${option}`),
         );
   return meant === '' ? '' : `.${meant}`;
 }

@@ -25,11 +25,11 @@ const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Comma
     load: async () => (await import('./webhooks.ts')).webhooks,
   },
   events: {
-    summary: 'tail or replay the event log of a running gateway',
+    summary: 'tail, replay, search or forward the events of a running gateway',
     load: async () => (await import('./events.ts')).events,
   },
   payments: {
-    summary: 'tell whether payments are held, let them go on, export and verify their journal',
+    summary: 'list, show and settle payments, stop and resume them, export and verify their journal',
     load: async () => (await import('./payments.ts')).payments,
   },
   reconcile: {
@@ -94,7 +94,7 @@ async function main(args: readonly string[]): Promise<number | undefined> {
     remark(
       name === undefined
         ? HELP
-        : `pasarela: there is no command "${name}".${suggestion(name, Object.keys(COMMANDS))}\n\n${HELP}`,
+        : `pasarela: there is no command "${name}".${suggestion(name, [...Object.keys(COMMANDS), '--help', '--version'])}\n\n${HELP}`,
     );
     return EXIT.usage;
   }

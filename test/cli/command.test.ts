@@ -77,6 +77,8 @@ describe('the command line', () => {
     [['webhooks', 'snyc'], 'there is no "snyc". Did you mean "sync"?'],
     [['completion', 'bahs'], 'there is no "bahs". Did you mean "bash"?'],
     [['doctor', '--jsom'], `Unknown option '--jsom'. Did you mean "--json"?`],
+    [['doctor', '--hlep'], `Unknown option '--hlep'. Did you mean "--help"?`],
+    [['--verson'], 'there is no command "--verson". Did you mean "--version"?'],
     [['webhooks'], 'wants list, sync or remove'],
     [['webhooks', 'mend'], 'there is no "mend"'],
     [['webhooks', 'sync', '--types', 'CEP,MONEY_OUT'], '--types got "MONEY_OUT"'],
