@@ -84,6 +84,18 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     expect(asked.data).toEqual({ nothing: null, other: null, owner: null });
   });
 
+  it('an id that nothing has costs no more than the four lists and two calls that node says', async () => {
+    const answer = await gateway.query('query ($id: ID!) { node(id: $id) { id } }', { id: UNKNOWN });
+    expect(answer.data).toEqual({ node: null });
+    const ofClient = (rest: string) => `/v1/clients/{clientId}/${rest}`;
+    const calls = ['instruments/{instrumentId}', 'transactions/{transactionId}'].map(ofClient);
+    const lists = ['/v1/banks', ...['accounts', 'customers', 'webhooks'].map(ofClient)];
+    const routes = routesOf(answer);
+    // A list that is kept by an index may answer without a call.
+    expect(routes.filter((route) => ![...calls, ...lists].includes(route))).toEqual([]);
+    for (const call of calls) expect(routes.filter((route) => route === call)).toHaveLength(1);
+  });
+
   it('node reads ahead the lists that its connections need', async () => {
     const { data, errors } = await gateway.query(
       `query ($id: ID!) { node(id: $id) { ... on Customer { instruments(first: 5) { nodes { owner { __typename } bank { name } } } } } }`,

@@ -190,6 +190,9 @@ describe('graphql-js and the plan answer alike', () => {
     gateway = await startGateway();
     const { transactions, ...others } = await control(gateway.sandbox, 'GET', '/sandbox');
     ids = { ...others, ...transactions };
+    // So that the log's edges lead somewhere.
+    for (const { clabe } of others.accounts.slice(0, 2))
+      await control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: '10.00' });
   });
 
   const idOf = (name: string): string => {
@@ -229,6 +232,15 @@ describe('graphql-js and the plan answer alike', () => {
       }
     };
     for (const document of exhaustiveDocuments(schema, argumentsOf, 4)) await expectAlike(gateway, document);
+    const edges = `events { nodes { ... on MoneyInEvent { account { id moneyIn { nodes { id } } } payerBank { id }
+      transaction { events { nodes { id } } } } } }`;
+    await expectAlike(gateway, `{ ${edges} }`);
+    const { data } = await gateway.query(`{ ${edges} }`);
+    expect(data.events.nodes).toHaveLength(2);
+    for (const { account, payerBank, transaction } of data.events.nodes) {
+      expect([account.moneyIn.nodes.length, transaction.events.nodes.length]).toEqual([1, 1]);
+      expect(payerBank.id).toEqual(expect.any(String));
+    }
   });
 
   it('to every id, of whatever it is one', { timeout: 120_000 }, async () => {

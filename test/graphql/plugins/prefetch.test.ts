@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
+import { speiCredit } from '../../helpers/ingress.ts';
 
 const token = `x.${Buffer.from(JSON.stringify({ client_id: CLIENT_ID })).toString('base64url')}.x`;
 const JOIN = `query Join { client { instruments(first: 2) { nodes { id ...Relations } } } }
@@ -19,7 +20,7 @@ const instrument = (id: string) => ({
 });
 
 const BODIES: Readonly<Record<string, object>> = {
-  banks: { total_banks: 1, page: 1, page_size: 1, banks: [{ id: 'b-1' }] },
+  banks: { total_banks: 1, page: 1, page_size: 1, banks: [{ id: 'b-1', institutionCode: '40012' }] },
   customers: { currentPage: 1, perPage: 1, totalItems: 1, data: [{ id: 'c-1', name: 'n' }] },
   accounts: {
     currentPage: 1,
@@ -91,6 +92,27 @@ it('they do beneath the object that a refetch looks for, too', async () => {
   expect(errors).toBeUndefined();
   expect(data.node.instruments.nodes[1].customer.accounts.nodes).toEqual([{ clabe: '1' }]);
   expect(listsAsked(running.upstream).sort()).toEqual(['accounts', 'banks', 'customers', 'instruments']);
+});
+
+it('what credits of the log lead to costs one round trip, and one list for each edge however many they are', async () => {
+  await using running = await start(['banks', 'customers', 'accounts']);
+  const { gateway, upstream } = running;
+  for (let count = 0; count < 3; count += 1) {
+    const { status } = await fetch(gateway.ingress.url(CLIENT_ID, 'MONEY_IN') ?? '', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(speiCredit({ body: { beneficiary_account: '1', owner_id: 'c-1' } })),
+    });
+    expect(status).toBe(201);
+  }
+  const { data, errors } = await ask(
+    gateway,
+    '{ events(first: 3) { nodes { ... on MoneyInEvent { account { id } payerBank { id } owner { ... on Customer { id } } } } } }',
+  );
+  expect(errors).toBeUndefined();
+  const leads = { account: { id: 'a-1' }, payerBank: { id: 'b-1' }, owner: { id: 'c-1' } };
+  expect(data.events.nodes).toEqual([leads, leads, leads]);
+  expect(listsAsked(upstream).sort()).toEqual(['accounts', 'banks', 'customers']);
 });
 
 it('a list that stands under a condition is read only when it is needed', async () => {
