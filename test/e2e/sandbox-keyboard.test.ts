@@ -74,12 +74,12 @@ describe('the console, by keyboard alone', () => {
     expect(await focused(page)).toBe('Disarm');
     await pressEnterOn(page, 'Disarm all');
     await page.getByText('Every request is answered as it should be.').waitFor();
-    expect(await focused(page)).toBe('Let a request go wrong');
+    expect(await focused(page)).toBe('Make a request fail');
     await pressEnterOn(page, 'Arm');
     await page.locator('.entry .badge', { hasText: 'armed' }).waitFor();
     await pressEnterOn(page, 'Disarm');
     await page.getByText('Every request is answered as it should be.').waitFor();
-    expect(await focused(page)).toBe('Let a request go wrong');
+    expect(await focused(page)).toBe('Make a request fail');
   });
 });
 
@@ -99,6 +99,13 @@ describe('in Spanish', () => {
       expect(await labels.count()).toBeGreaterThan(3);
       expect(await cut).toEqual([]);
     }
+    await page.getByText('Llega un abono por SPEI').click();
+    await pressEnterOn(page, 'Simular el abono');
+    await page.locator('.said').getByText('Llegaron').waitFor();
+    await page.locator('.transactions > li').first().getByRole('button').first().click();
+    await page.locator('.axis summary').last().click();
+    const handler = page.locator('.axis').getByLabel('o a tu propio receptor').last();
+    expect(await handler.evaluate((input) => input.scrollWidth - input.clientWidth)).toBe(0);
   });
 
   it('says what the sandbox refuses in Spanish, and that nobody answered a webhook', async () => {
@@ -119,6 +126,13 @@ describe('in Spanish', () => {
     await pressEnterOn(page, 'Simular el abono');
     await page.locator('.said').getByText('quedan retenidos').waitFor();
     await page.locator('.transactions > li').first().getByRole('button').first().click();
-    await page.locator('.axis').getByText('conexión rechazada (ECONNREFUSED)').first().waitFor();
+    const axis = page.locator('.axis');
+    await axis.getByText('conexión rechazada (ECONNREFUSED)').first().waitFor();
+    await page.getByRole('switch').click();
+    await page.locator('.said').getByText('Los webhooks vuelven a llegar.').waitFor();
+    await axis.locator('summary').first().click();
+    await axis.getByLabel('o a tu propio receptor').first().fill('http://example.com/hook');
+    await pressEnterOn(page, 'Enviar ahí');
+    await page.locator('.said.bad').getByText('Los webhooks solo van a esta máquina').waitFor();
   });
 });

@@ -95,7 +95,7 @@ describe('the console of the sandbox', () => {
     if (wish === 'Receipt late') {
       // When it comes as usual.
       await press(page, '+90 s');
-      await said(page, /all that fell due is done/);
+      await said(page, /everything that fell due has happened/);
       await newest(page).locator('.line .badge', { hasText: 'PENDING' }).first().waitFor();
     }
     if (/late|No receipt/.test(wish)) for (const _day of [1, 2]) await press(page, '+1 day');
@@ -136,7 +136,7 @@ describe('the console of the sandbox', () => {
     const { page, sandbox } = one;
     const before = Date.parse((await sandbox.clock()).now);
     await press(page, '+1 h');
-    await said(page, /all that fell due is done/);
+    await said(page, /everything that fell due has happened/);
     expect(Date.parse((await sandbox.clock()).now)).toBe(before + 3_600_000);
     await page.getByLabel('Speed').selectOption('600');
     await said(page, 'The clock runs 600 times as fast as yours.');

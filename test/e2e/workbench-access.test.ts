@@ -42,7 +42,7 @@ describe.each(['light', 'dark'] as const)('axe, in %s', (colorScheme) => {
       await page.locator('.wb-pane').waitFor();
       await clean(pane);
     }
-    await page.getByRole('button', { name: 'All that came of this payment' }).first().click();
+    await page.getByRole('button', { name: 'What happened to this payment' }).first().click();
     await page.locator('.wb-axis li').first().waitFor();
     await clean('a payment');
   });

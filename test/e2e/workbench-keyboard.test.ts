@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SPANISH } from '../../workbench/src/spanish.ts';
 import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
 import { result } from './workbench-page.ts';
@@ -44,29 +45,33 @@ async function press(page: Page, name: string, then?: string): Promise<void> {
 }
 
 describe('by keyboard alone', () => {
-  it('the story is told, and the focus is never lost', async () => {
-    await using one = await demo.open();
+  it.each(['en-US', 'es-MX'])('the story is told, and the focus is never lost, in %s', async (locale) => {
+    await using one = await demo.open({ locale });
     const { page } = one;
+    const say = (english: string) => (locale === 'es-MX' ? (SPANISH[english] ?? english) : english);
+    const next = (title: string) => say('Next: {title}').replace('{title}', say(title).replace(/\.$/, ''));
+    const play = say('Execute query (Ctrl-Enter)');
     await page.keyboard.press('Control+Enter');
     await result(page, /"totalCount": \d+/);
     // Twice on, to the receipt: its validation has not been started.
-    await press(page, 'Next: Who owns this CLABE?');
+    await press(page, next('Who owns this CLABE?'));
     await page.keyboard.press('Enter');
     await page.keyboard.press('Control+Enter');
-    await press(page, 'Go to step 2', '.wb-tab[data-active="true"]:has-text("StartPennyValidation")');
-    await press(page, 'Execute query', '.wb-offer');
-    await press(page, 'Watch this', '.wb-event .wb-badge:has-text("PENDING")');
-    await press(page, 'All that came of this payment', '.wb-axis li');
+    await press(page, say('Go to step 2'), '.wb-tab[data-active="true"]:has-text("StartPennyValidation")');
+    await press(page, play, '.wb-offer');
+    await press(page, say('Watch this'), '.wb-event .wb-badge:has-text("PENDING")');
+    const payment = say('What happened to this payment');
+    await press(page, payment, '.wb-axis li');
     await page.keyboard.press('Escape');
-    expect((await focused(page)).name).toBe('All that came of this payment');
-    await press(page, 'Next: Watch money arrive');
-    await press(page, 'Execute query', '.wb-status.wb-live');
-    expect((await focused(page)).name).toBe('Stop the stream');
-    await press(page, 'Simulate a credit', '.wb-event');
-    await press(page, 'Stop the stream', '.wb-status.wb-ended');
-    expect((await focused(page)).name).toMatch(/^Execute query/);
-    await press(page, 'Close', '.wb-empty');
-    expect((await focused(page)).name).toBe('Result');
+    expect((await focused(page)).name).toBe(payment);
+    await press(page, next('Watch money arrive.'));
+    await press(page, play, '.wb-status.wb-live');
+    expect((await focused(page)).name).toBe(say('Stop the stream'));
+    await press(page, say('Simulate a credit'), '.wb-event');
+    await press(page, say('Stop the stream'), '.wb-status.wb-ended');
+    expect((await focused(page)).name).toBe(play);
+    await press(page, say('Close'), '.wb-empty');
+    expect((await focused(page)).name).toBe(say('Result'));
   });
 
   it('an editor is left by Escape, which first closes what the editor has open', async () => {

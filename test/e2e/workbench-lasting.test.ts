@@ -59,7 +59,7 @@ describe('a stream', () => {
       await page.reload();
       await page.locator('.wb-status.wb-live').waitFor();
       expect(await page.locator('.wb-tab[data-active="true"]').innerText()).toContain('WatchMoneyIn');
-      await page.getByText('The page was loaded again.').first().waitFor();
+      await page.getByText('The page was reloaded.').first().waitFor();
       expect(await page.locator('.wb-tab').count()).toBe(4);
     }
     await openTab(page, 'Instruments');
@@ -125,7 +125,7 @@ describe('a payment', () => {
     const { page, context } = one;
     await openTab(page, 'StartPennyValidation');
     await play(page);
-    await page.getByRole('button', { name: 'All that came of this payment' }).click();
+    await page.getByRole('button', { name: 'What happened to this payment' }).click();
     const axis = page.locator('.wb-axis');
     await axis.getByText(/POST \/transactions\/penny_validation/).waitFor();
     await axis.getByText('Receipt COMPLETED').waitFor();
@@ -188,8 +188,8 @@ describe('a session', () => {
     );
     await other.goto(link);
     await looksRight(other);
-    await other.getByRole('button', { name: 'Leave it' }).click();
-    const sentence = await other.getByText('The page looks for it every second.').boundingBox();
+    await other.getByRole('button', { name: 'Leave this session' }).click();
+    const sentence = await other.getByText('The page tries again every second.').boundingBox();
     const button = await other.getByText('Open a session').boundingBox();
     expect((button?.y ?? 0) - (sentence?.y ?? 0)).toBeLessThan(80);
     await other.locator('input[type="file"]').setInputFiles({
@@ -197,10 +197,13 @@ describe('a session', () => {
       mimeType: 'application/json',
       buffer: Buffer.from('{}'),
     });
-    await other.getByText('This file holds no session of this page.').waitFor();
+    await other.getByText('This file is not a session of this page.').waitFor();
     await other.locator('input[type="file"]').setInputFiles(file);
     await looksRight(other);
     await context.close();
+    // Also in a tab that shows the page already, which the browser does not load again.
+    await page.goto(link);
+    await looksRight(page);
   });
 });
 

@@ -100,7 +100,7 @@ describe('a message that is over goes away:', () => {
   it('that the gateway was started again, once it could be read, or by a button', async () => {
     await using one = await demo.open();
     const { page } = one;
-    const notice = page.getByText('The gateway was started again.');
+    const notice = page.getByText('The gateway was restarted.');
     const again = async () => {
       await demo.kill();
       await page.getByText('The gateway does not answer.').waitFor();

@@ -136,6 +136,38 @@ describe('what has little room', () => {
     expect((await page.getByLabel('Account').boundingBox())?.width).toBeGreaterThan(300);
   });
 
+  it('cuts no line of an operation, no CLABE and no address on a telephone', async () => {
+    await using one = await demo.open(TELEPHONE);
+    const { page } = one;
+    await openTab(page, 'StartPennyValidation');
+    await page.locator('.wb-variables .view-line', { hasText: 'idempotencyKey' }).waitFor();
+    const beyond = page.locator('.wb-editors .monaco-editor').evaluateAll((editors) =>
+      editors.flatMap((editor) => {
+        const edge = editor.getBoundingClientRect().right;
+        return [...editor.querySelectorAll('.view-line > span')]
+          .filter((line) => line.getBoundingClientRect().right > edge)
+          .map((line) => line.textContent);
+      }),
+    );
+    expect(await beyond).toEqual([]);
+    await page.getByRole('button', { name: 'More' }).click();
+    const room = page.getByLabel('Account').evaluate((select) => {
+      const { font, paddingLeft, paddingRight } = getComputedStyle(select);
+      const pen = document.createElement('canvas').getContext('2d');
+      if (!(select instanceof HTMLSelectElement) || pen === null) return Number.NaN;
+      pen.font = font;
+      const text = pen.measureText(select.selectedOptions[0]?.textContent ?? '').width;
+      return select.clientWidth - text - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
+    });
+    // So much takes the arrow.
+    expect(await room).toBeGreaterThan(16);
+    await play(page);
+    await page.getByRole('button', { name: 'What happened to this payment' }).click();
+    await page.locator('.wb-axis summary').first().click();
+    const field = page.getByLabel('Address of your handler').first();
+    expect(await field.evaluate((input) => input.scrollWidth - input.clientWidth)).toBe(0);
+  });
+
   it('shows the open tab whole, also as its count comes', async () => {
     await using one = await demo.open(TELEPHONE);
     const { page } = one;

@@ -41,9 +41,9 @@ const shown = (page: Page): Promise<string[]> =>
     ]),
   );
 
-async function englishOn(page: Page): Promise<readonly string[]> {
+async function englishOn(page: Page, atLeast = 30): Promise<readonly string[]> {
   const texts = await shown(page);
-  expect(texts.length).toBeGreaterThan(30);
+  expect(texts.length).toBeGreaterThan(atLeast);
   return texts.filter((text) => ENGLISH.some((english) => english.test(text)));
 }
 
@@ -142,6 +142,38 @@ describe('in Spanish', () => {
     await play(page);
     await result(page, /No\s+se\s+envió\s+la\s+petición:\s+las\s+variables\s+no\s+son\s+JSON\s+válido/);
     expect(await englishOn(page)).toEqual([]);
+  });
+
+  it('a payment with its states, what the sandbox refuses to send, and a session that is handed over are Spanish', async () => {
+    await using one = await demo.open({
+      locale: 'es-MX',
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    const { page, context } = one;
+    await openTab(page, 'StartPennyValidation');
+    await play(page);
+    await page.getByRole('button', { name: 'Todo lo que pasó con este pago' }).click();
+    const axis = page.locator('.wb-axis');
+    await axis.getByText('Comprobante Completado').waitFor();
+    expect(await axis.innerText()).not.toMatch(/INITIALIZED|LIQUIDATED|PENDING|COMPLETED/);
+    expect(await axis.getByTitle('COMPLETED', { exact: true }).innerText()).toBe('Completado');
+    await axis.locator('summary').first().click();
+    await axis.getByLabel('Dirección de tu receptor').first().fill('http://example.com/hook');
+    await axis.getByRole('button', { name: 'Enviar a mi receptor' }).first().click();
+    await axis.getByText('Los webhooks solo van a esta máquina').first().waitFor();
+    await page.keyboard.press('Escape');
+
+    await page.getByRole('button', { name: 'Pestaña nueva' }).click();
+    await page.getByRole('tab', { name: 'Sin nombre' }).waitFor();
+    await page.getByText('Sesión', { exact: true }).click();
+    await page.getByRole('button', { name: 'Copiar un enlace', exact: true }).click();
+    await page.getByText('Enlace copiado').waitFor();
+    const other = await context.newPage();
+    await other.goto(await page.evaluate(() => navigator.clipboard.readText()));
+    await other.getByRole('tab', { name: 'Sin nombre' }).click();
+    await other.getByText('Esta operación no se ejecutó.').waitFor();
+    expect(await englishOn(other, 10)).toEqual([]);
+    expect(await shown(other)).not.toContain('<untitled>');
   });
 
   it('Ctrl-Alt-K opens the documentation and goes to its search', async () => {

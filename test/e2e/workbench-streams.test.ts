@@ -80,7 +80,7 @@ describe('a stream', () => {
     await demo.kill();
     await page.getByText('The gateway does not answer.').waitFor();
     await demo.start();
-    await page.getByText('The gateway was started again.').waitFor();
+    await page.getByText('The gateway was restarted.').waitFor();
     await page.locator('.wb-status.wb-live').waitFor();
     await demo.credit('Después');
     await page.locator('.wb-says', { hasText: 'Después' }).waitFor();

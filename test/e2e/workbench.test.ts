@@ -238,6 +238,32 @@ describe('out of the page', () => {
     await other.page.locator('.wb-tab[data-active="true"]', { hasText: 'StartPennyValidation' }).waitFor();
     await other.page.locator('.wb-variables .view-lines', { hasText: 'idempotencyKey' }).waitFor();
     expect(await other.page.locator('.wb-tab').count()).toBe(5);
+    // Where it was copied nothing has changed, also after a reload; opened there, it has a tab of its own too.
+    await one.page.reload();
+    await one.page.locator('.wb-operation .view-line').first().waitFor();
+    expect(await one.page.locator('.wb-tab').count()).toBe(4);
+    await one.page.goto(link);
+    await until(async () => (await one.page.locator('.wb-tab').count()) === 5);
+  });
+
+  it('says so where the browser gives the page no clipboard, as under http from another machine', async () => {
+    await using context = await demo.browser.newContext();
+    await context.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+    const page = await context.newPage();
+    await page.goto(`${demo.addresses.gateway}/graphql`);
+    await page.locator('.wb-operation .view-line').first().waitFor();
+    await page.getByText('Session', { exact: true }).click();
+    await page.getByRole('button', { name: 'Copy a link to it' }).click();
+    await page.getByRole('status').getByText('The browser does not allow it').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Copy a link to this operation' }).click();
+    await page.getByText('The link is in the address bar').waitFor();
+    expect(new URL(page.url()).hash).toContain('Instruments');
+    await page.goto(`${demo.addresses.sandbox}/docs`);
+    const [first] = await page.locator('.endpoint').all();
+    await first?.locator('summary').click();
+    await first?.getByRole('button', { name: 'Copy as curl' }).click();
+    await first?.getByText('The browser does not allow it').waitFor();
   });
 
   it('what was played is in the history', async () => {

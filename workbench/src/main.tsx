@@ -37,6 +37,10 @@ useAnswers.subscribe((answers, before) => {
     if (id !== undefined) useValidation.setState({ id });
   }
 });
+// The browser loads nothing where a link is opened in a tab that shows the page already.
+window.addEventListener('hashchange', () => {
+  if (/^#(session|query)=/.test(location.hash)) location.reload();
+});
 // A link that was cut short on its way is no reason not to show the page.
 showSession(await linkedSession().catch(() => undefined));
 createRoot(root).render(<Root />);

@@ -90,6 +90,13 @@ function complaintOf(answer: unknown): string | undefined {
 export function inWords(reason: string): string {
   const [, where] = /^connect ECONNREFUSED(.*)$/.exec(reason) ?? [];
   if (where !== undefined) return t('connect ECONNREFUSED') + where;
+  const [, host] = /^Webhooks go to this machine, .* and not to (.+)\.$/.exec(reason) ?? [];
+  if (host !== undefined)
+    return t('Webhooks go to this machine, to PUBLIC_URL and to SANDBOX_WEBHOOK_HOSTS, and not to {host}.', {
+      host,
+    });
+  if (/^other side closed$|ECONNRESET/.test(reason)) return t('the connection was closed without an answer');
+  if (/aborted due to timeout/.test(reason)) return t('no answer in time');
   return reason === 'transaction_not_found' ? t('There is no such transaction.') : t(reason);
 }
 
@@ -119,9 +126,12 @@ export const credit =
 
 export const passTime: Deed = async () => {
   const { now } = await control<{ now: string }>('POST', 'clock', { advanceSeconds: 300 });
-  return t('Five minutes have passed: it is {time} in the sandbox, and all that fell due is done.', {
-    time: now.slice(11, 16),
-  });
+  return t(
+    'Five minutes have passed: it is {time} in the sandbox, and everything that fell due has happened.',
+    {
+      time: now.slice(11, 16),
+    },
+  );
 };
 
 export const loseAnswer: Deed = async () => {

@@ -82,7 +82,7 @@ async function ask(): Promise<boolean> {
       sandbox,
       token: givenToken(gateway, sandbox) ?? sessionStorage.getItem(TOKEN_KEY) ?? undefined,
       isReachable: true,
-      ...(isOther ? { notice: t('The gateway was started again. The page goes on with it.') } : {}),
+      ...(isOther ? { notice: t('The gateway was restarted. The page carries on with it.') } : {}),
     });
     return true;
   } catch {

@@ -2,16 +2,16 @@
 export const SPANISH: Readonly<Record<string, string>> = {
   '+5 minutes': '+5 minutos',
   ', or': ' o',
-  '0.01 MXN is sent there, and its receipt (CEP) will name the holder. The key names this one intent: sent again, it pays nothing.':
+  '0.01 MXN is sent there, and its receipt (CEP) will name the holder. The key stands for this one intent: sent again, it does not pay twice.':
     'Se envían 0.01 MXN y el comprobante (CEP) dirá quién es el titular. La clave identifica esta única intención: si se reenvía, no paga otra vez.',
   '1 request': '1 petición',
   '1 request, no REST call': '1 petición, ninguna llamada REST',
-  'A session of {when}': 'Sesión del {when}',
+  'Session from {when}': 'Sesión del {when}',
   'A shell, with the access token in TOKEN.': 'Una terminal, con el token de acceso en TOKEN.',
   'Access token': 'Token de acceso',
   Account: 'Cuenta',
   'Address of your handler': 'Dirección de tu receptor',
-  'All that came of this payment': 'Todo lo que pasó con este pago',
+  'What happened to this payment': 'Todo lo que pasó con este pago',
   'All types': 'Todos los tipos',
   'Amount in pesos': 'Monto en pesos',
   'Another operation made this call': 'Otra operación hizo esta llamada',
@@ -21,7 +21,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'Apollo Kotlin 4, whose plugin generates the class from the document and schema.graphql of this project.':
     'Apollo Kotlin 4, cuyo plugin genera la clase a partir del documento y del schema.graphql de este proyecto.',
   'As code': 'Como código',
-  'As many calls, one after another, would have taken as long. The gateway sends what it can at once.':
+  'That many calls, one after another, would have taken as long. The gateway sends what it can at the same time.':
     'Ese número de llamadas, una tras otra, habría tardado lo mismo. El gateway envía a la vez todo lo que puede.',
   'Caught up: nothing was missed.': 'Al día: no se perdió nada.',
   Clear: 'Vaciar',
@@ -55,7 +55,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'Stop query (Ctrl-Enter)': 'Detener (Ctrl-Enter)',
   Explorer: 'Explorador',
   Fail: 'Fallar',
-  'Five minutes have passed: it is {time} in the sandbox, and all that fell due is done.':
+  'Five minutes have passed: it is {time} in the sandbox, and everything that fell due has happened.':
     'Pasaron cinco minutos. Hora del sandbox: {time}. Ya ocurrió todo lo que vencía.',
   'Go on': 'Continuar',
   'Go to step 2': 'Ir al paso 2',
@@ -69,7 +69,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
     'La introspección está desactivada: las operaciones funcionan, pero sin documentación ni autocompletado. Inicia el gateway con',
   'It holds operations, variables, results and events. It holds no token and no header.':
     'Contiene operaciones, variables, resultados y eventos. No contiene tokens ni encabezados.',
-  'It is kept for this tab of the browser alone, and is sent to this gateway and nobody else.':
+  'It is kept for this browser tab alone, and is sent to this gateway and nobody else.':
     'Se guarda solo para esta pestaña del navegador y se envía únicamente a este gateway.',
   'Its receipt is on the way.': 'Su comprobante viene en camino.',
   'Its state now, then every change, until COMPLETED brings the name of the holder. Go on in other tabs: the stream stays.':
@@ -79,7 +79,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   LIQUIDATED: 'liquidado',
   REFUNDED: 'devuelto',
   Kind: 'Tipo',
-  'Leave it': 'Salir de la sesión',
+  'Leave this session': 'Salir de la sesión',
   Less: 'Menos',
   'Let five minutes pass, with all that falls due':
     'Deja pasar cinco minutos, con todo lo que vence en ellos',
@@ -143,13 +143,13 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'The browser does not allow it': 'El navegador no lo permite',
   'The gateway does not accept this token.': 'El gateway no acepta este token.',
   'The gateway does not answer': 'El gateway no responde',
-  'The gateway does not answer. The page looks for it every second: press play again once it is back.':
+  'The gateway does not answer. The page tries again every second: press play once it is back.':
     'El gateway no responde. La página lo busca cada segundo: vuelve a ejecutar cuando regrese.',
-  'The gateway does not answer. The page looks for it every second; streams go on by themselves.':
+  'The gateway does not answer. The page tries again every second; streams resume by themselves.':
     'El gateway no responde. La página lo busca cada segundo; los flujos se reanudan solos.',
   'The gateway does not answer. Try again.': 'El gateway no responde. Inténtalo de nuevo.',
   'The gateway no longer accepts this token.': 'El gateway ya no acepta este token.',
-  'The gateway was started again. The page goes on with it.':
+  'The gateway was restarted. The page carries on with it.':
     'El gateway se reinició. La página continúa con él.',
   'The latest credit is sent back': 'Se devuelve el último abono',
   'The latest credit was sent back: {amount} MXN.': 'Se devolvió el último abono: {amount} MXN.',
@@ -163,9 +163,9 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'The next payment is made, and its answer lost': 'El próximo pago se hace, y se pierde su respuesta',
   'The next payment will be made, and its answer lost: press "New key" in step 2, then play.':
     'El próximo pago se hará, y se perderá su respuesta: en el paso 2 pulsa «Clave nueva» y ejecuta.',
-  'The page looks for it every second.': 'La página lo busca cada segundo.',
-  'The page was loaded again.': 'La página se volvió a cargar.',
-  'The page was loaded again. Headers are not kept: press play to go on.':
+  'The page tries again every second.': 'La página lo busca cada segundo.',
+  'The page was reloaded.': 'La página se volvió a cargar.',
+  'The page was reloaded. Headers are not kept: press play to go on.':
     'La página se volvió a cargar. Los encabezados no se guardan: vuelve a ejecutar para continuar.',
   'The same key never pays twice. A new one is a new intent to pay.':
     'La misma clave nunca paga dos veces. Una nueva es una nueva intención de pago.',
@@ -177,14 +177,14 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'The sandbox refused with status {status}.': 'El sandbox lo rechazó con el estado {status}.',
   'The token expires {when}': 'El token vence el {when}',
   'The token has expired.': 'El token venció.',
-  'Theme: {theme}. Press for {next}.': 'Tema: {theme}. Pulsa para {next}.',
-  'There is a gap: the events after this cursor are no longer in the log. It goes on from now.':
+  'Theme: {theme}. Press for {next}.': 'Tema: {theme}. El siguiente: {next}.',
+  'There is a gap: the events after this cursor are no longer in the log. The stream goes on from now.':
     'Hay un hueco: los eventos posteriores a este cursor ya no están en el registro. Se continúa desde ahora.',
   'This device is offline, and the gateway is not on it.':
     'Este dispositivo no tiene conexión, y el gateway no está en él.',
-  'This device is offline. The page looks for the gateway every second; streams go on by themselves.':
+  'This device is offline. The page looks for the gateway every second; streams resume by themselves.':
     'Este dispositivo no tiene conexión. La página busca el gateway cada segundo; los flujos se reanudan solos.',
-  'This file holds no session of this page.': 'Este archivo no contiene una sesión de esta página.',
+  'This file is not a session of this page.': 'Este archivo no contiene una sesión de esta página.',
   'This gateway stands in front of a real service. Paste a token of your identity provider.':
     'Este gateway está delante de un servicio real. Pega un token de tu proveedor de identidad.',
   'This gateway stands in front of a real service. Paste an access token of that service.':
@@ -192,18 +192,18 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'This operation was not played.': 'Esta operación no se ejecutó.',
   'This session is too long for a link: save it as a file.':
     'Esta sesión es demasiado larga para un enlace: guárdala como archivo.',
-  'This stream is live. So many events have come': 'Este flujo está en vivo. Eventos que han llegado',
+  'This stream is live. Events so far': 'Este flujo está en vivo. Eventos que han llegado',
   Transport: 'Transporte',
   'Type of event': 'Tipo de evento',
   Untitled: 'Sin nombre',
   Variables: 'Variables',
   'Waiting for a token': 'Esperando un token',
-  'Watch money arrive.': 'Mira llegar el dinero.',
-  'Watch the receipt arrive.': 'Mira llegar el comprobante.',
+  'Watch money arrive.': 'Mira cómo llega el dinero.',
+  'Watch the receipt arrive.': 'Mira cómo llega el comprobante.',
   'Watch this': 'Seguirlo',
   'Webhook {type}': 'Webhook {type}',
   'Webhook {type}, retry {number}': 'Webhook {type}, reintento {number}',
-  'What answers here is no GraphQL: status {status}, {text}':
+  'What answers here is not GraphQL: status {status}, {text}':
     'Lo que responde aquí no es GraphQL: estado {status}, {text}',
   'Who is asking?': '¿Quién pregunta?',
   'Who owns this CLABE?': '¿De quién es esta CLABE?',
@@ -234,7 +234,11 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'There is no such transaction.': 'No existe esa transacción.',
   'body.amount: a string above zero with two decimals, such as "1250.00"':
     'Monto: un número mayor que cero con dos decimales, como 1250.00.',
+  'Webhooks go to this machine, to PUBLIC_URL and to SANDBOX_WEBHOOK_HOSTS, and not to {host}.':
+    'Los webhooks solo van a esta máquina, a PUBLIC_URL y a SANDBOX_WEBHOOK_HOSTS, no a {host}.',
   'connect ECONNREFUSED': 'conexión rechazada (ECONNREFUSED)',
+  'no answer in time': 'sin respuesta a tiempo',
+  'the connection was closed without an answer': 'la conexión se cerró sin respuesta',
   shared: 'compartida',
   system: 'del sistema',
   to: 'a',

@@ -90,7 +90,7 @@ export const STORY: readonly Step[] = [
     operationName: START_VALIDATION,
     title: t('Who owns this CLABE?'),
     text: t(
-      '0.01 MXN is sent there, and its receipt (CEP) will name the holder. The key names this one intent: sent again, it pays nothing.',
+      '0.01 MXN is sent there, and its receipt (CEP) will name the holder. The key stands for this one intent: sent again, it does not pay twice.',
     ),
     query: `mutation StartPennyValidation($input: CreatePennyValidationInput!) {
   createPennyValidation(input: $input) {

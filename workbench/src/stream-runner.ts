@@ -151,7 +151,9 @@ export class Runner {
         this.#operation = { ...this.#operation, variables: { ...variables, after: null } };
       }
       this.#note(
-        t('There is a gap: the events after this cursor are no longer in the log. It goes on from now.'),
+        t(
+          'There is a gap: the events after this cursor are no longer in the log. The stream goes on from now.',
+        ),
       );
       return;
     }

@@ -48,11 +48,11 @@ export function restoreStreams(): void {
   for (const [tab, stream] of Object.entries(useStreams.getState())) {
     if (!isLive(stream)) continue;
     if (stream.hasHeaders) {
-      addEntry(tab, { text: t('The page was loaded again. Headers are not kept: press play to go on.') });
+      addEntry(tab, { text: t('The page was reloaded. Headers are not kept: press play to go on.') });
       changeStream(tab, () => ({ status: 'ended' }));
       continue;
     }
-    addEntry(tab, { text: t('The page was loaded again.') });
+    addEntry(tab, { text: t('The page was reloaded.') });
     changeStream(tab, () => ({ status: 'cut' }));
     run(tab, new Runner(tab, stream.operation, {}, stream.cursor));
   }

@@ -31,7 +31,7 @@ export function clockView() {
     button(nameOf(advanceSeconds), () =>
       act(async () => {
         const { now } = await ask('POST', '/sandbox/clock', { advanceSeconds });
-        return t('It is {time} now, and all that fell due is done.', { time: timeOf(now) });
+        return t('It is {time} now, and everything that fell due has happened.', { time: timeOf(now) });
       }),
     );
   const element = h(

@@ -21,7 +21,7 @@ const faults = faultsPanel();
 const lost = h(
   'p',
   { class: 'notice', role: 'alert', hidden: true },
-  t('The sandbox does not answer. It is asked every second.'),
+  t('The sandbox does not answer. The page tries again every second.'),
 );
 
 const head = (/** @type {string[]} */ ...names) =>

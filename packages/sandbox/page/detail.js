@@ -17,7 +17,7 @@ export function detailView(detail) {
   const [start, end] = [steps[0], steps.at(-1)].map((step) => Date.parse(step?.at ?? ''));
   return h(
     'section',
-    { class: 'detail', 'aria-label': t('What came of it') },
+    { class: 'detail', 'aria-label': t('What happened') },
     h('dl', {}, ...facts(detail).flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
     h('div', { class: 'actions' }, ...actions(detail)),
     receipt !== null &&
@@ -163,6 +163,7 @@ function sendForm(id) {
   const url = h('input', {
     type: 'url',
     required: true,
+    pattern: 'https?://.+',
     value: localStorage.getItem(HANDLER_KEY) ?? HANDLER,
   });
   return h(

@@ -143,8 +143,13 @@ function copy(of) {
     {
       type: 'button',
       click: async () => {
-        await navigator.clipboard.writeText(of.textContent ?? '');
-        said.textContent = t('Copied');
+        try {
+          await navigator.clipboard.writeText(of.textContent ?? '');
+          said.textContent = t('Copied');
+        } catch {
+          // Pages that are opened under another name than this machine's have no clipboard.
+          said.textContent = t('The browser does not allow it');
+        }
         setTimeout(() => {
           said.textContent = label;
         }, SHOWN_MS);

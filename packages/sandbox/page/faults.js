@@ -54,20 +54,20 @@ export function faultsPanel() {
       fault: all[what.value]?.fault,
       ...(times === 0 ? {} : { times }),
     });
-    return t('Armed. The next request that matches meets it.');
+    return t('Armed. It hits the next matching request.');
   };
   const healthy = h('p', { class: 'quiet' }, t('Every request is answered as it should be.'));
   const disarmAll = button(t('Disarm all'), () =>
     act(async () => {
       await ask('DELETE', '/sandbox/faults');
-      return t('Nothing goes wrong any more.');
+      return t('No fault is armed any more.');
     }),
   );
   return {
     element: h(
       'section',
       { class: 'panel', 'aria-labelledby': 'faults' },
-      h('h2', { id: 'faults' }, t('Let a request go wrong')),
+      h('h2', { id: 'faults' }, t('Make a request fail')),
       h(
         'form',
         {

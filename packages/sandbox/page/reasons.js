@@ -5,6 +5,8 @@ const SENTENCES = {
   transaction_not_found: 'There is no such transaction.',
   nothing_pending: 'Nothing of it is on its way any more.',
   delivery_not_found: 'This message is no longer kept.',
+  fault_not_found: 'This fault is disarmed already.',
+  clabe_not_found: 'There is no such account.',
 };
 
 /**
@@ -14,5 +16,13 @@ const SENTENCES = {
  */
 export function reasonText(reason) {
   const [, where] = /^connect ECONNREFUSED(.*)$/.exec(reason) ?? [];
-  return where === undefined ? t(SENTENCES[reason] ?? reason) : t('connect ECONNREFUSED') + where;
+  if (where !== undefined) return t('connect ECONNREFUSED') + where;
+  const [, host] = /^Webhooks go to this machine, .* and not to (.+)\.$/.exec(reason) ?? [];
+  if (host !== undefined)
+    return t('Webhooks go to this machine, to PUBLIC_URL and to SANDBOX_WEBHOOK_HOSTS, and not to {host}.', {
+      host,
+    });
+  if (/^other side closed$|ECONNRESET/.test(reason)) return t('the connection was closed without an answer');
+  if (/aborted due to timeout/.test(reason)) return t('no answer in time');
+  return t(SENTENCES[reason] ?? reason);
 }

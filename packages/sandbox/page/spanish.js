@@ -17,7 +17,7 @@ export const SPANISH = {
   'Another holder': 'Otro titular',
   Answer: 'Respuesta',
   Arm: 'Activar',
-  'Armed. The next request that matches meets it.': 'Activada. Le tocará a la próxima petición que coincida.',
+  'Armed. It hits the next matching request.': 'Activada. Le tocará a la próxima petición que coincida.',
   'As the service answers it': 'Así la devuelve el servicio',
   'As usual: after 90 s': 'Lo habitual: a los 90 s',
   Available: 'Disponible',
@@ -48,16 +48,16 @@ export const SPANISH = {
   'Internal transfer, in': 'Transferencia interna, abono',
   'Internal transfer, out': 'Transferencia interna, cargo',
   'It is {status} now.': 'Ahora está: {status}.',
-  'It is {time} now, and all that fell due is done.':
+  'It is {time} now, and everything that fell due has happened.':
     'Hora del sandbox: {time}. Ya ocurrió todo lo que vencía.',
-  'Let a request go wrong': 'Provocar una falla',
+  'Make a request fail': 'Provocar una falla',
   'Move money': 'Mover dinero',
   Movements: 'Movimientos',
   'No answer came.': 'No llegó respuesta.',
   'No receipt': 'Sin comprobante',
-  'None is registered: credits are accepted by themselves.':
+  'None is registered: credits are accepted automatically.':
     'No hay ninguno registrado: los abonos se aceptan solos.',
-  'Nothing goes wrong any more.': 'Ya nada falla.',
+  'No fault is armed any more.': 'Ya no queda ninguna falla activa.',
   'Nothing has moved yet.': 'Todavía no hay movimientos.',
   'Open the receipt (CEP)': 'Abrir el comprobante (CEP)',
   'Own accounts (internal)': 'Cuentas propias (interna)',
@@ -82,12 +82,13 @@ export const SPANISH = {
   'The REST service': 'El servicio REST',
   'The REST service in a box. No real money moves, and nothing outlives this process.':
     'El servicio REST completo, listo para hacer pruebas. No se mueve dinero real, y todo se borra al terminar el proceso.',
+  'The browser does not allow it': 'El navegador no lo permite',
   'The clock runs {times} times as fast as yours.': 'El reloj corre {times} veces más rápido que el tuyo.',
   'The clock stands still until it is stepped.': 'El reloj está detenido hasta que se adelante.',
   'The control of this sandbox': 'El control de este sandbox',
   'The guide says how everything behaves (plain text).':
     'La guía explica cómo se comporta todo (texto, en inglés).',
-  'The sandbox does not answer. It is asked every second.':
+  'The sandbox does not answer. The page tries again every second.':
     'El sandbox no responde. Se le pregunta cada segundo.',
   To: 'A',
   'Tracking key': 'Clave de rastreo',
@@ -97,7 +98,7 @@ export const SPANISH = {
   Validate: 'Validar',
   'Webhooks arrive again.': 'Los webhooks vuelven a llegar.',
   'Webhooks down': 'Webhooks caídos',
-  'What came of it': 'Qué pasó después',
+  'What happened': 'Qué pasó después',
   'What can happen': 'Qué puede pasar',
   'What this is': 'Qué es esto',
   When: 'Cuando',
@@ -129,13 +130,19 @@ export const SPANISH = {
   'The source must be the centralizing account.': 'El origen debe ser la cuenta concentradora.',
   'The transaction has already been refunded.': 'La transacción ya se devolvió.',
   'The transaction has not been liquidated.': 'La transacción todavía no se liquida.',
+  'There is no such account.': 'No existe esa cuenta.',
   'There is no such transaction.': 'No existe esa transacción.',
+  'This fault is disarmed already.': 'Esta falla ya está desactivada.',
   'This message is no longer kept.': 'Este mensaje ya no se conserva.',
   'Transaction Amount must be higher than 0.': 'El monto debe ser mayor que 0.',
   'body.amount: a string above zero with two decimals, such as "1250.00"':
     'Monto: un número mayor que cero con dos decimales, como 1250.00.',
   'connect ECONNREFUSED': 'conexión rechazada (ECONNREFUSED)',
+  'Webhooks go to this machine, to PUBLIC_URL and to SANDBOX_WEBHOOK_HOSTS, and not to {host}.':
+    'Los webhooks solo van a esta máquina, a PUBLIC_URL y a SANDBOX_WEBHOOK_HOSTS, no a {host}.',
   'no answer': 'sin respuesta',
+  'no answer in time': 'sin respuesta a tiempo',
+  'the connection was closed without an answer': 'la conexión se cerró sin respuesta',
   once: 'una vez',
   'retry {number}': 'reintento {number}',
   'seen once': 'vista una vez',

@@ -5,7 +5,7 @@ import { t } from './words.js';
 /** Where webhooks go, and a switch that has their receivers down. */
 export function webhooksPanel() {
   const list = h('ul', { class: 'plain' });
-  const none = h('p', { class: 'quiet' }, t('None is registered: credits are accepted by themselves.'));
+  const none = h('p', { class: 'quiet' }, t('None is registered: credits are accepted automatically.'));
   let isDown = false;
   const toggle = h('button', {
     type: 'button',

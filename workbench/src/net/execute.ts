@@ -61,9 +61,7 @@ async function send(operation: Operation, headers: Headers, signal: AbortSignal)
     void untilReachable();
     throw new Error(
       navigator.onLine
-        ? t(
-            'The gateway does not answer. The page looks for it every second: press play again once it is back.',
-          )
+        ? t('The gateway does not answer. The page tries again every second: press play once it is back.')
         : t('This device is offline, and the gateway is not on it.'),
     );
   });
@@ -85,7 +83,7 @@ function parse(text: string, status: number): Result {
     return JSON.parse(text) as Result;
   } catch {
     throw new Error(
-      t('What answers here is no GraphQL: status {status}, {text}', { status, text: text.slice(0, 200) }),
+      t('What answers here is not GraphQL: status {status}, {text}', { status, text: text.slice(0, 200) }),
     );
   }
 }

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { copyText } from '../clipboard.ts';
 import { t } from '../words.ts';
 
 const SHOWN_MS = 1_500;
@@ -12,13 +13,7 @@ interface Props {
 export function CopyButton({ text, label }: Props) {
   const [said, say] = useState<string>();
   const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text());
-      say(t('Copied'));
-    } catch {
-      // Only pages of https and of this machine may write there.
-      say(t('The browser does not allow it'));
-    }
+    say((await copyText(text())) ? t('Copied') : t('The browser does not allow it'));
     setTimeout(() => say(undefined), SHOWN_MS);
   };
   return (

@@ -12,7 +12,8 @@ import {
   useMonaco,
   VariableEditor,
 } from '@graphiql/react';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
+import { copyText } from '../clipboard.ts';
 import { operationsOf } from '../fetcher.ts';
 import { linkTo } from '../link.ts';
 import { withOtherKey } from '../story.ts';
@@ -25,9 +26,23 @@ import { moveInTabs, tabProps } from './tablist.ts';
 
 const SAID_MS = 1_500;
 
+/** Has a line that is longer than its editor go on in the next one, as in the result. */
+function useWrappedLines(): void {
+  const editors = useGraphiQL(({ queryEditor, variableEditor, headerEditor }) => ({
+    queryEditor,
+    variableEditor,
+    headerEditor,
+  }));
+  useEffect(() => {
+    for (const editor of Object.values(editors))
+      editor?.updateOptions({ wordWrap: 'on', wrappingIndent: 'indent' });
+  }, [editors]);
+}
+
 /** The operation, its variables and headers, and what is done with them. */
 export function Editors() {
   const hasMonaco = useMonaco((state) => Boolean(state.monaco));
+  useWrappedLines();
   const [shown, show] = useState<'variables' | 'headers'>('variables');
   const { firstRef, dragBarRef, secondRef } = useDragResize({
     direction: 'vertical',
@@ -131,11 +146,11 @@ function Toolbar() {
       query: queryEditor?.getValue() ?? '',
       variables: variableEditor?.getValue() ?? '',
     });
-    history.replaceState(null, '', link);
-    await navigator.clipboard.writeText(link).then(
-      () => say(t('Link copied')),
-      () => say(t('The link is in the address bar')),
-    );
+    if (await copyText(link)) say(t('Link copied'));
+    else {
+      history.replaceState(null, '', link);
+      say(t('The link is in the address bar'));
+    }
     setTimeout(() => say(undefined), SAID_MS);
   };
   return (

@@ -33,7 +33,7 @@ export function EventRow({ event, description, isOpen, cursorLabel, onPayment }:
         <pre>{JSON.stringify(event.result, null, 2)}</pre>
         {transactionId !== undefined && onPayment !== undefined && (
           <button type="button" className="wb-button wb-payment" onClick={() => onPayment(transactionId)}>
-            {t('All that came of this payment')}
+            {t('What happened to this payment')}
           </button>
         )}
       </details>

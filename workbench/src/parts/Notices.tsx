@@ -26,10 +26,10 @@ export function Notices({ onSchema }: Props) {
         <p className="wb-notice wb-is-bad" role="alert">
           {navigator.onLine
             ? t(
-                'The gateway does not answer. The page looks for it every second; streams go on by themselves.',
+                'The gateway does not answer. The page tries again every second; streams resume by themselves.',
               )
             : t(
-                'This device is offline. The page looks for the gateway every second; streams go on by themselves.',
+                'This device is offline. The page looks for the gateway every second; streams resume by themselves.',
               )}
         </p>
       )}

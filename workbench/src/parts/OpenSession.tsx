@@ -11,7 +11,7 @@ export function OpenSession() {
     try {
       showSession(readSession(await file.text()));
     } catch {
-      complain(t('This file holds no session of this page.'));
+      complain(t('This file is not a session of this page.'));
     }
   };
   return (

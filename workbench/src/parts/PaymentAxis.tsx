@@ -18,11 +18,13 @@ export function PaymentAxis({ steps }: { readonly steps: readonly PaymentStep[] 
   const [start, end] = [steps[0]?.at ?? 0, steps.at(-1)?.at ?? 0];
   return (
     <ol className="wb-axis">
-      {steps.map(({ key, at, kind, text, path, badge, isBad, delivery }) => {
+      {steps.map(({ key, at, kind, text, path, badge, state, isBad, delivery }) => {
         const line = (
           <>
             {text} {path !== undefined && <Path path={path} />}{' '}
-            <span className={isBad ? 'wb-badge wb-bad' : 'wb-badge wb-good'}>{badge}</span>
+            <span className={isBad ? 'wb-badge wb-bad' : 'wb-badge wb-good'} title={state}>
+              {badge}
+            </span>
           </>
         );
         return (
@@ -71,6 +73,7 @@ function SendTo({ deliveryId }: { readonly deliveryId: string }) {
       <input
         type="url"
         required
+        pattern="https?://.+"
         aria-label={t('Address of your handler')}
         value={url}
         onChange={(event) => setUrl(event.target.value)}

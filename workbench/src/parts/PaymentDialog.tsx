@@ -19,7 +19,7 @@ export function PaymentDialog({ transactionId, onClose }: Props) {
   return (
     <dialog ref={dialog} className="wb-payment-dialog" aria-labelledby="wb-payment" onClose={onClose}>
       <header>
-        <h2 id="wb-payment">{t('All that came of this payment')}</h2>
+        <h2 id="wb-payment">{t('What happened to this payment')}</h2>
         <button type="button" className="wb-button" onClick={() => dialog.current?.close()}>
           {t('Close')}
         </button>

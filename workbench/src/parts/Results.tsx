@@ -65,7 +65,7 @@ export function Results({ onWatch, onCredit, onOpen, onPayment }: Props) {
           )}
           {payment !== undefined && onPayment !== undefined && (
             <button type="button" className="wb-button" onClick={() => onPayment(payment)}>
-              {t('All that came of this payment')}
+              {t('What happened to this payment')}
             </button>
           )}
         </p>

@@ -20,7 +20,7 @@ function NoGateway() {
     <main className="graphiql-container wb-page wb-alone">
       <Mark />
       <h1>{t('The gateway does not answer')}</h1>
-      <p role="status">{t('The page looks for it every second.')}</p>
+      <p role="status">{t('The page tries again every second.')}</p>
       <OpenSession />
     </main>
   );

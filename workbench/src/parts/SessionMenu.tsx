@@ -1,6 +1,7 @@
 import { useGraphiQL } from '@graphiql/react';
 import { useRef, useState } from 'react';
 import { useAnswers } from '../answers.ts';
+import { copyText } from '../clipboard.ts';
 import { type KeptTab, sessionLink, writeSession } from '../session-file.ts';
 import { useStreams } from '../stream-store.ts';
 import { t } from '../words.ts';
@@ -31,10 +32,7 @@ export function SessionMenu() {
   const copy = async () => {
     const link = await sessionLink(tabs());
     if (link === undefined) return tell(t('This session is too long for a link: save it as a file.'));
-    await navigator.clipboard.writeText(link).then(
-      () => tell(t('Link copied')),
-      () => tell(t('The browser does not allow it')),
-    );
+    tell((await copyText(link)) ? t('Link copied') : t('The browser does not allow it'));
   };
   const close = () => {
     menu.current?.removeAttribute('open');

@@ -3,6 +3,7 @@ import { type KeptSession, type KeptTab, showSession } from '../session-file.ts'
 import { language, t } from '../words.ts';
 import { Mark } from './icons.tsx';
 import { StreamView } from './StreamView.tsx';
+import { tabName } from './tab-names.ts';
 import { moveInTabs, tabProps } from './tablist.ts';
 import { Waterfall } from './Waterfall.tsx';
 
@@ -18,10 +19,10 @@ export function SessionView({ session }: { readonly session: KeptSession }) {
     <div className="graphiql-container wb-page wb-kept">
       <header className="wb-header">
         <Mark />
-        <h1>{t('A session of {when}', { when: session.at.toLocaleString(language) })}</h1>
+        <h1>{t('Session from {when}', { when: session.at.toLocaleString(language) })}</h1>
         <span className="wb-chips">
           <button type="button" className="wb-button wb-primary" onClick={leave}>
-            {t('Leave it')}
+            {t('Leave this session')}
           </button>
         </span>
       </header>
@@ -33,7 +34,7 @@ export function SessionView({ session }: { readonly session: KeptSession }) {
               // biome-ignore lint/suspicious/noArrayIndexKey: see above
               <div key={index} className="wb-tab" role="presentation" data-active={index === chosen}>
                 <button {...tabProps(index === chosen)} onClick={() => choose(index)}>
-                  {title}
+                  {tabName(title)}
                 </button>
               </div>
             ))}

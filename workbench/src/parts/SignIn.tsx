@@ -59,7 +59,7 @@ export function SignIn({ reason }: { readonly reason: string | undefined }) {
         {t('Sign in')}
       </button>
       <p className="wb-hint">
-        {t('It is kept for this tab of the browser alone, and is sent to this gateway and nobody else.')}
+        {t('It is kept for this browser tab alone, and is sent to this gateway and nobody else.')}
       </p>
     </form>
   );

@@ -40,7 +40,7 @@ export function Tabs() {
                 {isLive(stream) && <span className={`wb-dot wb-${stream?.status}`} aria-hidden="true" />}
                 {tabName(title)}
                 {isLive(stream) && (
-                  <span className="wb-count" title={t('This stream is live. So many events have come')}>
+                  <span className="wb-count" title={t('This stream is live. Events so far')}>
                     {stream?.count}
                   </span>
                 )}

@@ -101,7 +101,7 @@ function Summary({ upstream }: { readonly upstream: readonly UpstreamCall[] | un
   const trips = tripsOf(asked);
   const isIdentified = asked.length < upstream.length;
   const explained = t(
-    'As many calls, one after another, would have taken as long. The gateway sends what it can at once.',
+    'That many calls, one after another, would have taken as long. The gateway sends what it can at the same time.',
   );
   return (
     <strong>

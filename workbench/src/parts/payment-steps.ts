@@ -1,5 +1,5 @@
 import { inWords, type TransactionDetail } from '../sandbox.ts';
-import { t } from '../words.ts';
+import { language, t } from '../words.ts';
 
 /** One thing that happened to a payment. */
 export interface PaymentStep {
@@ -11,10 +11,26 @@ export interface PaymentStep {
   /** Of the REST service, behind the text. */
   readonly path: string | undefined;
   readonly badge: string;
+  /** The service's own word, where the badge says it in another language. */
+  readonly state: string | undefined;
   readonly isBad: boolean;
   /** The webhook that can be sent again. */
   readonly delivery: { readonly id: string; readonly body: unknown } | undefined;
 }
+
+/** The service's words for states, as a Spanish reader says them. */
+const IN_SPANISH: Readonly<Record<string, string>> = {
+  INITIALIZED: 'Iniciado',
+  IN_PROCESS: 'En proceso',
+  LIQUIDATED: 'Liquidado',
+  REFUNDED: 'Devuelto',
+  PENDING: 'Pendiente',
+  DELAYED: 'Demorado',
+  COMPLETED: 'Completado',
+  FAILED: 'Fallido',
+};
+
+const stateName = (status: string): string => (language === 'es' ? (IN_SPANISH[status] ?? status) : status);
 
 const isRefused = (status: number | null): boolean => status === null || status >= 400;
 
@@ -28,6 +44,7 @@ export function stepsOf({ trail, calls, deliveries }: TransactionDetail): Paymen
       text: method,
       path,
       badge: status === null ? t('no answer') : String(status),
+      state: undefined,
       isBad: isRefused(status),
       delivery: undefined,
     })),
@@ -37,7 +54,8 @@ export function stepsOf({ trail, calls, deliveries }: TransactionDetail): Paymen
       kind: of === 'receipt' ? ('receipt' as const) : ('transaction' as const),
       text: of === 'receipt' ? t('Receipt') : t('Payment'),
       path: undefined,
-      badge: status,
+      badge: stateName(status),
+      state: status,
       isBad: status === 'FAILED' || status === 'REFUNDED',
       delivery: undefined,
     })),
@@ -52,6 +70,7 @@ export function stepsOf({ trail, calls, deliveries }: TransactionDetail): Paymen
             : t('Webhook {type}, retry {number}', { type: webhookType, number: index }),
         path: undefined,
         badge: status === null ? inWords(error ?? 'no answer') : String(status),
+        state: undefined,
         isBad: isRefused(status),
         delivery: { id, body },
       })),
