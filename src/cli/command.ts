@@ -98,6 +98,13 @@ export function printMarked(mark: string, colour: Colour, rest: string): void {
   process.stdout.write(`${shown}${printable(rest)}\n`);
 }
 
+/** The same as `print`, with the first such word of the line in colour if standard output is a terminal and `NO_COLOR` is not set. */
+export function printColoured(line: string, word: string, colour: Colour): void {
+  // Neither has a control character left.
+  const shown = styleText(colour, word, { stream: process.stdout });
+  process.stdout.write(`${printable(line).replace(word, () => shown)}\n`);
+}
+
 /** Writes to standard error, where progress and remarks go. */
 export const remark = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
 

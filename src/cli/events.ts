@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
 import {
+  type Colour,
   type Command,
   CommandError,
   EXIT,
   notAVerb,
   print,
   printableLine,
+  printColoured,
   readArguments,
   refuseArguments,
   remark,
@@ -54,13 +56,18 @@ export const events: Command = {
       show:
         values.json === true
           ? (event) => print(JSON.stringify(event))
-          : (event) => print(lineOf(event, process.stdout.isTTY ? process.stdout.columns : undefined)),
+          : (event) => {
+              const line = lineOf(event, process.stdout.isTTY ? process.stdout.columns : undefined);
+              printColoured(line, event.type, COLOURS[event.type] ?? 'dim');
+            },
     };
     if (verb === 'tail') await tail(wanted);
     else await replay(wanted, filter, verb === 'search');
     return EXIT.done;
   },
 };
+
+const COLOURS: Readonly<Record<string, Colour>> = { MONEY_IN: 'green', CEP: 'cyan' };
 
 const OPTIONS = {
   types: { type: 'string' },

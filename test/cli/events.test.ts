@@ -59,6 +59,15 @@ describe('pasarela events', () => {
     for (const personal of ['Ana Torres', clabe]) expect(stdout).not.toContain(personal);
   });
 
+  it('colours the type of an event on a terminal, and nothing else', async () => {
+    // A terminal's own word for it, where a test has none.
+    const onTerminal = (...args: string[]) =>
+      pasarela(['events', 'replay', ...args], { ...environment, FORCE_COLOR: '1' });
+    expect((await onTerminal()).stdout).toContain('\u001b[32mMONEY_IN\u001b[39m');
+    for (const { stdout } of [await onTerminal('--json'), await events('replay')])
+      expect(stdout).not.toContain('\u001b');
+  });
+
   it('follows the log until it is ended', async () => {
     await using program = startProgram('src/cli/pasarela.ts', environment, ['events', 'tail', '--json']);
     await program.says(/Following http/);

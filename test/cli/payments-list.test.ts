@@ -58,6 +58,10 @@ it('payments are listed, the newest first, by their state and operation, and not
   const { code, stdout } = await run('list');
   expect(code).toBe(0);
   const lines = stdout.trimEnd().split('\n');
+  expect(stdout).not.toContain('\u001b');
+  const shown = await pasarela(['payments', 'list'], { ...environment, FORCE_COLOR: '1' });
+  expect(shown.stdout).toContain('\u001b[33mUNKNOWN\u001b[39m');
+  expect(shown.stdout).toContain('\u001b[32mDONE\u001b[39m');
   expect(lines.map((line) => line.split(/ +/)[1])).toEqual([
     expect.stringMatching(/UNKNOWN|IN_FLIGHT/),
     'REFUSED',

@@ -11,10 +11,12 @@ import {
   stateOf,
 } from '../../resolvers/payments/payment-state.ts';
 import {
+  type Colour,
   EXIT,
   type ExitCode,
   print,
   printableLine,
+  printColoured,
   readArguments,
   refuseArguments,
   UsageError,
@@ -70,11 +72,19 @@ export async function listPayments(args: readonly string[]): Promise<ExitCode> {
     }
     found.sort((one, other) => other.requestedAt.localeCompare(one.requestedAt));
     for (const payment of found.slice(0, limit)) {
-      print(values.json === true ? JSON.stringify(payment) : lineOf(payment));
+      if (values.json === true) print(JSON.stringify(payment));
+      else printColoured(lineOf(payment), payment.state, COLOURS[payment.state]);
     }
     return EXIT.done;
   });
 }
+
+const COLOURS: Readonly<Record<PaymentState, Colour>> = {
+  IN_FLIGHT: 'cyan',
+  DONE: 'green',
+  REFUSED: 'red',
+  UNKNOWN: 'yellow',
+};
 
 interface Filter {
   readonly customerId: string | undefined;
