@@ -136,6 +136,24 @@ describe('what has little room', () => {
     expect((await page.getByLabel('Account').boundingBox())?.width).toBeGreaterThan(300);
   });
 
+  it.each([
+    ['a telephone', TELEPHONE.viewport],
+    ['a window at 200 %', { width: 720, height: 450 }],
+  ])('hides nothing for good beneath the opened bar, on %s', async (_name, viewport) => {
+    await using one = await demo.open({ viewport });
+    const { page } = one;
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    await deed(page, 'Lose answer');
+    await page.locator('.wb-sandbox .wb-badge').waitFor();
+    await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+    const [main, bar] = [page.locator('.wb-main'), page.locator('.wb-sandbox')];
+    await until(async () => {
+      const [above, below] = [await main.boundingBox(), await bar.boundingBox()];
+      return above !== null && below !== null && above.y + above.height <= below.y;
+    });
+    expect(await deed(page, 'Heal')).toContain('healthy');
+  });
+
   it('cuts no line of an operation, no CLABE and no address on a telephone', async () => {
     await using one = await demo.open(TELEPHONE);
     const { page } = one;
