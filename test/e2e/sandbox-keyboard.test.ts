@@ -84,7 +84,7 @@ describe('the console, by keyboard alone', () => {
 });
 
 describe('in Spanish', () => {
-  it.each([1440, 390])('cuts no label of a form, at %i pixels', async (width) => {
+  it.each([1440, 1024, 390])('cuts no label of a form and no address, at %i pixels', async (width) => {
     await using one = await visitSandbox(browser, '/', {
       locale: 'es-MX',
       viewport: { width, height: 844 },
