@@ -1,3 +1,5 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { type Variables, wants } from './variables.ts';
 
 /** The variables that `AUTH_MODE=service` requires, with one client or with several. */
@@ -41,6 +43,16 @@ export function problemsBetween(
     );
   }
   for (const [name, problem] of serviceProblems(values)) problems.set(name, problem);
+  for (const [name, problem] of tlsProblems(values, read)) problems.set(name, problem);
+  return problems;
+}
+
+/** Returns what is wrong with the files of TLS to Redis. */
+function tlsProblems(
+  values: Readonly<Record<string, string | undefined>>,
+  read: Variables | undefined,
+): ReadonlyMap<string, string> {
+  const problems = new Map<string, string>();
   if ((values['REDIS_TLS_CERT'] === undefined) !== (values['REDIS_TLS_KEY'] === undefined)) {
     problems.set(
       'REDIS_TLS_KEY',
@@ -56,8 +68,19 @@ export function problemsBetween(
       `${files.join(', ')}: set, and REDIS_URL uses no TLS; wants a REDIS_URL of the form rediss….`,
     );
   }
+  const { REDIS_TLS_CERT: cert, REDIS_TLS_KEY: key } = read ?? {};
+  if (cert !== undefined && key !== undefined && !isPair(cert, key)) {
+    problems.set(
+      'REDIS_TLS_KEY',
+      'REDIS_TLS_CERT, REDIS_TLS_KEY: the key is not that of the first certificate; wants a certificate and its own key.',
+    );
+  }
   return problems;
 }
+
+/** Whether the key in one file is that of the first certificate in another. Both have been read before. */
+const isPair = (cert: string, key: string): boolean =>
+  new X509Certificate(readFileSync(cert)).checkPrivateKey(createPrivateKey(readFileSync(key)));
 
 /** Returns what is wrong with the variables that only `AUTH_MODE=service` has. */
 function serviceProblems(

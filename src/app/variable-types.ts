@@ -1,4 +1,5 @@
-import { accessSync, constants } from 'node:fs';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { ServiceClient } from '../auth/service.ts';
@@ -96,12 +97,21 @@ export const clientsFile = () =>
       'a JSON file: a list of clients with clientId (a UUID, each once), clientSecret and apiKey each',
     );
 
-export const pemFile = () =>
-  z.string().refine(isReadable).describe('the path of a PEM file that this process may read');
+export const certificateFile = () =>
+  z
+    .string()
+    .refine((path) => parses(path, (pem) => new X509Certificate(pem)))
+    .describe('the path of a PEM file with certificates, which this process may read');
 
-function isReadable(path: string): boolean {
+export const keyFile = () =>
+  z
+    .string()
+    .refine((path) => parses(path, createPrivateKey))
+    .describe('the path of a PEM file with a private key without a passphrase, which this process may read');
+
+function parses(path: string, parse: (pem: string) => unknown): boolean {
   try {
-    accessSync(path, constants.R_OK);
+    parse(readFileSync(path, 'utf8'));
     return true;
   } catch {
     return false;

@@ -19,6 +19,11 @@ const real: RedisConnections = { all: connectAll, node: connectNode };
 /** The connections that {@link connectRedis} and {@link connectRedisNode} make. */
 let connections = real;
 
+/** Why clients that are away could not connect the last time. */
+const failures = new WeakMap<RedisClient, Error>();
+/** The part of an error's message that is read, in characters. */
+const MAX_MESSAGE = 300;
+
 /** Replaces ioredis, as the simulator does. @returns a function that restores it. */
 export function useRedis(other: RedisConnections): () => void {
   connections = other;
@@ -123,8 +128,32 @@ export function connectSentinel(
  *
  * @throws {TypeError} like {@link parseRedisUrl}.
  */
-export const connectRedis = (url: string, options: RedisConnectOptions): RedisClient =>
-  connections.all(url, options);
+export function connectRedis(url: string, options: RedisConnectOptions): RedisClient {
+  const redis = connections.all(url, options);
+  redis.on('error', (error: Error) => failures.set(redis, error));
+  redis.on('ready', () => failures.delete(redis));
+  return redis;
+}
+
+/**
+ * Returns why a client does not answer, in words that name no address: why it could not connect the last time, such as
+ * `self-signed certificate`, or what its command failed with.
+ *
+ * @param error of the command. ioredis says by it no more than that there is no connection.
+ */
+export function silenceOf(redis: RedisClient, error: Error): string {
+  const failure = failures.get(redis);
+  if (failure === undefined) {
+    return error.message.includes('enableOfflineQueue') ? 'there is no connection' : error.message;
+  }
+  // A Cluster tells apart that none of its nodes could be asked, and why.
+  const { lastNodeError: cause = failure } = failure as { lastNodeError?: Error };
+  const { message, code } = cause as NodeJS.ErrnoException;
+  return (message || String(code))
+    .slice(0, MAX_MESSAGE)
+    .replace(/\b(E[A-Z_]+) \S+$/, '$1')
+    .replace(/(altnames): .*$/, '$1');
+}
 
 function connectAll(url: string, options: RedisConnectOptions): RedisClient {
   const target = parseRedisUrl(url);

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { clock } from '../common/clock.ts';
 import { SingleFlight } from '../common/single-flight.ts';
-import type { RedisClient } from './connection.ts';
+import { type RedisClient, silenceOf } from './connection.ts';
 import { type FailoverAuthority, failoverAuthorityOf, serversOf } from './failover.ts';
 import { type KeyRoute, KeyRoutes } from './key-routes.ts';
 import { primaryInfo } from './on-primary.ts';
@@ -86,7 +86,9 @@ export class DurableWrites {
   get problems(): readonly string[] {
     const { missing } = this.#replication;
     return [
-      ...(this.#silence === undefined ? [] : [`Redis does not answer: ${this.#silence}.`]),
+      ...(this.#silence === undefined
+        ? []
+        : [`Redis does not answer: ${this.#silence.replace(/\.?$/, '.')}`]),
       ...this.#refusals.map((refusal) => `Redis refuses writes: ${refusal.replace(/\.?$/, '.')}`),
       ...(missing === undefined
         ? []
@@ -141,7 +143,7 @@ export class DurableWrites {
           this.#silence = undefined;
         },
         (error: unknown) => {
-          this.#silence = withoutCommand(error).message;
+          this.#silence = silenceOf(redis, withoutCommand(error));
           throw error;
         },
       )

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -8,6 +8,7 @@ import { doubtsOf, misspellingsIn, weaknessesOf } from '../../src/app/config-hin
 import { configure } from '../../src/app/configure.ts';
 import { VARIABLE_NAMES } from '../../src/app/variables.ts';
 import { parseRedisUrl } from '../../src/redis/url.ts';
+import { makeCertificates } from '../helpers/private-ca.ts';
 
 const SERVICE = {
   AUTH_MODE: 'service',
@@ -143,16 +144,35 @@ describe('the configuration', () => {
     }
   });
 
-  it('wants files of TLS that can be read, in pairs, and for a Redis over TLS', () => {
-    const file = import.meta.filename;
+  it('wants files of TLS that hold what they should, in pairs, and for a Redis over TLS', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'pasarela-tls-files-'));
+    const [own, other] = [join(folder, 'own'), join(folder, 'other')];
+    for (const path of [own, other]) await mkdir(path);
+    const { authority, certificate, key } = await makeCertificates(own);
+    const { key: strange } = await makeCertificates(other);
     const url = 'rediss://redis:6379';
-    expect(messageOf({ REDIS_URL: url, REDIS_TLS_CA: '/nowhere/ca.pem' })).toContain(
-      'REDIS_TLS_CA: got "/nowhere/ca.pem", wants the path of a PEM file that this process may read.',
+    const tls = (files: Record<string, string>) => messageOf({ REDIS_URL: url, ...files });
+    // None, a folder, what is no PEM, and the other file of the pair.
+    for (const path of [join(folder, 'none.pem'), '/etc/ssl/certs', import.meta.filename, key]) {
+      expect(tls({ REDIS_TLS_CA: path })).toContain(
+        `REDIS_TLS_CA: got "${path}", wants the path of a PEM file with certificates, which this process may read.`,
+      );
+    }
+    const swapped = tls({ REDIS_TLS_CERT: key, REDIS_TLS_KEY: certificate });
+    expect(swapped).toMatch(/REDIS_TLS_CERT: got .*, wants .* with certificates/);
+    expect(swapped).toMatch(/REDIS_TLS_KEY: got .*, wants .* with a private key without a passphrase/);
+    expect(tls({ REDIS_TLS_CERT: certificate })).toContain('one is set without the other');
+    expect(tls({ REDIS_TLS_CERT: certificate, REDIS_TLS_KEY: strange })).toContain(
+      'REDIS_TLS_CERT, REDIS_TLS_KEY: the key is not that of the first certificate',
     );
-    expect(messageOf({ REDIS_URL: url, REDIS_TLS_CERT: file })).toContain('one is set without the other');
-    expect(messageOf({ REDIS_URL: 'redis://redis', REDIS_TLS_CA: file })).toContain('REDIS_URL uses no TLS');
-    const read = readVariables({ REDIS_URL: url, REDIS_TLS_CA: file });
-    expect(parseRedisUrl(read.REDIS_URL?.reveal() ?? '').tlsFiles.ca).toBe(file);
+    expect(messageOf({ REDIS_URL: 'redis://redis', REDIS_TLS_CA: authority })).toContain(
+      'REDIS_URL uses no TLS',
+    );
+    const files = { REDIS_TLS_CA: authority, REDIS_TLS_CERT: certificate, REDIS_TLS_KEY: key };
+    const read = readVariables({ REDIS_URL: url, ...files });
+    const { tlsFiles } = parseRedisUrl(read.REDIS_URL?.reveal() ?? '');
+    expect(tlsFiles).toEqual({ ca: authority, cert: certificate, key });
+    await rm(folder, { recursive: true });
   });
 
   it('doubts times that leave none for an answer, and an address that others can read along', () => {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +16,7 @@ import { Service } from 'kubernetes-models/v1/Service';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readVariables } from '../../src/app/config.ts';
+import { createClientAddress } from '../../src/common/client-address.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
@@ -133,13 +135,24 @@ describe('the Kubernetes manifests', () => {
     expect(budget?.['spec'].maxUnavailable).toBe('10%');
   });
 
-  it('spread pods over zones and machines, and give each the memory of its streams', async () => {
+  it('know the addresses that requests come from, which are those of the ingress controller', async () => {
+    const { TRUSTED_PROXIES: named } = await environmentOfPods();
+    expect(named).toBeDefined();
+    // A pod's, and not the loopback address that is trusted by itself.
+    const addressOf = createClientAddress((await configured()).TRUSTED_PROXIES);
+    // Nothing else of a socket is asked for.
+    const socket = { remoteAddress: '10.42.0.7' } as Socket;
+    expect(addressOf({ socket, headers: { 'x-forwarded-for': '203.0.113.9' } })).toBe('203.0.113.9');
+  });
+
+  it('spread pods over zones and machines, and give each a core and the memory of its streams', async () => {
     const { pod, container } = await gatewayContainer();
     const keys = pod.topologySpreadConstraints.map(({ topologyKey }: { topologyKey: string }) => topologyKey);
     expect(keys).toEqual(['topology.kubernetes.io/zone', 'kubernetes.io/hostname']);
     // docs/operations.md, "Sizing".
     const { LIMIT_STREAMS: streams } = await configured();
     const needed = (234e6 + streams * 16e3 + 256 * 2 ** 20) * (4 / 3);
+    expect(container.resources.requests.cpu).toBe(1);
     const [, mebibytes] = /^(\d+)Mi$/.exec(container.resources.limits.memory) ?? [];
     expect(Number(mebibytes) * 2 ** 20).toBeGreaterThanOrEqual(needed);
   });

@@ -4,7 +4,8 @@ import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
 import { DurableWrites, durableScript } from '../../src/redis/durable-write.ts';
 import { failoverAuthorityOf, serversOf } from '../../src/redis/failover.ts';
 import { ALONE_FOR_MS } from '../../src/redis/replication.ts';
-import { type RedisServer, startRedis } from '../helpers/redis.ts';
+import { startSecureRedis } from '../helpers/private-ca.ts';
+import { freePort, type RedisServer, startRedis } from '../helpers/redis.ts';
 import { inStep, startCluster, startMigration, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 
@@ -172,6 +173,28 @@ it('that a demoted primary refuses is sent again to the one in its place', async
   await again;
   await primary.admin.replicaof('NO', 'ONE');
   expect(await written).toBe('OK');
+});
+
+it('tells why a Redis cannot be reached, in the words of the attempt to connect, and without an address', async () => {
+  await using redis = await startSecureRedis();
+  const reasonOf = async (url: string, reason: string) => {
+    const client = connectRedis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 0 });
+    opened.push(client);
+    const writes = new DurableWrites(url, 300);
+    const told = new Set<string>();
+    await until(async () => {
+      await writes.look(client).catch(() => told.add(writes.problems.join()));
+      return told.has(`Redis does not answer: ${reason}.`);
+    });
+    // Before the first attempt has failed nobody knows why.
+    told.delete('Redis does not answer: there is no connection.');
+    expect(told.size).toBe(1);
+  };
+  await reasonOf(redis.url, 'self-signed certificate in certificate chain');
+  const port = await freePort();
+  await reasonOf(`redis://127.0.0.1:${port}`, 'connect ECONNREFUSED');
+  await reasonOf('redis://nowhere.invalid', 'getaddrinfo ENOTFOUND');
+  await reasonOf(`redis+sentinel://127.0.0.1:${port}/main`, 'No Sentinel can be asked: connect ECONNREFUSED');
 });
 
 it('is told as silent where it does not answer, and forgotten once another has begun in its place', async () => {

@@ -32,6 +32,17 @@ interface MoneyIn {
   readonly transactionId: string;
 }
 
+/** What one phone remembers. */
+interface Memory {
+  /**
+   * `after` is up to where it has been told everything. Sent as it is whenever a stream begins, and told what has come before anything else
+   * can: no stream begins behind it.
+   */
+  readonly variables: { after: string };
+  /** The id of its stream; undefined where that has ended. */
+  streamId: string | undefined;
+}
+
 /** Phones that are opened at a time. */
 const OPENING = 8;
 /**
@@ -68,13 +79,13 @@ async function openPhone(index: number): Promise<string> {
     (await fetch(`${tokenUrl}?${new URLSearchParams({ subject: `phone ${index}`, customerId })}`)).text();
   const { data } = await ask(agent, origin, await bearer(), '{ eventCursor }');
   const opened = Promise.withResolvers<void>();
-  const client = connect(origin, bearer, opened.resolve);
-  void follow(client, data.eventCursor);
+  const memory: Memory = { variables: { after: data.eventCursor }, streamId: undefined };
+  void follow(connect(origin, bearer, memory, opened.resolve), memory);
   await opened.promise;
   return customerId;
 }
 
-function connect(origin: string, bearer: () => Promise<string>, onOpen: () => void): Client {
+function connect(origin: string, bearer: () => Promise<string>, memory: Memory, onOpen: () => void): Client {
   let wasOpen = false;
   let isOpen = false;
   /** What the attempt that is under way has met: an upgrade that is refused is told so, and then closed as 1006. */
@@ -96,7 +107,18 @@ function connect(origin: string, bearer: () => Promise<string>, onOpen: () => vo
     shouldRetry: () => true,
     // As the project's client does: spread, and longer each time.
     retryWait: (retries) => pause(Math.random() * Math.min(500 * 2 ** retries, 8_000)),
+    generateID: () => {
+      const id = randomUUID();
+      memory.streamId = id;
+      return id;
+    },
     on: {
+      // As the project's client does: it goes on from its last bookmark, and reads nothing again that came before (docs/events.md).
+      ping: (_isReceived, payload) => {
+        const { bookmarks = {} } = (payload ?? {}) as { bookmarks?: Record<string, string> };
+        const { variables, streamId = '' } = memory;
+        variables.after = bookmarks[streamId] ?? variables.after;
+      },
       connecting: () => {
         met = undefined;
       },
@@ -124,9 +146,8 @@ function connect(origin: string, bearer: () => Promise<string>, onOpen: () => vo
 }
 
 /** Follows the credits until the night is over, from where it was each time. */
-async function follow(client: Client, cursor: string): Promise<never> {
-  // Sent as it is whenever a stream begins, and told what has come before anything else can: no stream begins behind it.
-  const variables = { after: cursor };
+async function follow(client: Client, memory: Memory): Promise<never> {
+  const { variables } = memory;
   const ids = new Set<string>();
   const next = ({ data, errors }: FormattedExecutionResult<{ moneyIn?: MoneyIn }>): void => {
     const event = data?.moneyIn;
@@ -152,6 +173,7 @@ async function follow(client: Client, cursor: string): Promise<never> {
         { next, error: () => resolve(), complete: resolve },
       );
     });
+    memory.streamId = undefined;
     await pause(200);
   }
 }
