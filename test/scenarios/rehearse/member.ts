@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { type Program, startProgram } from '../../helpers/program.ts';
 import { endWithThisProcess } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
+import { putFirst } from './priority.ts';
 
 /** The file system of each gateway's `DATA_DIR`, where one of its own can be mounted. */
 const DISK = 'size=48m,mode=0700';
@@ -60,6 +61,7 @@ export async function createMember({
     async start() {
       const program = startProgram(member.program, { ...environment, PORT: String(port), DATA_DIR: dataDir });
       running = program;
+      putFirst(program.process);
       endWithThisProcess(program.process, lifetimeSeconds);
       await until(async () => {
         if (program.process.exitCode !== null) throw new Error(`Gateway ${name} ended: ${program.output()}`);

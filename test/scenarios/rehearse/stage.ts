@@ -11,6 +11,7 @@ import { until } from '../../helpers/until.ts';
 import { type Collector, startCollector } from './collector.ts';
 import { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
 import { createMember, type Member } from './member.ts';
+import { putFirst } from './priority.ts';
 
 /** The shape that is rehearsed: two gateways behind HAProxy and nginx, on Redis with a replica and a Sentinel, all with TLS. */
 export interface Stage {
@@ -80,7 +81,10 @@ async function startProxies(
   const args = await writeProxies(folder, ports);
   const haproxy = startProxy('haproxy', args.haproxy, lifetimeSeconds);
   const nginx = startProxy('nginx', args.nginx, lifetimeSeconds);
-  for (const proxy of [haproxy, nginx]) cleanup.defer(() => void proxy.kill('SIGTERM'));
+  for (const proxy of [haproxy, nginx]) {
+    putFirst(proxy);
+    cleanup.defer(() => void proxy.kill('SIGTERM'));
+  }
   for (const [port, proxy] of [
     [ports.haproxyPort, haproxy],
     [ports.nginxPort, nginx],
