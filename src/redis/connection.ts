@@ -1,5 +1,6 @@
 import { Cluster, type CommonRedisOptions, Redis, type RedisOptions } from 'ioredis';
 import { clock, type Timer } from '../common/clock.ts';
+import { saidBy } from '../common/openssl-error.ts';
 import { tlsOptions } from './tls-options.ts';
 import { parseRedisUrl, type RedisNode, type RedisTarget } from './url.ts';
 
@@ -21,6 +22,7 @@ let connections = real;
 
 /** Why clients that are away could not connect the last time. */
 const failures = new WeakMap<RedisClient, Error>();
+const HUNG_UP: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
 /** The part of an error's message that is read, in characters. */
 const MAX_MESSAGE = 300;
 
@@ -77,11 +79,11 @@ class LastingRedis extends Redis {
   override emit(event: string | symbol, ...args: unknown[]): boolean {
     const [error] = args;
     if (event === 'error' && error instanceof Error && error.message.startsWith('All sentinels')) {
-      const cause = this.#sentinelFailure ?? error;
+      const failure = this.#sentinelFailure;
       // Until the first watching connection has failed too, ioredis' own message is all there is.
-      const reason = this.#sentinelFailure?.message ?? /Last error: (.*)$/.exec(error.message)?.[1];
+      const reason = failure === undefined ? /Last error: (.*)$/.exec(error.message)?.[1] : saidBy(failure);
       const more = reason === undefined ? '' : `: ${reason}`;
-      return super.emit(event, new Error(`No Sentinel can be asked${more}`, { cause }));
+      return super.emit(event, new Error(`No Sentinel can be asked${more}`, { cause: failure ?? error }));
     }
     return super.emit(event, ...args);
   }
@@ -130,7 +132,10 @@ export function connectSentinel(
  */
 export function connectRedis(url: string, options: RedisConnectOptions): RedisClient {
   const redis = connections.all(url, options);
-  redis.on('error', (error: Error) => failures.set(redis, error));
+  redis.on('error', (error: NodeJS.ErrnoException) => {
+    // That the other side has hung up may follow on the reason why.
+    if (!HUNG_UP.has(error.code ?? '') || !failures.has(redis)) failures.set(redis, error);
+  });
   redis.on('ready', () => failures.delete(redis));
   return redis;
 }
@@ -144,12 +149,13 @@ export function connectRedis(url: string, options: RedisConnectOptions): RedisCl
 export function silenceOf(redis: RedisClient, error: Error): string {
   const failure = failures.get(redis);
   if (failure === undefined) {
-    return error.message.includes('enableOfflineQueue') ? 'there is no connection' : error.message;
+    const { message } = error;
+    return message.includes('enableOfflineQueue') ? 'there is no connection' : message.replace(/\.$/, '');
   }
   // A Cluster tells apart that none of its nodes could be asked, and why.
   const { lastNodeError: cause = failure } = failure as { lastNodeError?: Error };
-  const { message, code } = cause as NodeJS.ErrnoException;
-  return (message || String(code))
+  const { code } = cause as NodeJS.ErrnoException;
+  return (saidBy(cause) || String(code))
     .slice(0, MAX_MESSAGE)
     .replace(/\b(E[A-Z_]+) \S+$/, '$1')
     .replace(/(altnames): .*$/, '$1');

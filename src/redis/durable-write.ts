@@ -86,9 +86,7 @@ export class DurableWrites {
   get problems(): readonly string[] {
     const { missing } = this.#replication;
     return [
-      ...(this.#silence === undefined
-        ? []
-        : [`Redis does not answer: ${this.#silence.replace(/\.?$/, '.')}`]),
+      ...(this.#silence === undefined ? [] : [`Redis does not answer: ${this.#silence}.`]),
       ...this.#refusals.map((refusal) => `Redis refuses writes: ${refusal.replace(/\.?$/, '.')}`),
       ...(missing === undefined
         ? []

@@ -1,4 +1,5 @@
 import type { Logger } from '../common/logger.ts';
+import { saidBy } from '../common/openssl-error.ts';
 import type { RedisClient } from './connection.ts';
 
 /**
@@ -17,7 +18,7 @@ export function logOutages(redis: RedisClient, logger: Logger, away: string): vo
   const reasons = new Set<string>();
   redis.on('error', (error: unknown) => {
     // Only the message is logged: the client's error may hold a command with what is stored.
-    const reason = error instanceof Error ? error.message : '';
+    const reason = error instanceof Error ? saidBy(error) : '';
     if (reasons.has(reason) || reasons.size >= MOST_REASONS) return;
     reasons.add(reason);
     logger.warn({ reason }, away);

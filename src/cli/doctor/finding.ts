@@ -1,3 +1,5 @@
+import { saidBy } from '../../common/openssl-error.ts';
+
 /** One finding of the doctor. */
 export interface Finding {
   /** What was looked at, such as `redis`. */
@@ -45,5 +47,5 @@ export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause !== undefined) return reasonOf(error.cause);
   if (error instanceof AggregateError) return reasonOf(error.errors[0]);
-  return error.message;
+  return saidBy(error);
 }

@@ -102,7 +102,7 @@ function ready(redis: RedisClient): Promise<void> {
     redis.on('error', (error: Error) => {
       last = error;
       // Waiting cures neither a wrong password nor a wrong certificate.
-      if (/NOAUTH|WRONGPASS|NOPERM|certificate/.test(reasonOf(error))) rejected(error);
+      if (/NOAUTH|WRONGPASS|NOPERM|certificate|alert/.test(reasonOf(error))) rejected(error);
     });
     redis.once('ready', () => {
       clock.clearTimeout(timer);
@@ -122,6 +122,9 @@ function cureOf(reason: string): string {
   if (/OOM/.test(reason)) return 'Give Redis more memory (maxmemory), or lower EVENTS_RETENTION.';
   if (/MISCONF/.test(reason)) return 'Make room on the disk of Redis, and look at its log.';
   if (/ECONNREFUSED/.test(reason)) return 'Start Redis, or correct host and port in REDIS_URL.';
+  if (/alert/.test(reason)) {
+    return 'Redis ends the connection: show it a certificate that an authority of its own has signed, REDIS_TLS_CERT and REDIS_TLS_KEY.';
+  }
   if (/certificate/.test(reason)) {
     return 'Name the authority that signed it, REDIS_TLS_CA=/path/to/ca.pem, and name the host as the certificate does.';
   }
