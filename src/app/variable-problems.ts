@@ -51,8 +51,8 @@ export function problemsBetween(
 function tlsProblems(
   values: Readonly<Record<string, string | undefined>>,
   read: Variables | undefined,
-): ReadonlyMap<string, string> {
-  const problems = new Map<string, string>();
+): ReadonlyMap<keyof Variables, string> {
+  const problems = new Map<keyof Variables, string>();
   if ((values['REDIS_TLS_CERT'] === undefined) !== (values['REDIS_TLS_KEY'] === undefined)) {
     problems.set(
       'REDIS_TLS_KEY',
