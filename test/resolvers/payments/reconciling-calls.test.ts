@@ -105,7 +105,8 @@ async function aClient() {
       const whose = { ...NOBODYS, asked: { ...order, amount: '50.00' }, owner: 'call', twin: own };
       await records.claim(refundName, { ...whose, inputHash: refundHash, leaseMs: 0 });
       await records.markSent(refundName, 'call', '{}', { upstreamKey: null, original: randomUUID() });
-      const answered = { kind: 'done', status: 200, text: '{}' } as const;
+      const text = JSON.stringify({ originalTransactionId: randomUUID() });
+      const answered = { kind: 'done', status: 200, text } as const;
       await records.answer(refundName, refundHash, answered, randomUUID());
     },
   };
