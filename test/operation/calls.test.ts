@@ -92,3 +92,12 @@ it('that outlive the operation are counted, and not reported with it', async () 
   await rest().sharedBy(party, false).get('/v1/y');
   expect([counted.length, report.calls.length]).toEqual([2, 1]);
 });
+
+it('of work that others may join are made themselves: none is given what another read has got', async () => {
+  upstream = await startUpstream((_request, response) => json(response, { read: true }));
+  const { rest } = operation();
+  const coalesce: RestWays['coalesce'] = async () => ({ kept: true });
+  const party = new Party({ requester: REQUESTER, urgency: 'streams', deadline: Date.now() + 5_000 });
+  expect(await rest({ coalesce }).get('/v1/x')).toEqual({ kept: true });
+  expect(await rest({ coalesce }).sharedBy(party, true).get('/v1/x')).toEqual({ read: true });
+});
