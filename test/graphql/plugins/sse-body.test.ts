@@ -46,14 +46,15 @@ beforeEach(() => {
   clock = bell();
   source = new Source();
   gone = new AbortController();
-  const metrics = { delivered: () => undefined, gap: () => undefined, lag: () => undefined };
-  const body = new EventStreamBody(
-    source,
-    { incoming: { waiters: gone } },
-    { metrics, rounds: new Rounds(clock) },
-  );
-  reader = new ReadableStream(body).getReader();
+  reader = new ReadableStream(body()).getReader();
 });
+
+function body(): EventStreamBody {
+  const metrics = { delivered: () => undefined, gap: () => undefined, lag: () => undefined };
+  const connection = { incoming: { waiters: gone } };
+  return new EventStreamBody(source, connection, { metrics, rounds: new Rounds(clock) });
+}
+
 afterEach(() => {
   vi.useRealTimers();
 });
@@ -126,4 +127,14 @@ it('ends after the last result, and leaves nothing behind', async () => {
   ]);
   expect([clock.isIdle, vi.getTimerCount()]).toEqual([true, 0]);
   expect(getEventListeners(gone.signal, 'abort')).toEqual([]);
+});
+
+it('is not begun for a client that has gone before its answer is handed out', async () => {
+  source = new Source();
+  clock = bell();
+  gone = new AbortController();
+  gone.abort();
+  reader = new ReadableStream(body()).getReader();
+  expect(await read()).toBe('done');
+  expect([source.stopped, source.sink, clock.isIdle]).toEqual([true, undefined, true]);
 });
