@@ -81,7 +81,6 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
         );
     }
   }
-  for (const watcher of world.watchers) problems.push(...watcher.problems());
   for (const { orders } of world.rawPayers) {
     for (const order of orders) {
       checkOrder(world, order);

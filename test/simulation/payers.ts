@@ -5,12 +5,6 @@ import type { Chance } from './chance.ts';
 import type { Alarm } from './core.ts';
 import { fieldOf, type Order, typeOf } from './orders.ts';
 
-/** The transaction that a success names; empty where it does not know it. */
-const movedIn = (result: object): string => {
-  const { transaction, refund } = result as Readonly<Record<'transaction' | 'refund', { id: string } | null>>;
-  return (transaction ?? refund)?.id ?? '';
-};
-
 type PaymentAnswer = { readonly result: { readonly __typename: string } & Record<string, unknown> };
 type PaymentInput = Record<string, unknown> & { readonly idempotencyKey: string };
 
@@ -26,8 +20,6 @@ export class Payer extends App {
   readonly #values = new Map<string, string>();
   readonly #chance: Chance;
   onTold: (payer: Payer, order: Order) => void = () => {};
-  /** Told of the transaction of each payment that is done. */
-  onDone: (transactionId: string) => void = () => {};
 
   constructor(world: AppWorld, name: string, caller: Caller, transport: 'socket' | 'fetch') {
     super(world, name, caller);
@@ -77,7 +69,6 @@ export class Payer extends App {
         order.told.push({ status: outcome.status, safeToRetry, at: this.world.sim.elapsed });
         this.onTold(this, order);
         if (!safeToRetry) {
-          if (outcome.status === 'done') this.onDone(movedIn(outcome.result));
           order.isOver = true;
           await outcome.acknowledge();
           await unsettled(store);

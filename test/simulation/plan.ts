@@ -55,7 +55,6 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     readers: only === 'money' ? 1 : (isDense ? 1 : 43) + chance.below(4),
     rawReaders: only === 'money' ? 0 : 2 + chance.below(3),
     payers: only === 'events' ? 0 : 1 + chance.below(2),
-    watchers: only === 'events' ? 0 : 2,
     rawPayers: only === 'events' ? 0 : 1,
     askers: only === 'events' || only === 'money' ? 0 : 1 + chance.below(3),
     skewMs: draw(0.3, 10, 5_000),
@@ -108,7 +107,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
       .filter(([, value]) => value > 0)
       .map(([name, value]) => `${name} ${value.toPrecision(2)}`);
   const words = [
-    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.watchers} watchers, ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
+    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
     `a fault every ${(everyMs / 1000).toFixed(1)} s: ${chosen(Object.fromEntries(weights)).join(', ') || 'none'}`,
     `calls: ${chosen({ ...calls }).join(', ') || 'well'}`,
     `webhooks: ${chosen(webhooks).join(', ') || 'well'}`,

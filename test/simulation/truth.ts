@@ -76,12 +76,6 @@ export class Truth {
     return found?.clientId === client.clientId ? { id } : null;
   }
 
-  /** The states that a transaction has taken, in order. */
-  statesOf(id: string): readonly string[] {
-    const trail = this.#state.transactions.get(id)?.trail ?? [];
-    return trail.filter(({ of }) => of === 'transaction').map(({ status }) => status);
-  }
-
   banks() {
     return [...this.#state.banks.keys()];
   }

@@ -19,7 +19,6 @@ import { Service } from './service.ts';
 import { RedisGroup } from './stores.ts';
 import { type Known, RawReader } from './streams.ts';
 import { Movements, Truth } from './truth.ts';
-import type { Watcher } from './watchers.ts';
 
 /** How much there is of what. */
 export interface Size {
@@ -32,7 +31,6 @@ export interface Size {
   readonly readers: number;
   readonly rawReaders: number;
   readonly payers: number;
-  readonly watchers: number;
   readonly rawPayers: number;
   readonly askers: number;
   readonly skewMs: number;
@@ -59,7 +57,6 @@ export class World {
   readonly readers: readonly Reader[] = [];
   readonly rawReaders: readonly RawReader[] = [];
   readonly payers: readonly Payer[] = [];
-  readonly watchers: readonly Watcher[] = [];
   readonly rawPayers: readonly RawPayer[] = [];
   readonly askers: readonly Asker[] = [];
   /** When things have stopped going wrong; undefined while they do. */
@@ -139,14 +136,7 @@ export class World {
   }
 
   get apps() {
-    return [
-      ...this.readers,
-      ...this.rawReaders,
-      ...this.payers,
-      ...this.watchers,
-      ...this.rawPayers,
-      ...this.askers,
-    ];
+    return [...this.readers, ...this.rawReaders, ...this.payers, ...this.rawPayers, ...this.askers];
   }
 
   /** Whether nothing has gone wrong for so long that every question has its answer. */
@@ -206,13 +196,6 @@ export class World {
       ),
     };
     Object.assign(this, parts);
-    const { payers, watchers } = this;
-    for (const payer of payers) {
-      // Some look at what becomes of it, more than one now and then.
-      payer.onDone = (id) => {
-        if (id !== '') for (const watcher of watchers) if (chance.happens(0.4)) watcher.add(id);
-      };
-    }
   }
 
   /** Starts everything, and lets the gateways register where webhooks are sent. */
@@ -275,12 +258,7 @@ export class World {
     const { service } = this;
     service.process.run(() => {
       const order = { clabe: account.clabe, amount, payerName: 'Ordenante', concept: 'Pago' };
-      service.made.control.credit(order).then(
-        // A credit can be returned for as long as it is watched.
-        ({ transaction }) =>
-          client === this.demo && this.#chance.happens(0.1) && this.watchers[0]?.add(transaction.id),
-        (error: unknown) => this.sim.fail(error),
-      );
+      service.made.control.credit(order).catch((error: unknown) => this.sim.fail(error));
     });
   }
 
