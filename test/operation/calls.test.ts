@@ -96,7 +96,7 @@ it('that outlive the operation are counted, and not reported with it', async () 
 it('of work that others may join are made themselves: none is given what another read has got', async () => {
   upstream = await startUpstream((_request, response) => json(response, { read: true }));
   const { rest } = operation();
-  const coalesce: RestWays['coalesce'] = async () => ({ kept: true });
+  const coalesce: RestWays['coalesce'] = async () => ({ body: { kept: true }, bytes: 1 });
   const party = new Party({ requester: REQUESTER, urgency: 'streams', deadline: Date.now() + 5_000 });
   expect(await rest({ coalesce }).get('/v1/x')).toEqual({ kept: true });
   expect(await rest({ coalesce }).sharedBy(party, true).get('/v1/x')).toEqual({ read: true });
