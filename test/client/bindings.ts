@@ -58,6 +58,9 @@ const HEARTBEAT = { everyMs: 1_000, withinMs: 1_000 };
 type Address = Pick<Place, 'url' | 'token'>;
 export const socketTo = ({ url, token }: Address): Source =>
   createSocket({ url, token, heartbeat: HEARTBEAT });
+/** What Node 20 needs. */
+export const nodeSocketTo = ({ url, token }: Address): Source =>
+  createSocket({ url, token, heartbeat: HEARTBEAT, webSocketImpl: WebSocket });
 export const streamsTo = ({ url, token }: Address): Source => createFetch({ url, token, silentForMs: 2_000 });
 export const graphqlSseTo = ({ url, token }: Address): Source =>
   createEventStreams({ url, token, silentForMs: 2_000 });
@@ -67,8 +70,7 @@ const SOURCES: Readonly<Record<string, (place: Place) => Source>> = {
   'graphql-ws': socketTo,
   fetch: streamsTo,
   'graphql-sse': graphqlSseTo,
-  // What Node 20 needs.
-  ws: ({ url, token }) => createSocket({ url, token, heartbeat: HEARTBEAT, webSocketImpl: WebSocket }),
+  ws: nodeSocketTo,
   apollo: (place) =>
     apolloSource(
       new ApolloClient({ cache: new InMemoryCache(cacheOptions), link: createLink(socketTo(place)) }),

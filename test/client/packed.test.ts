@@ -12,29 +12,36 @@ const OWN_BYTES: Readonly<Record<string, number>> = {
   apollo: 6_120,
   fetch: 4_820,
   'graphql-sse': 5_320,
-  'indexed-db': 790,
-  react: 4_450,
+  'indexed-db': 870,
+  react: 4_410,
   'react-native': 250,
   relay: 5_320,
   request: 3_420,
   schema: 750,
-  svelte: 3_720,
+  svelte: 3_680,
   testing: 4_320,
   urql: 5_420,
 };
 /** What an app loads of the package, and the most that it may weigh, compressed. */
 const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
+  // Following, with every store: the core of the package, which stays below 5 KB.
+  core: [
+    `export { follow, isGap, keyValueStore, memoryStore, Refused, sharedStore, typed, watch } from '@pasarela/client';
+    export { indexedDbStore } from '@pasarela/client/indexed-db';`,
+    5_120,
+  ],
   feed: [
     "export { follow, isGap, keyValueStore, memoryStore, typed, watch } from '@pasarela/client';",
-    4_100,
+    3_970,
   ],
-  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 3_290],
+  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 3_110],
+  // The whole of what an app loads to follow, which stays below 10 KB.
   socket: [
     "export { follow } from '@pasarela/client'; export { createSocket } from '@pasarela/client/graphql-ws';",
     10_000,
   ],
   // Both together, which no app has to load at once.
-  whole: ["export * from '@pasarela/client';", 5_830],
+  whole: ["export * from '@pasarela/client';", 5_610],
   ...Object.fromEntries(
     Object.entries(OWN_BYTES).map(([entry, most]) => [
       entry,

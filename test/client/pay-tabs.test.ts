@@ -21,8 +21,7 @@ function startLocks() {
 
 beforeEach(() => {
   vi.useFakeTimers();
-  // One over plain http, or in an old WebView, has no Web Locks.
-  vi.stubGlobal('navigator', {});
+  vi.stubGlobal('navigator', { locks: startLocks() });
   vi.stubGlobal('document', {});
 });
 afterEach(() => {
@@ -61,18 +60,7 @@ const keys = () => gateway.calls.map(({ variables }) => Object(variables['input'
 /** Until everybody has seen what everybody has written. */
 const settle = () => vi.advanceTimersByTimeAsync(5_000);
 
-describe.each([
-  [0, 'without'],
-  [5, 'without'],
-  [60, 'without'],
-  [0, 'with'],
-  [5, 'with'],
-  [60, 'with'],
-  [900, 'with'],
-])('where a tab hears %i ms later of what another has written, %s Web Locks', (toldAfterMs, locks) => {
-  beforeEach(() => {
-    if (locks === 'with') vi.stubGlobal('navigator', { locks: startLocks() });
-  });
+describe.each([0, 5, 60, 900])('where a tab hears %i ms later of what another has written', (toldAfterMs) => {
   afterEach(() => {
     for (const { answer } of [...gateway.calls]) answer({ data: { pay: { __typename: 'PaySuccess' } } });
   });
@@ -109,8 +97,7 @@ describe.each([
   });
 });
 
-it('a tab whose storage was cleared goes on with Web Locks, after ten seconds at most', async () => {
-  vi.stubGlobal('navigator', { locks: startLocks() });
+it('a tab whose storage was cleared goes on after ten seconds at most', async () => {
   const [tab] = startTabs(0);
   const first = press(tab);
   await settle();
@@ -135,4 +122,13 @@ it('a payment that is refused before it was looked at is refused, also where it 
   await settle();
   const told = await Promise.all(outcomes);
   expect(told.map(({ status }) => status)).toContain('refused');
+});
+
+it('a page without Web Locks gets a sentence, and nothing is sent', async () => {
+  // One over plain http, or in an old WebView.
+  vi.stubGlobal('navigator', {});
+  const [tab] = startTabs(0);
+  await expect(press(tab)).rejects.toThrow('No Web Locks in this page: use https, or indexedDbIntents.');
+  expect(gateway.calls).toEqual([]);
+  expect(tab?.getItem('payments')).toBeNull();
 });

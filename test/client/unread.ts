@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
 import { useSubscription } from '@apollo/client/react';
 import { Client } from '@urql/core';
@@ -5,11 +6,29 @@ import { createElement } from 'react';
 import { Environment, type GraphQLTaggedNode, RecordSource, requestSubscription, Store } from 'relay-runtime';
 import { pipe, subscribe } from 'wonka';
 import { createLink } from '../../packages/client/src/apollo.ts';
-import { follow, isGap, memoryStore, type Source, typed } from '../../packages/client/src/index.ts';
-import { useFeed } from '../../packages/client/src/react.ts';
+import {
+  type Feed,
+  follow,
+  type Gap,
+  isGap,
+  memoryStore,
+  type Source,
+  typed,
+} from '../../packages/client/src/index.ts';
+import { type UseFeedOptions, useFeed } from '../../packages/client/src/react.ts';
 import { createNetwork } from '../../packages/client/src/relay.ts';
+import { feedStore } from '../../packages/client/src/svelte.ts';
 import { sourceExchange } from '../../packages/client/src/urql.ts';
-import { graphqlSseTo, type Numbered, type Place, renderInReact, socketTo, streamsTo } from './bindings.ts';
+import { folder } from '../helpers/packages.ts';
+import {
+  graphqlSseTo,
+  type Numbered,
+  nodeSocketTo,
+  type Place,
+  renderInReact,
+  socketTo,
+  streamsTo,
+} from './bindings.ts';
 
 /** A program that keeps nothing between its starts, and shows what it is told. */
 export interface Reader extends Pick<Place, 'url' | 'token' | 'report'> {
@@ -53,7 +72,20 @@ const PROGRAMS: Readonly<Record<string, (reader: Reader) => void>> = {
     );
   },
   relay: subscribeWithRelay,
-  react: (reader) => renderInReact(createElement(Screen, { reader, source: socketTo(reader) })),
+  // Plain Node, where it has no WebSocket.
+  ws: (reader) => void iterate(reader, nodeSocketTo(reader)),
+  react: (reader) => renderInReact(createElement(Screen, { reader, source: socketTo(reader), options: {} })),
+  next: (reader) => {
+    const options = { initialItems: [{ id: '0', cursor: '' }] };
+    renderInReact(createElement(Screen, { reader, source: streamsTo(reader), options }));
+  },
+  // A phone tells of itself where it is asked to: nobody has asked.
+  expo: (reader) => {
+    const options = { presence: () => () => {} };
+    renderInReact(createElement(Screen, { reader, source: socketTo(reader), options }));
+  },
+  svelte: followInStore,
+  vue: (reader) => void followInVue(reader),
 };
 
 export const UNREAD_PROGRAMS: readonly string[] = Object.keys(PROGRAMS).map((name) => `${name}, unread`);
@@ -63,13 +95,36 @@ export function runUnread(name: string, reader: Reader): void {
   PROGRAMS[name.replace(', unread', '')]?.(reader);
 }
 
+const DOCUMENT = typed<Data, object>(UNREAD);
+type Item = Numbered | Gap<Numbered>;
+
+function show(reader: Reader, item: Item): void {
+  if (isGap(item)) reader.isToldOfGap(item.reason);
+  else reader.shows(item.id);
+}
+
 async function iterate(reader: Reader, source: Source): Promise<void> {
-  const feed = follow(source, typed<Data, object>(UNREAD));
+  const feed = follow(source, DOCUMENT);
   feed.onChange(() => reader.report(feed));
-  for await (const event of feed) {
-    if (isGap(event)) reader.isToldOfGap(event.reason);
-    else reader.shows(event.id);
-  }
+  for await (const item of feed) show(reader, item);
+}
+
+function followInStore(reader: Reader): void {
+  let last: Item | undefined;
+  feedStore(socketTo(reader), DOCUMENT).subscribe(({ items, status, problem }) => {
+    reader.report({ status, problem });
+    if (items[0] !== undefined && items[0] !== last) show(reader, items[0]);
+    last = items[0];
+  });
+}
+
+/** A feed that a component begins by itself, once it is mounted. Vue is installed beside the other libraries of test/clients alone. */
+async function followInVue(reader: Reader): Promise<void> {
+  const module = pathToFileURL(folder('test/clients/show-in-vue.js'));
+  const { iterateInVue } = (await import(module.href)) as {
+    iterateInVue(feed: Feed<Numbered>, report: Reader['report'], show: (item: Item) => void): void;
+  };
+  iterateInVue(follow(socketTo(reader), DOCUMENT), reader.report, (item) => show(reader, item));
 }
 
 /** A plain subscription has no status: a test hears of its connection's end, and that it is back by the next event. */
@@ -138,8 +193,14 @@ function subscribeWithRelay(reader: Reader): void {
   again();
 }
 
-function Screen({ reader, source }: { readonly reader: Reader; readonly source: Source }) {
-  const { status, problem } = useFeed(source, typed<Data, object>(UNREAD), { store: storeOf(reader) });
+interface ScreenProps {
+  readonly reader: Reader;
+  readonly source: Source;
+  readonly options: Pick<UseFeedOptions<Numbered, object>, 'initialItems' | 'presence'>;
+}
+
+function Screen({ reader, source, options }: ScreenProps) {
+  const { status, problem } = useFeed(source, DOCUMENT, { ...options, store: storeOf(reader) });
   reader.report({ status, problem });
   return null;
 }
@@ -155,9 +216,7 @@ function storeOf(reader: Reader) {
     load: () => memory.load(),
     async save(item, cursor) {
       await memory.save(item, cursor);
-      if (item === undefined) return;
-      if (isGap(item)) reader.isToldOfGap(item.reason);
-      else reader.shows(item.id);
+      if (item !== undefined) show(reader, item);
     },
   };
   stores.set(reader, store);

@@ -1,5 +1,5 @@
 // Vue without a page: a renderer that draws into plain objects, and what the soak shows with it.
-import { createRenderer, h, onScopeDispose, shallowRef } from 'vue';
+import { createRenderer, h, onMounted, onScopeDispose, ref, shallowRef } from 'vue';
 
 const node = (name = '') => ({ name, text: '', props: {}, children: [], parent: null });
 const leave = (child) => {
@@ -54,6 +54,25 @@ export function showInVue(store, report) {
         report({ status, problem });
         return h('ul', `${status} ${items.length}`);
       };
+    },
+  });
+}
+
+/** Iterates a feed in a component, as its author does without a page: into a list that the template draws. */
+export function iterateInVue(feed, report, show) {
+  mount({
+    setup() {
+      const items = ref([]);
+      feed.onChange(() => report(feed));
+      onMounted(async () => {
+        for await (const item of feed) {
+          items.value.unshift(item);
+          show(items.value[0]);
+          // A screen holds no more; those of an hour would fill the memory.
+          items.value.length = Math.min(items.value.length, 200);
+        }
+      });
+      return () => h('ul', String(items.value.length));
     },
   });
 }

@@ -30,35 +30,69 @@ afterAll(async () => {
 });
 
 /** Pays at a time of the clock, in a page. @returns how that ended */
-const press = (tab: Page, round: number, at: number): Promise<unknown> =>
+const press = (tab: Page, store: string, round: number, at: number): Promise<unknown> =>
   tab.evaluate(`(async () => {
     const { intentStore, pay } = await import('/index.js');
+    const { indexedDbIntents } = await import('/indexed-db.js');
     const source = {
       async query(_, { input }) {
         await window.sent(${round}, input.idempotencyKey);
         return { data: { pay: { __typename: 'PaySuccess' } } };
       },
     };
-    const store = intentStore(localStorage, 'payments');
+    const store = ${store};
     while (Date.now() < ${at});
     const mutation = 'mutation Pay($input: PayInput!) { pay(input: $input) { __typename } }';
     return (await pay(source, mutation, { round: ${round} }, { store })).status;
   })()`);
 
-it('two tabs of a real browser in which one input is pressed at once pay once, by Web Locks', async () => {
-  context = await browser.newContext();
-  const keys = new Map<number, Set<string>>();
-  await context.exposeFunction('sent', (round: number, key: string) => {
-    keys.set(round, (keys.get(round) ?? new Set()).add(key));
+/** A site over plain http, of which a browser does not know that it is this machine. */
+const PLAIN = 'http://shop.test';
+const servePlainly = (inside: BrowserContext) =>
+  inside.route(`${PLAIN}/**`, async (route) => {
+    const response = await route.fetch({ url: route.request().url().replace(PLAIN, site.origin) });
+    await route.fulfill({ response });
   });
-  const tabs = [await context.newPage(), await context.newPage()];
-  for (const tab of tabs) {
-    await tab.goto(site.origin);
-    await tab.evaluate("import('/index.js')");
-  }
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const at = Date.now() + AHEAD_MS;
-    expect(await Promise.all(tabs.map((tab) => press(tab, round, at)))).toEqual(['done', 'done']);
-  }
-  expect([...keys.values()].map(({ size }) => size)).toEqual(Array(ROUNDS).fill(1));
+
+it.each([
+  ['over https, by Web Locks', 'https', "intentStore(localStorage, 'payments')"],
+  ['over https, in IndexedDB', 'https', "indexedDbIntents('payments')"],
+  ['over plain http, in IndexedDB', 'http', "indexedDbIntents('payments')"],
+])(
+  'two tabs of a real browser in which one input is pressed at once pay once: %s',
+  async (_, over, store) => {
+    context = await browser.newContext();
+    const keys = new Map<number, Set<string>>();
+    await context.exposeFunction('sent', (round: number, key: string) => {
+      keys.set(round, (keys.get(round) ?? new Set()).add(key));
+    });
+    await servePlainly(context);
+    const tabs = [await context.newPage(), await context.newPage()];
+    for (const tab of tabs) {
+      // A browser takes this machine's own address for as safe as https.
+      await tab.goto(over === 'https' ? site.origin : PLAIN);
+      expect(await tab.evaluate('[isSecureContext, navigator.locks !== undefined]')).toEqual(
+        Array(2).fill(over === 'https'),
+      );
+      await tab.evaluate("Promise.all([import('/index.js'), import('/indexed-db.js')])");
+    }
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const at = Date.now() + AHEAD_MS;
+      expect(await Promise.all(tabs.map((tab) => press(tab, store, round, at)))).toEqual(['done', 'done']);
+    }
+    expect([...keys.values()].map(({ size }) => size)).toEqual(Array(ROUNDS).fill(1));
+  },
+);
+
+it('a page over plain http is told what to use instead of Web Locks, and nothing is sent', async () => {
+  context = await browser.newContext();
+  const sent: unknown[] = [];
+  await context.exposeFunction('sent', (...told: unknown[]) => sent.push(told));
+  await servePlainly(context);
+  const tab = await context.newPage();
+  await tab.goto(PLAIN);
+  await expect(press(tab, "intentStore(localStorage, 'payments')", 0, 0)).rejects.toThrow(
+    'No Web Locks in this page: use https, or indexedDbIntents.',
+  );
+  expect(sent).toEqual([]);
 });

@@ -55,8 +55,6 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #connection: Connection | undefined;
   #waiting: Buffered<EventOf<Data>>[] = [];
   #refusal: Refused | undefined;
-  /** Waits for items from the gateway. */
-  readonly #arrival = new Pause();
   /** When the next bookmark may be saved. */
   #saveFrom = 0;
   #suspended = false;
@@ -96,7 +94,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   close(): void {
     this.#closed = true;
-    this.#leave();
+    this.#backlog?.close();
+    this.#connection?.close();
     this.#pause.wake();
   }
 
@@ -119,7 +118,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         } else if (this.#refusal === undefined) {
           if (this.#full && !this.#suspended) this.#connection.resume();
           this.#full = false;
-          await this.#arrival.wait();
+          await this.#pause.wait();
         } else {
           const { code, extensions } = this.#refusal;
           if (!isGapCode(code)) throw this.#refusal;
@@ -224,7 +223,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         ended: (refusal) => {
           this.#backlog?.close();
           this.#refusal = refusal;
-          this.#arrival.wake();
+          this.#pause.wake();
         },
       },
     );
@@ -263,7 +262,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#cursor = next.cursor;
     this.#inGap = false;
     this.#waiting.push(next);
-    this.#arrival.wake();
+    this.#pause.wake();
   }
 
   /** Finds out, after a connection is made, how many events the feed is behind, and shows that until it has caught up. */
@@ -282,12 +281,5 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #change(change: Partial<State>): void {
     Object.assign(this, change);
     for (const listener of this.#listeners) listener();
-  }
-
-  #leave(): void {
-    this.#backlog?.close();
-    this.#connection?.close();
-    this.#connection = undefined;
-    this.#arrival.wake();
   }
 }

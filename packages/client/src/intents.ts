@@ -1,6 +1,5 @@
-import { Pause } from './pause.ts';
 import { type KeyValues, slot } from './stores.ts';
-import { inTurn } from './turns.ts';
+import { browser, inTurn } from './turns.ts';
 
 /** One intent to pay, from before it is first sent until the app has shown how it ended. */
 export interface Intent {
@@ -40,32 +39,23 @@ export function memoryIntents(): IntentStore {
   };
 }
 
-/** How long it takes until another tab sees what this one has written, in milliseconds. */
-const TOLD_MS = 100;
-
 /**
  * Makes a store that keeps intents as one value of a storage: `intentStore(localStorage, 'payments')`, or React Native's
- * AsyncStorage. Tabs take turns by Web Locks. Without these (a page over plain http, an old WebView) it reads and writes in
- * one step, and checks a moment later that its value is still there, because another tab may have read before it saw the
- * value. It does not notice if a browser takes longer than that moment.
+ * AsyncStorage. Tabs take turns by Web Locks. A page without these (over plain http, or in an old WebView) gets an error
+ * before anything is sent: it needs `indexedDbIntents`.
  */
 export function intentStore(storage: KeyValues, key: string): IntentStore {
-  const { read, write, alone } = slot<readonly Intent[]>(storage, key);
+  const { load, change } = slot<readonly Intent[]>(storage, key);
   return {
-    load: async () => (await read()) ?? [],
+    load: async () => (await load()) ?? [],
     async save(intents, before) {
+      const { document, navigator } = browser();
+      if (document && !navigator?.locks)
+        throw new Error('No Web Locks in this page: use https, or indexedDbIntents.');
       let isWritten = false;
-      await alone(async (isShared) => {
-        const told = async () => isShared && new Pause().wait(TOLD_MS);
-        await told();
-        await write((now = []) => {
-          isWritten = JSON.stringify(now) === JSON.stringify(before);
-          return isWritten ? intents : undefined;
-        });
-        await told();
-        if (!isShared || !isWritten) return;
-        const now = JSON.stringify(await read());
-        isWritten = intents.every((one) => before.includes(one) || now.includes(JSON.stringify(one)));
+      await change((now) => {
+        isWritten = JSON.stringify(now ?? []) === JSON.stringify(before);
+        return isWritten ? intents : undefined;
       });
       return isWritten;
     },
@@ -80,7 +70,7 @@ export const changeIntents = (
   store: IntentStore,
   change: (intents: readonly Intent[]) => readonly Intent[],
 ): Promise<void> =>
-  inTurn(store, 'intents', async () => {
+  inTurn(store, async () => {
     for (;;) {
       const before = await store.load();
       const after = change(before);

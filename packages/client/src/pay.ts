@@ -103,9 +103,9 @@ export async function pay<
     intent: payment.intent,
     acknowledge: async () => {
       // The app has shown `unknown`. The person has not seen another end, even if one is known by now.
-      if (!isClear(settled)) return;
+      if (settled.status === 'unknown') return;
       const acknowledgedAt = isoNow();
-      await keep(payment, (kept) => ({ ...kept, acknowledgedAt }));
+      await keep(payment, settled, (kept) => ({ ...kept, acknowledgedAt }));
     },
   };
 }
@@ -117,11 +117,7 @@ type ResultOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | un
  * ended, or goes on asking if that is safe.
  */
 export const unsettled = async (store: IntentStore): Promise<readonly Intent[]> =>
-  (await store.load()).filter(
-    ({ result, unanswered, acknowledgedAt }) =>
-      acknowledgedAt === undefined &&
-      (result === undefined ? unanswered !== 0 : settle(result)?.status !== 'refused'),
-  );
+  (await store.load()).filter((kept) => isSent(kept) && isOpen(kept));
 
 /**
  * Forgets a payment that stays unknown, once a person has looked whether it happened. The next `pay` with its input is a new
@@ -144,10 +140,13 @@ async function ended(payment: Payment, until: number): Promise<Settled<PaymentRe
   const pause = new Pause();
   for (;;) {
     const told = await send(payment);
-    if (isClear(told) || (told.status === 'unknown' && !told.safeToRetry)) return told;
+    if (!isUnclear(told)) return told;
     const waitMs = retryAfterOf(told.cause);
     if (refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until) {
-      return told.status === 'nothing' ? giveUp(payment, told.cause) : told;
+      const { code, message } = Object(told.cause) as Partial<Refused>;
+      const result = { __typename: 'Refused', code, message };
+      // Nothing has moved if each call was answered so.
+      return keep(payment, told, (kept) => (isSent(kept) ? kept : { ...kept, result }));
     }
     await pause.next(waitMs);
   }
@@ -156,13 +155,8 @@ async function ended(payment: Payment, until: number): Promise<Settled<PaymentRe
 /** Codes of top-level errors that do not say how far the call came. Every other one has moved nothing. */
 const UNCLEAR: readonly string[] = ['INTERNAL', 'UNKNOWN'];
 
-type SendOutcome =
-  | Settled<PaymentResult>
-  /** This call has moved nothing; another one may have. */
-  | { readonly status: 'nothing'; readonly cause: Refused };
-
 /** Sends the payment once, unless its end is known. The store keeps that it is under way before it is sent. */
-async function send(payment: Payment): Promise<SendOutcome> {
+async function send(payment: Payment): Promise<Settled<PaymentResult>> {
   const known = await enter(payment);
   if (known !== undefined) return known;
   const { intent } = payment;
@@ -177,14 +171,13 @@ async function send(payment: Payment): Promise<SendOutcome> {
       // Every call has sent the same input. The gateway sees a difference, and so says nothing of the earlier calls.
       if (told.code === 'IDEMPOTENCY_KEY_REUSED' && intent.unanswered > 1) return unknown(told.message);
     }
-    const stands = await keep(payment, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }));
-    return isClear(stands) ? stands : told;
+    return await keep(payment, told, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }));
   } catch (cause) {
+    const told = lost(cause);
     // An error within the result says that the mutation was executed.
-    if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code) || cause.path?.[1] !== undefined)
-      return lost(cause);
-    const stands = await keep(payment, (kept) => ({ ...kept, unanswered: kept.unanswered - 1 }));
-    return isClear(stands) ? stands : { status: 'nothing', cause };
+    return !(cause instanceof Refused) || UNCLEAR.includes(cause.code) || cause.path?.[1] !== undefined
+      ? told
+      : keep(payment, told, (kept) => ({ ...kept, unanswered: kept.unanswered - 1 }));
   }
 }
 
@@ -207,11 +200,10 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
     const before = earlier ?? own;
     payment.intent = before;
     known = settle(before.result);
-    if (known?.status === 'unknown' && known.safeToRetry) known = undefined;
     if (isEntered && earlier === undefined) known = unknown('It was let go of elsewhere.');
     // An intent that an earlier version has made has no date.
-    else if (before.unanswered !== 0 && !isKnown(before))
-      known ??= unknown('It is too long ago to ask again.');
+    else if (isUnclear(known))
+      known = isSent(before) && !isKnown(before) ? unknown('It is too long ago to ask again.') : undefined;
     if (known !== undefined) return intents;
     payment.intent = { ...before, unanswered: before.unanswered + 1 };
     return [...intents.filter((kept) => kept !== earlier && isNeeded(kept)), payment.intent];
@@ -227,7 +219,10 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
 const isOpen = (kept: Intent): boolean =>
   kept.acknowledgedAt === undefined &&
   settle(kept.result)?.status !== 'refused' &&
-  (kept.unanswered !== 0 || kept.result !== undefined || isKnown(kept));
+  (isSent(kept) || isKnown(kept));
+
+/** True if money may have moved. */
+const isSent = ({ unanswered, result }: Intent): boolean => unanswered !== 0 || result !== undefined;
 
 /** True if an intent must be kept. One that is over is kept for a while, for a `pay` that is still running. */
 const isNeeded = (kept: Intent): boolean =>
@@ -239,30 +234,22 @@ const isKnown = ({ createdAt }: Intent): boolean => {
   return age > -DAY_MS && age < KNOWN_MS;
 };
 
-/** Ends a payment that was refused before the gateway looked at it. Nothing has moved, unless another call has moved it. */
-async function giveUp(payment: Payment, { code, message }: Refused): Promise<Settled<PaymentResult>> {
-  const result = { __typename: 'Refused', code, message };
-  const told = await keep(payment, (kept) =>
-    kept.unanswered === 0 && kept.result === undefined ? { ...kept, result } : kept,
-  );
-  return told ?? unknown(message, true);
-}
-
-/** Changes the intent that the store now holds. @returns how the payment ended, by that intent. */
+/** Changes the intent that the store now holds. @returns how the payment ended by that intent, or else what was told */
 async function keep(
   { store, intent }: Payment,
+  told: Settled<PaymentResult>,
   change: (kept: Intent) => Intent,
-): Promise<Settled<PaymentResult> | undefined> {
-  let kept: Intent | undefined;
-  await changeIntents(store, (intents) => {
-    kept = undefined;
-    return intents.map((one) => {
+): Promise<Settled<PaymentResult>> {
+  let stands: Settled<PaymentResult> | undefined;
+  await changeIntents(store, (intents) =>
+    intents.map((one) => {
       if (one.idempotencyKey !== intent.idempotencyKey) return one;
-      kept = change(one);
+      const kept = change(one);
+      stands = settle(kept.result);
       return kept;
-    });
-  });
-  return settle(kept?.result);
+    }),
+  );
+  return isUnclear(stands) ? told : stands;
 }
 
 const isoNow = (): string => new Date(ambient.now()).toISOString();
@@ -278,10 +265,14 @@ const unknown = (message: string, safeToRetry = false, cause?: unknown): Settled
 const lost = (cause?: unknown): Settled<PaymentResult> =>
   unknown(refusalOf(cause)?.message ?? 'No answer came.', true, cause);
 
-const isClear = (
-  told: SendOutcome | undefined,
-): told is Extract<Settled<PaymentResult>, { readonly status: 'done' | 'refused' }> =>
-  told?.status === 'done' || told?.status === 'refused';
+const isClear = (told: Settled<PaymentResult> | undefined): boolean =>
+  told !== undefined && told.status !== 'unknown';
+
+/** True if another call may tell more. */
+const isUnclear = (
+  told: Settled<PaymentResult> | undefined,
+): told is Extract<Settled<PaymentResult>, { readonly status: 'unknown' }> | undefined =>
+  told === undefined || (told.status === 'unknown' && told.safeToRetry);
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -97,9 +97,9 @@ export interface Source {
 /** A refusal of the gateway. `code` is its `extensions.code`. */
 export class Refused extends Error {
   override readonly name = 'Refused';
-  readonly code: string;
-  readonly extensions: Readonly<Record<string, unknown>>;
-  readonly path: Problem['path'];
+  declare readonly code: string;
+  declare readonly extensions: Readonly<Record<string, unknown>>;
+  declare readonly path: Problem['path'];
 
   constructor({ message, extensions = {}, path }: Problem) {
     super(message);

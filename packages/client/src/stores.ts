@@ -1,4 +1,4 @@
-import { inTurn, type Locks, tabTurns } from './turns.ts';
+import { tabTurns } from './turns.ts';
 
 /** A place in the feed at which events are missing, or may be. The list before it may be incomplete. */
 export interface Gap<Event = unknown> {
@@ -52,7 +52,7 @@ interface Stand {
   other?: string | undefined;
 }
 
-const standAt = (saved: Saved<unknown> | undefined): Stand => ({
+const standAt = (saved: Saved<unknown> | undefined | null): Stand => ({
   last: saved?.events?.map(cursorOf).at(-1),
   place: saved?.cursor,
   other: undefined,
@@ -125,8 +125,8 @@ export const cursorOf = (event: unknown): string => (event as { readonly cursor:
  * function once.
  */
 export function sharedStore<Event>(
-  load: () => Promise<Saved<Event> | undefined>,
-  change: (change: (saved: Saved<Event> | undefined) => Saved<Event>) => Promise<unknown>,
+  load: () => Promise<Saved<Event> | undefined | null>,
+  change: (change: (saved: Saved<Event> | undefined | null) => Saved<Event>) => Promise<unknown>,
   kept: number = KEPT,
 ): Store<Event> {
   let stand: Stand | undefined;
@@ -170,42 +170,20 @@ export interface KeyValues {
   setItem(key: string, value: string): unknown;
 }
 
-/** Reads and writes one value of a key-value storage. */
+/** Reads one value of a key-value storage, and changes it while no other tab does. */
 export function slot<Value>(storage: KeyValues, key: string) {
   const read = () => storage.getItem(key);
-  let inTabs: ReturnType<typeof tabTurns> | undefined;
+  const alone = tabTurns(storage, `pasarela ${key}`, read);
   // Only this function writes under this key.
-  const parsed = (text: string | null) => (text === null ? undefined : (JSON.parse(text) as Value));
-  /**
-   * Reads the value, and writes the result of `change` unless that is undefined; in one step, if the storage answers at once.
-   */
-  const write = async (change: (value: Value | undefined) => Value | undefined): Promise<void> => {
-    const text = read();
-    const value = change(parsed(typeof text === 'string' || text === null ? text : await text));
-    if (value !== undefined) await storage.setItem(key, JSON.stringify(value));
-  };
+  const load = async () => JSON.parse((await read()) ?? 'null') as Value | null;
   return {
-    read: async () => parsed(await read()),
-    write,
-    /**
-     * Runs one piece of work at a time: in all tabs if there are Web Locks, otherwise in this process.
-     *
-     * @param work gets true if another tab may run the same work at that time
-     */
-    alone(work: (isShared: boolean) => Promise<void>): Promise<void> {
-      const { document, navigator } = globalThis as {
-        document?: unknown;
-        navigator?: { readonly locks?: Locks };
-      };
-      const locks = navigator?.locks;
-      const name = `pasarela ${key}`;
-      if (locks !== undefined) {
-        inTabs ??= document ? tabTurns(locks, name, read) : (step) => locks.request(name, step);
-      }
-      return inTurn(storage, key, () =>
-        inTabs === undefined ? work(document !== undefined) : inTabs(() => work(false)),
-      );
-    },
+    load,
+    /** Writes the result of a function that gets the value, unless that is undefined. */
+    change: (next: (value: Value | null) => Value | undefined): Promise<void> =>
+      alone(async () => {
+        const value = next(await load());
+        if (value !== undefined) await storage.setItem(key, JSON.stringify(value));
+      }),
   };
 }
 
@@ -214,6 +192,6 @@ export function slot<Value>(storage: KeyValues, key: string) {
  * AsyncStorage.
  */
 export function keyValueStore<Event>(storage: KeyValues, key: string, kept?: number): Store<Event> {
-  const { read, write, alone } = slot<Saved<Event>>(storage, key);
-  return sharedStore(read, (change) => alone(() => write(change)), kept);
+  const { load, change } = slot<Saved<Event>>(storage, key);
+  return sharedStore(load, change, kept);
 }

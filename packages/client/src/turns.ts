@@ -2,21 +2,23 @@ import { ambient } from './ambient.ts';
 import { Pause } from './pause.ts';
 
 /** The part of the Web Locks API that is used. All tabs of an origin share its locks. */
-export interface Locks {
+interface Locks {
   request(name: string, work: () => Promise<void>): Promise<void>;
   query(): Promise<{ readonly held?: readonly { readonly name?: string }[] }>;
 }
 
-/** By object and key: the last piece of work of this process, which the next one waits for. */
-const turns = new WeakMap<object, Map<string, Promise<unknown>>>();
+/** Returns what a page has, and a server or a phone lacks. */
+export const browser = () =>
+  globalThis as { readonly document?: object; readonly navigator?: { readonly locks?: Locks } };
 
-/** Runs one piece of work at a time for each key of an object. */
-export function inTurn(of: object, key: string, work: () => Promise<void>): Promise<void> {
-  const ours = turns.get(of) ?? new Map<string, Promise<unknown>>();
-  turns.set(of, ours);
-  const mine = (ours.get(key) ?? Promise.resolve()).then(work);
-  ours.set(
-    key,
+/** By object: the last piece of work of this process, which the next one waits for. */
+const turns = new WeakMap<object, Promise<unknown>>();
+
+/** Runs one piece of work at a time for each object. */
+export function inTurn(of: object, work: () => Promise<void>): Promise<void> {
+  const mine = Promise.resolve(turns.get(of)).then(work);
+  turns.set(
+    of,
     mine.catch(() => undefined),
   );
   return mine;
@@ -28,43 +30,42 @@ const SAID_MS = 10_000;
 const LOOK_MS = 5;
 
 /**
- * Runs one piece of work at a time in all tabs. Chromium may give a tab the lock before that tab sees what another has
- * written under it. So a tab that has written holds a second lock for a while, whose name is a digest of the stored value,
- * and the next tab waits until it reads that value.
+ * Runs one piece of work at a time: in all tabs if there are Web Locks, otherwise in this process. Chromium may give a tab the
+ * lock before that tab sees what another has written under it. So a tab that has written holds a second lock for a while,
+ * whose name is a digest of the stored value, and the next tab waits until it reads that value.
  *
  * @param read returns the stored value
  */
-export function tabTurns(locks: Locks, name: string, read: () => string | null | Promise<string | null>) {
+export function tabTurns(storage: object, name: string, read: () => string | null | Promise<string | null>) {
   const prefix = `${name}\n`;
   let stopSaying = (): void => {};
-  /** Returns the latest announcement of any tab: its time, and a digest of the stored value. */
-  const lastSaid = async (): Promise<readonly number[]> => {
-    const { held = [] } = await locks.query();
-    const said = held
-      .filter((lock) => lock.name?.startsWith(prefix))
-      .map((lock) => String(lock.name).slice(prefix.length).split(' ').map(Number));
-    return said.sort(([one = 0], [other = 0]) => other - one)[0] ?? [0, 0];
-  };
-  const say = (what: string): Promise<void> =>
-    new Promise((isSaid) => {
-      void locks.request(prefix + what, () => {
-        const said = new Pause();
-        stopSaying();
-        stopSaying = () => said.wake();
-        isSaid();
-        return said.wait(SAID_MS);
-      });
-    });
-  return (work: () => Promise<void>): Promise<void> =>
-    locks.request(name, async () => {
+  return (work: () => Promise<void>): Promise<void> => {
+    const { document, navigator } = browser();
+    const locks = navigator?.locks;
+    if (locks === undefined) return inTurn(storage, work);
+    return locks.request(name, async () => {
+      if (document === undefined) return work();
       const begun = ambient.now();
-      const [saidAt = 0, said] = await lastSaid();
+      const { held = [] } = await locks.query();
+      // The latest announcement of any tab: its time, which has as many digits each time, and a digest.
+      const names = held.map(({ name: of = '' }) => of).filter((of) => of.startsWith(prefix));
+      const [saidAt = 0, said] = names.sort().at(-1)?.slice(prefix.length).split(' ').map(Number) ?? [];
       // If an app has cleared the storage itself, no tab announces that.
       const until = Math.min(saidAt, begun) + SAID_MS;
       while (ambient.now() < until && digestOf(await read()) !== said) await new Pause().wait(LOOK_MS);
       await work();
-      await say(`${Math.max(saidAt + 1, begun)} ${digestOf(await read())}`);
+      const announcement = `${prefix}${Math.max(saidAt + 1, begun)} ${digestOf(await read())}`;
+      await new Promise<void>((isSaid) => {
+        void locks.request(announcement, () => {
+          const saying = new Pause();
+          stopSaying();
+          stopSaying = () => saying.wake();
+          isSaid();
+          return saying.wait(SAID_MS);
+        });
+      });
     });
+  };
 }
 
 function digestOf(text: string | null): number {
