@@ -53,17 +53,19 @@ export const EVENTS = `subscription outagesEventsSubscription($after: Cursor) {
 
 const DOCUMENT = typed<{ readonly events: Numbered }, { readonly after: string | null }>(EVENTS);
 
-// Quicker than an app's: a test has less time to find out that a network is gone.
-const HEARTBEAT = { everyMs: 1_000, withinMs: 1_000 };
+// Quicker than an app's, so that a test finds out soon that a network is gone; slow enough for a machine with much else to do.
+const HEARTBEAT = { everyMs: 1_000, withinMs: 3_000 };
+const SILENT_MS = 5_000;
 type Address = Pick<Place, 'url' | 'token'>;
 export const socketTo = ({ url, token }: Address): Source =>
   createSocket({ url, token, heartbeat: HEARTBEAT });
 /** What Node 20 needs. */
 export const nodeSocketTo = ({ url, token }: Address): Source =>
   createSocket({ url, token, heartbeat: HEARTBEAT, webSocketImpl: WebSocket });
-export const streamsTo = ({ url, token }: Address): Source => createFetch({ url, token, silentForMs: 2_000 });
+export const streamsTo = ({ url, token }: Address): Source =>
+  createFetch({ url, token, silentForMs: SILENT_MS });
 export const graphqlSseTo = ({ url, token }: Address): Source =>
-  createEventStreams({ url, token, silentForMs: 2_000 });
+  createEventStreams({ url, token, silentForMs: SILENT_MS });
 
 /** Each binding of the package, as an app makes it. */
 const SOURCES: Readonly<Record<string, (place: Place) => Source>> = {

@@ -192,6 +192,8 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
         body: JSON.stringify({ query: 'subscription { moneyIn { cursor amount { amount } } }' }),
       });
       expect(response.headers.get('content-type')).toBe('text/event-stream');
+      // A proxy that compresses, as that of Next does, would hold events back.
+      expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
       if (response.body === null) throw new Error('The stream has no body.');
       return response.body.pipeThrough(new TextDecoderStream()).getReader();
     };

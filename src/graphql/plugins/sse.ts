@@ -51,7 +51,7 @@ export function useServerSentEvents(
         return new fetchAPI.Response(new ReadableStream(body), {
           headers: {
             'content-type': EVENT_STREAM,
-            'cache-control': 'no-cache',
+            'cache-control': 'no-cache, no-transform',
             connection: 'keep-alive',
             'x-accel-buffering': 'no',
           },
