@@ -31,9 +31,11 @@ function possibleTypes(of: GraphQLSchema): string {
 }
 
 function ownDocuments(of: GraphQLSchema): string {
-  const texts = Object.values({ ...documents, ...statuses })
-    .filter((value) => typeof value === 'string')
-    .filter((text) => validate(of, parse(text)).length === 0);
+  const texts = Object.values({ ...documents, ...statuses }).filter((value) => typeof value === 'string');
+  for (const text of texts) {
+    for (const { message } of validate(of, parse(text)))
+      throw new Error(`packages/client sends what the graph refuses: ${message}`);
+  }
   return `# What @pasarela/client sends by itself, for a gateway with TRUSTED_DOCUMENTS. \`npm run schema\` writes this file.\n\n${texts.join('\n\n')}\n`;
 }
 

@@ -132,6 +132,7 @@ it.each([
     () => ({}),
   ],
   ['no variable', 'subscription S { moneyIn(ownerId: "OWNER") { id cursor } }', () => ({})],
+  ['a CLABE', 'subscription S { moneyIn(clabe: "CLABE") { id cursor } }', () => ({})],
   [
     'types',
     'subscription S($kinds: [EventType!]) { events(types: $kinds) { id cursor } }',
@@ -155,7 +156,7 @@ it.each([
     });
     const saved = { cursor: data.eventCursor as string };
     const document = typed<{ readonly moneyIn: { readonly cursor: string } }, object>(
-      text.replace('OWNER', customer),
+      text.replace('OWNER', customer).replace('CLABE', world.accounts.at(-1).clabe),
     );
     const store = { load: () => saved, save() {} };
     const feed = follow(socket(), document, { variables: variables(customer), store });

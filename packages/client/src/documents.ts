@@ -25,7 +25,7 @@ export interface MissedVariables {
 
 /** Asks for events since a cursor, to know how far behind a feed is. */
 export const MISSED: TypedDocument<Missed, MissedVariables> =
-  /* @__PURE__ */ typed(`query PasarelaMissed($after: Cursor, $types: [EventType!], $ownerId: ID, $clabe: String) {
+  /* @__PURE__ */ typed(`query PasarelaMissed($after: Cursor, $types: [EventType!], $ownerId: ID, $clabe: Clabe) {
   events(after: $after, first: 100, types: $types, ownerId: $ownerId, clabe: $clabe) {
     nodes {
       cursor

@@ -17,7 +17,7 @@ const requesterOf = (caller: string) => ({ caller, group: caller });
 
 it('one who leaves while a repeat is waited for waits no longer, and nothing more is sent', async () => {
   await using upstream = await startUpstream((_request, response) => {
-    response.writeHead(429, { 'retry-after': '600' }).end();
+    response.writeHead(429, { 'retry-after': '25' }).end();
   });
   const left = new AbortController();
   const rest = upstream.restOf({ leaver: leaverOf(left.signal), deadline: Date.now() + 3_600_000 });
