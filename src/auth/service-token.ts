@@ -65,7 +65,7 @@ class RenewalPauses {
     this.#now = now;
   }
 
-  /** @throws the error of the last renewal while its pause lasts, with what is left of the time that the service asked for. */
+  /** @throws the error of the last renewal while its pause lasts, with what is left of the pause, or of the longer time that the service asked for. */
   check(): void {
     if (this.#last === undefined) return;
     const { error, at, pauseMs } = this.#last;
@@ -74,7 +74,11 @@ class RenewalPauses {
     if (since < 0 || since >= pauseMs) return;
     if (!(error instanceof UpstreamError) || error.retryAfterMs === undefined) throw error;
     const { code, message, dispatched, cause, retryAfterMs } = error;
-    throw new UpstreamError(code, message, { cause, dispatched, retryAfterMs: retryAfterMs - since });
+    throw new UpstreamError(code, message, {
+      cause,
+      dispatched,
+      retryAfterMs: Math.max(retryAfterMs, pauseMs) - since,
+    });
   }
 
   failed(error: unknown): void {

@@ -109,6 +109,12 @@ describe('the gateway’s own token', () => {
     service.time += 1;
     expect(await now()).toBe('Bearer t1');
     service.time += 60_000;
+    service.error = refuse(100);
+    await expect(now()).rejects.toThrow('no token');
+    // The pause of half a second is longer than what was asked for.
+    service.time += 400;
+    await expect(now()).rejects.toMatchObject({ retryAfterMs: 100 });
+    service.time += 60_000;
     service.error = refuse(3_600_000);
     await expect(now()).rejects.toThrow('no token');
     service.error = undefined;
