@@ -61,7 +61,11 @@ describe("the gateway's own token is renewed, and callers read on,", () => {
     const payments = await validations('fails', FAILURES + CALLERS);
     await inject(sandbox, { method: 'POST', path: '/v1/transactions/' }, { status: 503 });
     const failed = await Promise.all(payments.map(async (one, index) => pay(one, await subject(index))));
-    for (const { data } of failed) expect(data.result.__typename).toBe('OutcomeUnknown');
+    // The last of them may start when so many have failed that no more calls are made.
+    const unknown = failed.filter(({ data }) => data.result?.__typename === 'OutcomeUnknown');
+    const suspended = failed.filter(({ errors }) => errors?.[0]?.message.includes('suspended'));
+    expect(unknown.length).toBeGreaterThanOrEqual(FAILURES);
+    expect(unknown.length + suspended.length).toBe(payments.length);
     await endToken();
     expect((await read()).errors).toBeUndefined();
   });
