@@ -3,6 +3,7 @@ import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { follow, type Source, typed } from '../../packages/client/src/index.ts';
+import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
 
@@ -48,3 +49,25 @@ it.each(Object.keys(SOURCES))(
     feed.close();
   },
 );
+
+it('a feed keeps the first place that each connection tells of, and none that follows at once', async () => {
+  const fake = createFakeSource();
+  const saved: string[] = [];
+  const store = {
+    load: () => ({ cursor: 'start' }),
+    save: (_: unknown, cursor: string) => void saved.push(cursor),
+  };
+  const feed = follow(fake, CREDITS, { store });
+  void (async () => {
+    for await (const _ of feed);
+  })();
+  for (const connection of ['first', 'second']) {
+    const { sink } = await until(() => fake.subscriptions[0]);
+    sink.opened();
+    for (const place of [1, 2]) sink.bookmark(`${connection} ${place}`);
+    await until(() => saved.includes(`${connection} 1`));
+    sink.ended(new Error('The network is gone.'));
+  }
+  expect(saved).toEqual(['first 1', 'second 1']);
+  feed.close();
+});

@@ -119,3 +119,49 @@ it('gives up a connection that has died between a ping and its answer, also wher
   socket.close();
   server.close();
 }, 10_000);
+
+it.each(['left', 'ended by the gateway'])(
+  'tells a subscription that was %s of no place that is still on its way to it',
+  async (how) => {
+    const server = new WebSocketServer({
+      port: 0,
+      host: '127.0.0.1',
+      handleProtocols: () => 'graphql-transport-ws',
+    });
+    await once(server, 'listening');
+    server.on('connection', (connection) => {
+      const ids: string[] = [];
+      const tell = (place: string, to: readonly string[]) => {
+        const bookmarks = Object.fromEntries(to.map((id) => [id, place]));
+        connection.send(JSON.stringify({ type: 'ping', payload: { bookmarks } }));
+      };
+      connection.on('message', (data) => {
+        const { type, id = '' } = JSON.parse(String(data)) as { type: string; id?: string };
+        if (type === 'connection_init') connection.send('{"type":"connection_ack"}');
+        // What the client sends once the first has been left, or has ended.
+        if (type === 'complete' || type === 'ping') tell('later', ids);
+        if (type !== 'subscribe' || ids.push(id) < 2) return;
+        tell('first', ids.slice(0, 1));
+        if (how !== 'left') connection.send(JSON.stringify({ type: 'complete', id: ids[0] }));
+      });
+    });
+    const { port } = server.address() as AddressInfo;
+    const socket = createSocket({ url: `ws://127.0.0.1:${port}`, token: () => 'any' });
+    const subscribe = (bookmark: (cursor: string) => void) => {
+      const ended = () => socket.check?.();
+      const sink = { opened() {}, next() {}, bookmark, ended };
+      return socket.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
+    };
+    const told: string[] = [];
+    const toldOther: string[] = [];
+    const leave = subscribe((cursor) => {
+      told.push(cursor);
+      if (how === 'left') leave();
+    });
+    subscribe((cursor) => void toldOther.push(cursor));
+    await until(() => toldOther.length > 0);
+    expect(told).toEqual(['first']);
+    socket.close();
+    server.close();
+  },
+);

@@ -200,6 +200,25 @@ it('an unknown payment that was acknowledged keeps its key, and nothing is sent 
   expect(world.gateway.pending).toHaveLength(1);
 });
 
+it('a payment that was let go of while it asked sends nothing more, also where the same is paid anew', async () => {
+  const world = new World();
+  const store = intentStore(world.tab(0).storage, 'payments');
+  await step(
+    world,
+    (w) => w.press(0, '1.00'),
+    (w) => w.take(0)?.lose(),
+  );
+  const [first] = await unsettled(store);
+  await forget(store, first?.idempotencyKey ?? '');
+  await step(world, (w) => w.press(1, '1.00'));
+  const [anew] = world.gateway.pending;
+  expect(anew?.key).not.toBe(first?.idempotencyKey);
+  // The first one's pause is over.
+  await step(world, async () => void (await vi.advanceTimersByTimeAsync(600)));
+  expect(world.gateway.pending).toEqual([anew]);
+  expect(world.ended).toMatchObject([{ status: 'unknown', safeToRetry: false, intent: first }]);
+});
+
 it.each([
   ['29 days on nothing is sent again', 29],
   ['with a clock that was put back, neither', -3],

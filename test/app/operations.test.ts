@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await startGateway({
+    webhooks: false,
+    config: { listsMaxAgeMs: 0, upstreamTimeoutMs: 1_000, operationTimeoutMs: 5_000 },
+  });
+  // From here on the gateway knows who is calling.
+  await gateway.query('{ client { id } }');
+});
+afterAll(() => gateway.stop());
+
+it('a catalog of banks serves for a while, also where lists are believed for no time', async () => {
+  const { data } = await gateway.query('{ banks { id } }');
+  expect(data.banks.length).toBeGreaterThan(0);
+  await control(gateway.sandbox, 'DELETE', '/sandbox/requests');
+  expect((await gateway.query('{ banks { id __typename } }')).data.banks).toHaveLength(data.banks.length);
+  const { counts } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
+  expect(counts).toEqual({});
+});
+
+it('a REST call has a time of its own, however much the operation has', async () => {
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+    match: { path: '/v1/clients/*/webhooks' },
+    fault: 'hang',
+  });
+  const { errors } = await gateway.query('{ client { webhooks { totalCount } } }');
+  await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+  expect(errors).toMatchObject([{ message: 'The service did not answer within 1000 ms.' }]);
+});
+
+it('an answer holds as many items as an operation may cost, whatever else is limited', async () => {
+  const { sandbox } = gateway;
+  const limits = { tokens: 2_000, depth: 2_000, aliases: 2_000, directives: 2_000, cost: 5 };
+  await using strict = await startGateway({ sandbox, webhooks: false, config: { limits } });
+  const { errors } = await strict.query('{ client { instruments(first: 100) { totalCount } } }');
+  expect(errors).toMatchObject([{ message: expect.stringContaining('more than 5 items') }]);
+});
