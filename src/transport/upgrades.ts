@@ -16,7 +16,7 @@ export interface UpgradeOptions {
   openStream(request: IncomingMessage): ReturnType<OpenStreams['enter']>;
   /** The network address that a request came from; undefined where it is not known. */
   addressOf(request: IncomingMessage): string | undefined;
-  readonly turns: Turns;
+  readonly turns: Pick<Turns, 'turn'>;
 }
 
 /** An upgrade that is accepted. */

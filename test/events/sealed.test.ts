@@ -42,6 +42,18 @@ it('two bookmarks of one place are not alike to a caller who is narrowed, and ea
   await stream.return();
 });
 
+it('two heads of one place are not alike to a caller who is narrowed, and events after each are the same', async () => {
+  const { append, reads } = start();
+  append();
+  const [one, other] = [await reads.head(CLIENT), await reads.head(CLIENT)];
+  expect(one).not.toBe(other);
+  append();
+  for (const after of [one, other]) {
+    const { events } = await reads.readAfter(CLIENT, after, 10);
+    expect(events.map(({ id }) => id)).toEqual(['event-2']);
+  }
+});
+
 it('a sealed stream that is left is left in the log', async () => {
   const { source, reads } = start();
   const stream = await reads.follow(CLIENT);

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
@@ -356,6 +357,34 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     expect(movements()).toBe(1);
   });
 
+  it('ends only once the answer of a running call that the store did not take was tried a last time', async () => {
+    upstream.faults.push('held');
+    const taken = Promise.withResolvers<void>();
+    const ends: string[] = [];
+    let tries = 0;
+    const failing = moneyOver({
+      answer: async (...args) => {
+        tries += 1;
+        if (tries === 1) throw new RecordsUnavailableError('test', new Error('away'));
+        await taken.promise;
+        const isOwn = await records.answer(...args);
+        ends.push('stored');
+        return isOwn;
+      },
+    });
+    const call = failing.execute(make(mutation), limits());
+    await until(() => posts() === 1);
+    const stopped = failing.stop().then(() => ends.push('stop'));
+    upstream.letGo();
+    expect(await call).toMatchObject({ kind: 'done' });
+    await until(() => tries === 2);
+    // A stop that does not wait for it ends in this turn.
+    await setImmediate();
+    taken.resolve();
+    await stopped;
+    expect(ends).toEqual(['stored', 'stop']);
+  });
+
   it('ends only when running calls have', async () => {
     upstream.faults.push('held');
     const first = pay(mutation);
@@ -432,6 +461,61 @@ describe('createMoneyOut', () => {
     expect(posts()).toBe(5);
     expect(await pay('createMoneyOut')).toMatchObject(still);
     expect(posts()).toBe(5);
+  });
+
+  it('is recorded as closed by a first 409 before it is sent again', async () => {
+    upstream.faults.push(409);
+    const made = make('createMoneyOut');
+    const steps: string[] = [];
+    const send: typeof made.calls.send = (...args) => {
+      steps.push('sent');
+      return made.calls.send(...args);
+    };
+    const own = createMoney({
+      records: {
+        ...records,
+        answer: async (...args) => {
+          const [, , { kind }] = args;
+          // What does not wait for the store goes on in this turn.
+          await setImmediate();
+          const isOwn = await records.answer(...args);
+          steps.push(kind);
+          return isOwn;
+        },
+      },
+      logger,
+      // No pause keeps the repeat away.
+      ambient: {
+        ...ambient,
+        sleep: (ms, signal) => (ms > 1_000 ? ambient.sleep(ms, signal) : Promise.resolve()),
+      },
+      leaseMs: HOUR,
+    });
+    // The spread loses which calls belong to which mutation; they are those of `made`.
+    const told = { ...made, calls: { ...made.calls, send } } as MoneyOrder;
+    expect(await own.execute(told, limits())).toMatchObject({ kind: 'done' });
+    expect(steps).toEqual(['sent', 'unknown', 'sent', 'done']);
+  });
+
+  it('is sent again also while the record cannot say whether payments are stopped', async () => {
+    upstream.faults.push('reset-after');
+    const silent = moneyOver({
+      held: async () => {
+        throw new RecordsUnavailableError('test', new Error('away'));
+      },
+    });
+    expect(await silent.execute(make('createMoneyOut'), limits())).toMatchObject({ kind: 'done' });
+    expect([movements(), posts()]).toEqual([1, 2]);
+  });
+
+  it('is unknown, and alarmed of, when it is answered with what the record has of another payment', async () => {
+    const made = make('createMoneyOut');
+    const another = recordName({ ...made, key: 'another-intent' });
+    const done = { kind: 'done', status: 200, text: '{}' } as const;
+    await records.answer(another, 'another input', done, `createMoneyOut-${key}-1`);
+    const differs = { kind: 'unknown', reason: 'ANSWER_DOES_NOT_MATCH', safeToRetry: true };
+    expect(await payAndLeave('createMoneyOut')).toMatchObject(differs);
+    expect(mismatches).toEqual(['createMoneyOut']);
   });
 
   it('is in progress for as long as repeats meet a 409', async () => {
@@ -622,19 +706,24 @@ describe('refundTransaction', () => {
 });
 
 describe('a claim whose reply was lost', () => {
-  it('frees nothing, when it has taken over what another call had sent', async () => {
-    upstream.faults.push('reset-after');
-    await pay('createInternalTransaction');
-    const failing = moneyOver({
-      claim: async (...args) => {
-        await records.claim(...args);
-        throw new RecordsUnavailableError('test', new Error('reply lost'));
-      },
-    });
-    const refused = expect(failing.execute(make('createInternalTransaction'), limits())).rejects;
-    await refused.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    await failing.stop();
-    expect(await pay('createInternalTransaction')).toMatchObject({ kind: 'unknown', safeToRetry: false });
-    expect([movements(), posts()]).toEqual([1, 1]);
-  });
+  it.each(['createMoneyOut', 'createInternalTransaction'] as const)(
+    'frees nothing, when another call had sent it: %s',
+    async (mutation) => {
+      upstream.faults.push('reset-after');
+      await payAndLeave(mutation);
+      const failing = moneyOver({
+        claim: async (...args) => {
+          await records.claim(...args);
+          throw new RecordsUnavailableError('test', new Error('reply lost'));
+        },
+      });
+      const refused = expect(failing.execute(make(mutation), limits())).rejects;
+      await refused.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await failing.stop();
+      // The lease of the claim that was lost holds up nobody.
+      const isKnown = mutation === 'createMoneyOut';
+      expect(await pay(mutation)).toMatchObject({ kind: isKnown ? 'done' : 'unknown' });
+      expect([movements(), posts()]).toEqual([1, isKnown ? 2 : 1]);
+    },
+  );
 });

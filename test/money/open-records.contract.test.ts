@@ -176,6 +176,10 @@ describe('a record that was put back', () => {
   async function isLetGoOn(records: MoneyRecords, name: RecordName): Promise<void> {
     await records.hasten(name);
     expect(await records.takeOpen(name, 'me', 0)).toBeUndefined();
+    // Stopped as well, it is still told as what it is.
+    await records.holdPayments();
+    expect(await records.held()).toMatchObject({ why: 'put-back' });
+    expect(await records.takeOpen(name, 'me', 0)).toBeUndefined();
     await records.resume();
     expect(await records.takeOpen(name, 'me', 0)).toMatchObject({ upstreamKey: null });
     await records.hasten(name);
@@ -207,6 +211,19 @@ describe('a record that was put back', () => {
     await isLetGoOn(records, name);
     await records.stop();
   });
+
+  it('holds the payments of each client of the Redis, once one is found to be behind', async () => {
+    await using redis = await startRedis();
+    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const [behind, other] = [randomUUID(), randomUUID()];
+    for (const clientId of [behind, other]) await send(records, clientId);
+    await redis.admin.hset(`pasarela:money:{${behind}}:ledger`, 'sent', 0);
+    for (const clientId of [behind, other])
+      await expect(send(records, clientId)).rejects.toMatchObject({ why: 'put-back' });
+    await records.resume();
+    await send(records, other);
+    await records.stop();
+  });
 });
 
 it('what a version before has written over Redis is tidied up, so that settled payments are found as such', async () => {
@@ -235,5 +252,19 @@ it('what a version before has written over Redis is tidied up, so that settled p
   expect(await found('done')).toEqual([looked.hash, tidied.hash].sort());
   expect(await found('open')).toEqual([entered.hash]);
   await until(async () => (await records.due(clientId, 10)).some(({ hash }) => hash === entered.hash));
+  await records.stop();
+});
+
+it('what is put off stays so when the record is tidied up, over Redis', async () => {
+  await using redis = await startRedis();
+  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const clientId = randomUUID();
+  const name = await send(records, clientId);
+  await records.hasten(name);
+  const taken = await records.takeOpen(name, 'me', LEASE_MS);
+  if (taken === undefined) throw new Error('The payment is due, and nobody has it.');
+  await records.putOff(taken, undefined, 'nothing');
+  await records.tidy(clientId);
+  expect(await redis.admin.zscore(`pasarela:money:{${clientId}}:due`, name.hash)).toBe('inf');
   await records.stop();
 });

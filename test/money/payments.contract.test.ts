@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
+import { createMoney } from '../../src/money/execute.ts';
 import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
 import { createPayments, type Payments } from '../../src/money/payment-reads.ts';
 import type { MoneyRecords, OrderSummary, PaymentClass, PaymentSearch } from '../../src/money/record.ts';
@@ -122,6 +124,23 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
     expect(await payments.byKey(holder(key))).toMatchObject({ attempts: 3 });
     await records.sentAgain(recordName(holder('never used')));
     expect(await payments.byKey(holder('never used'))).toBeUndefined();
+  });
+
+  it('tell since when the oldest is unknown of clients that are served too, not of what a call has under way', async () => {
+    const [clientId, nobodys] = [randomUUID(), randomUUID()];
+    // As after a failover that has lost which clients have paid.
+    const money = createMoney({ records: { ...other, clients: async () => [] }, logger });
+    const never = () => Promise.reject(new Error('None of them is due.'));
+    const reading = () => ({ isServiceError: () => true, compare: () => ({ kind: 'unreadable' }) as const });
+    money.serve(clientId, { repeat: never, look: never, reading, codeOf: () => '', isOver: () => false });
+    await make(records, { clientId: nobodys, until: 'sent' });
+    await make(records, { clientId, until: 'done' });
+    await make(records, { clientId, until: 'sent', leaseMs: 600_000 });
+    expect(await money.payments.oldestUnknown()).toBeUndefined();
+    const key = await make(records, { clientId, until: 'sent' });
+    const { createdAt } = (await payments.byKey(holder(key, clientId))) ?? {};
+    expect(await money.payments.oldestUnknown()).toBe(createdAt);
+    await money.stop();
   });
 
   it('have an id that is no hash, and are found by it and by their transaction by those they belong to alone', async () => {

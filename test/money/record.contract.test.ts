@@ -85,6 +85,21 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await two.claim(own, { ...atOwn, owner: 'c', keyOwner: 'ana' })).toEqual({ state: 'claimed' });
   });
 
+  it('holds up a caller for the whole client while a customer’s same payment is under way, claimed or sent', async () => {
+    const [theirs, whole] = [freshName(), freshName()];
+    const alike = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS, twin: `twin of ${whole.hash}` };
+    const ask = () => two.claim(whole, { ...alike, owner: 'whole' });
+    await one.claim(theirs, { ...alike, owner: 'theirs', isCustomers: true });
+    expect(await ask()).toEqual({ state: 'busy' });
+    await one.markSent(theirs, 'theirs', '{}');
+    expect(await ask()).toEqual({ state: 'busy' });
+    await one.renew(theirs, 'theirs', 0);
+    expect(await ask()).toEqual({ state: 'customers', answer: undefined });
+    await one.answer(theirs, HASH, DONE);
+    expect(await ask()).toEqual({ state: 'customers', answer: DONE });
+    expect(await two.read(whole)).toBeUndefined();
+  });
+
   it('gives the owner its claim again, so that a claim whose reply was lost can be repeated', async () => {
     const name = freshName();
     await claim(one, name, 'a');

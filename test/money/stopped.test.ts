@@ -190,3 +190,18 @@ it.each(STORES)(
     }
   },
 );
+
+it('a first payment is not sent where its client could not be noted, as a stop would not find it', async () => {
+  const redis = cleanup.use(await startRedis());
+  const dataDir = await newFolder();
+  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  const name = recordName({ clientId: 'client', customerId: undefined, key: 'a first key' });
+  const claim = { ...NOBODYS, owner: 'me', inputHash: 'input', leaseMs: 60_000, twin: 'twin' };
+  await redis.admin.call('ACL', 'SETUSER', 'default', '-sadd');
+  await records.claim(name, claim);
+  await expect(records.markSent(name, 'me', '{}')).rejects.toBeInstanceOf(RecordsUnavailableError);
+  await redis.admin.call('ACL', 'SETUSER', 'default', '+sadd');
+  expect(await records.markSent(name, 'me', '{}')).toBe(true);
+  expect(await redis.admin.smembers('pasarela:money:clients')).toEqual(['client']);
+});

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
+import { seenKey } from '../../../src/events/redis/keys.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
 import { digestOf, type EventNames } from '../../../src/events/search.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
@@ -509,4 +510,16 @@ describe('the settings of Redis', () => {
     const warnings = await warningsOf(['--appendonly', 'yes', '--rename-command', 'CONFIG', '']);
     expect(warnings).toEqual([expect.stringContaining('does not let its settings be read')]);
   });
+});
+
+it('a message that comes again is remembered for seven days more', async () => {
+  const log = await open({ redisUrl: redis.url });
+  const client = randomUUID();
+  const event = moneyIn();
+  await log.append(client, event);
+  const seen = seenKey(client, event);
+  await redis.admin.pexpire(seen, 60_000);
+  expect(await log.append(client, event)).toMatchObject({ duplicate: true });
+  expect(await redis.admin.pttl(seen)).toBeGreaterThan(60_000);
+  await log.stop();
 });

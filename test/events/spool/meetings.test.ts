@@ -131,12 +131,15 @@ it('what a full disk keeps in the spool although the log has it is deleted once 
   after.close();
 });
 
-it('a message that waits in what another process has left is recognised', async () => {
+it('a message that waits in what another process has left is recognised, and counted', async () => {
   const dataDir = await newFolder();
   const event = moneyIn();
   remote.isAway = true;
   await leave(dataDir, event);
   const log = open(dataDir);
+  expect((await log.health()).spooled).toBe(1);
+  await log.append(randomUUID(), moneyIn());
+  expect((await log.health()).spooled).toBe(2);
   expect(await log.recall(CLIENT, event)).toMatchObject({ duplicate: true, conflict: false, cursor: null });
   await expect(log.recall(CLIENT, moneyIn())).rejects.toBeInstanceOf(StoreUnavailableError);
   await log.stop();

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { Entry } from '../../../src/events/entry.ts';
+import { StoreUnavailableError } from '../../../src/events/errors.ts';
+import { silentMetrics } from '../../../src/events/metrics.ts';
+import { RedisChannels } from '../../../src/events/redis/channels.ts';
+import { redisKeys } from '../../../src/events/redis/keys.ts';
+import type { SubscriberEvents } from '../../../src/events/redis/subscribers.ts';
+import { connectRedis, type RedisClient } from '../../../src/redis/connection.ts';
+import { recordingLogger } from '../../helpers/events.ts';
+
+it('who follows a client anew is told of its events, also where the one before could not be subscribed in the end', async () => {
+  const clientId = randomUUID();
+  const connection = connectRedis('redis://127.0.0.1', { lazyConnect: true });
+  const asked: PromiseWithResolvers<RedisClient>[] = [];
+  let events: SubscriberEvents | undefined;
+  const channels = new RedisChannels(
+    (heard) => {
+      events = heard;
+      return {
+        connections: [],
+        isReady: true,
+        subscribe() {
+          const answer = Promise.withResolvers<RedisClient>();
+          asked.push(answer);
+          return answer.promise;
+        },
+        unsubscribe: () => {},
+        prune: () => {},
+        stop: () => {},
+      };
+    },
+    recordingLogger(),
+    silentMetrics,
+  );
+  const heard: string[] = [];
+  const listener = (name: string) => ({
+    receive: ({ event }: Entry) => void heard.push(`${name} ${event.id}`),
+    resync: () => {},
+  });
+  const first = channels.attach(clientId, listener('first'));
+  channels.detach(clientId);
+  const second = channels.attach(clientId, listener('second'));
+  asked[1]?.resolve(connection);
+  await second;
+  asked[0]?.reject(new Error('the connection has ended'));
+  await expect(first).rejects.toBeInstanceOf(StoreUnavailableError);
+  const event = { id: 'event-1', type: 'MONEY_IN', receivedAt: '2026-01-01T00:00:00.000Z', payload: {} };
+  events?.message(redisKeys(clientId).channel, `epoch|epoch|1-0|${JSON.stringify(event)}`);
+  expect(heard).toEqual(['second event-1']);
+  channels.stop();
+  connection.disconnect();
+});

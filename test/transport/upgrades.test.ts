@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { expect, it } from 'vitest';
+import { createOpenStreams } from '../../src/transport/sockets/open-streams.ts';
+import { acceptUpgrades } from '../../src/transport/upgrades.ts';
+import { until } from '../helpers/until.ts';
+
+const ADDRESS = '192.0.2.1';
+
+it('a socket that breaks off while it waits to be let in gives its seat back', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const server = createServer().listen(0, '127.0.0.1');
+  cleanup.defer(() => void server.close());
+  await once(server, 'listening');
+  const streams = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 });
+  const turn = Promise.withResolvers<void>();
+  let isWaiting = false;
+  let letIn = 0;
+  const stop = acceptUpgrades(
+    server,
+    {
+      path: '/graphql',
+      allowsOrigin: () => true,
+      openStream: () => streams.enter(ADDRESS),
+      addressOf: () => ADDRESS,
+      turns: {
+        turn() {
+          isWaiting = true;
+          return turn.promise;
+        },
+      },
+    },
+    () => {
+      letIn += 1;
+    },
+  );
+  cleanup.defer(stop);
+  // A server that listens on a port has one.
+  const { port } = server.address() as AddressInfo;
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  const [, upgraded] = await once(server, 'upgrade');
+  await until(() => isWaiting);
+  expect(streams.enter(ADDRESS)).toBe('full');
+  // `once` of node:events would reject with the error that comes first.
+  const gone = new Promise((resolve) => upgraded.once('close', resolve));
+  socket.resetAndDestroy();
+  upgraded.resume();
+  await gone;
+  turn.resolve();
+  await until(() => letIn === 1);
+  expect(streams.enter(ADDRESS)).not.toBeTypeOf('string');
+});
