@@ -38,8 +38,8 @@ export interface Stores {
 interface StoresCondition {
   readonly events: Awaited<ReturnType<EventLog['health']>>;
   readonly paymentsAvailable: boolean;
-  /** Why payments are held; undefined if they are not. */
-  readonly paymentsHeld: Hold['why'] | undefined;
+  /** Why payments are held; empty while they are not. */
+  readonly paymentsHeld: readonly Hold['why'][];
   /** The age of this knowledge, in milliseconds. */
   readonly ageMs: number;
 }
@@ -86,8 +86,9 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
     async condition() {
       const known = await look();
       if (known === undefined) return undefined;
-      const [health, paymentsAvailable, hold] = known.found;
-      return { events: health, paymentsAvailable, paymentsHeld: hold?.why, ageMs: known.ageMs };
+      const [health, paymentsAvailable, holds] = known.found;
+      const paymentsHeld = holds.map(({ why }) => why);
+      return { events: health, paymentsAvailable, paymentsHeld, ageMs: known.ageMs };
     },
   };
 }

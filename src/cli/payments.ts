@@ -10,6 +10,7 @@ import {
 } from './command.ts';
 import { exportJournal } from './payments/export.ts';
 import { PAYMENTS_HELP, PAYMENTS_HELP_ON } from './payments/help.ts';
+import { holdText } from './payments/hold-text.ts';
 import { listPayments } from './payments/list.ts';
 import { withRecords } from './payments/records.ts';
 import { settlePayment } from './payments/settle.ts';
@@ -35,16 +36,16 @@ export const payments: Command = {
     refuseArguments(readArguments(rest, {}).positionals);
     return withRecords(async (records) => {
       if (what === 'stop') await stop(records);
-      const hold = await records.held();
-      if (hold === undefined) {
-        print('Payments are not held.');
-        return EXIT.done;
+      const holds = await records.held();
+      if (holds.length === 0) print('Payments are not held.');
+      for (const hold of holds) print(holdText(hold));
+      // Somebody may have let them go on meanwhile.
+      if (what === 'stop') return isStopped(holds) ? EXIT.done : EXIT.wrong;
+      if (what === 'status') return holds.length === 0 ? EXIT.done : EXIT.wrong;
+      if (holds.length > 0) {
+        await records.resume();
+        print('They go on.');
       }
-      print(textOf(hold));
-      if (what === 'stop') return EXIT.done;
-      if (what === 'status') return EXIT.wrong;
-      await records.resume();
-      print('They go on.');
       return EXIT.done;
     });
   },
@@ -55,16 +56,12 @@ async function stop(records: MoneyRecords): Promise<void> {
   try {
     await records.holdPayments();
   } catch (cause) {
-    const known = await records.held().catch(() => undefined);
-    if (known === undefined) throw cause;
+    const known = await records.held().catch(() => []);
+    if (!isStopped(known)) throw cause;
     const advice =
-      'A failover may forget it while a replica is away: stop them again once /readyz says nothing of replicas.';
-    throw new CommandError(`${textOf(known)} ${advice}`, { cause });
+      'Not all of it is written: payments of some clients may go on for up to ten seconds, and a failover may forget the stop. Stop them again until this ends with 0; it cannot while /readyz tells of a replica that is away.';
+    throw new CommandError([...known.map(holdText), advice].join(' '), { cause });
   }
 }
 
-const textOf = ({ why, since, missing }: Hold): string => {
-  const held = `Payments have been held since ${new Date(since).toISOString()}`;
-  if (why !== 'put-back') return `${held}: an operator has stopped them.`;
-  return `${held}: their record was put back. Missing from it: ${missing === 0 ? 'an unknown number' : `${missing} or more`}.`;
-};
+const isStopped = (holds: readonly Hold[]): boolean => holds.some(({ why }) => why === 'stopped');

@@ -44,9 +44,11 @@ export interface Money {
   inFlight(): number;
   /** Resolves with true if the record could be written now, so that an order would be sent. Never fails. */
   isAvailable(): Promise<boolean>;
-  /** Resolves with since when payments are held; undefined if they are not, or if that cannot be read. Never fails. */
-  held(): Promise<Hold | undefined>;
-  /** Resolves when every running call has ended, and every answer is stored or was tried a last time. */
+  /** Resolves with the reasons for which payments are held; with none if they are not, or if that cannot be read. Never fails. */
+  held(): Promise<readonly Hold[]>;
+  /** Begins no look at open payments and no comparison any more, and gives the comparison under way up. Orders are taken on. */
+  drain(): void;
+  /** Drains. Resolves when every running call has ended, and every answer is stored or was tried a last time. */
   stop(): Promise<void>;
 }
 
@@ -84,6 +86,10 @@ export function createMoney(options: MoneyParts): Money {
   };
   const execute = executing({ ...options, ambient }, { payments, persistence, settler, track });
   const stopping = new AbortController();
+  const drain = (): void => {
+    stopping.abort();
+    settler.drain();
+  };
   let inFlight = 0;
   return {
     execute: (order, limits) => {
@@ -105,12 +111,12 @@ export function createMoney(options: MoneyParts): Money {
     },
     inFlight: () => inFlight,
     isAvailable: () => records.isAvailable(),
-    held: () => records.held().catch(() => undefined),
+    held: () => records.held().catch(() => []),
+    drain,
     stop: async () => {
-      stopping.abort();
-      const settled = settler.stop();
+      drain();
       while (running.size > 0) await Promise.allSettled(running);
-      await settled;
+      await settler.stop();
       await persistence.stop();
     },
   };

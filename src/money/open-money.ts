@@ -6,7 +6,7 @@ import { JOURNAL_RETENTION_MS } from './journal/journal.ts';
 import type { PaymentOutcome } from './payment-outcome.ts';
 import { withPaymentsOff } from './payments-off.ts';
 import type { ComparisonOutcome } from './reconciling/reconciler.ts';
-import type { MoneyRecords } from './record.ts';
+import type { Hold, MoneyRecords } from './record.ts';
 import type { SettledBy } from './settling/settler.ts';
 import { openSqliteRecords } from './sqlite/sqlite-record.ts';
 
@@ -52,7 +52,7 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   const { comparison: onComparison, difference: onDifference } = metrics ?? {};
   const told = { onMismatch, onPayment, onSettled, onComparison, onDifference };
   const money = createMoney({ records, logger, ...told });
-  await tellOfHold(money, logger);
+  for (const hold of await money.held()) tellOfHold(hold, logger);
   return {
     ...money,
     async stop() {
@@ -62,17 +62,16 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   };
 }
 
-async function tellOfHold(money: Money, logger: Logger): Promise<void> {
-  const hold = await money.held();
-  if (hold === undefined) return;
-  if (hold.why === 'off') return logger.warn({}, 'PAYMENTS is off: this process sends no payment');
-  if (hold.why === 'stopped') {
-    return logger.warn({}, 'payments have been stopped: they are held until `pasarela payments resume`');
+function tellOfHold({ why, missing }: Hold, logger: Logger): void {
+  if (why === 'off') logger.warn({}, 'PAYMENTS is off: this process sends no payment');
+  else if (why === 'stopped')
+    logger.warn({}, 'payments have been stopped: they are held until `pasarela payments resume`');
+  else {
+    logger.error(
+      { missing },
+      'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume`',
+    );
   }
-  logger.error(
-    { missing: hold.missing },
-    'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume`',
-  );
 }
 
 /** The file that holds the records where there is no Redis. */

@@ -7,21 +7,19 @@ export function withPaymentsOff(records: MoneyRecords): MoneyRecords {
   return {
     ...records,
     markSent: () => Promise.reject(new PaymentsHeldError('off')),
-    held: async () => {
-      const hold = await records.held();
-      return hold?.why === 'put-back' ? hold : off;
-    },
+    // What the configuration says holds also where the store cannot be asked.
+    held: async () => [off, ...(await records.held().catch(() => []))],
   };
 }
 
 /**
- * Resolves with true if nothing may be sent again, because an operator has stopped payments. After a record was put back,
- * payments that it knows are sent again as ever: that moves nothing twice.
+ * Resolves with true if nothing may be sent again, because an operator has stopped payments. That a record was put back does
+ * not stop payments that it knows: to send them again moves nothing twice.
  *
  * @param otherwise what it resolves with where the record cannot say
  */
 export const isStopped = (records: Pick<MoneyRecords, 'held'>, otherwise: boolean): Promise<boolean> =>
   records.held().then(
-    (hold) => hold !== undefined && hold.why !== 'put-back',
+    (holds) => holds.some(({ why }) => why !== 'put-back'),
     () => otherwise,
   );

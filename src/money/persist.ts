@@ -12,14 +12,14 @@ export interface Persistence {
    * @returns true if the step is known to be done.
    */
   persist(what: string, step: () => Promise<void>): Promise<boolean>;
-  /** Tries every open step a last time. Resolves when all have ended. */
+  /** Tries every open step a last time. Resolves when all have ended, also those whose first try was under way. */
   stop(): Promise<void>;
 }
 
 const BACKOFF = { first: 100, most: 2_000 };
 
 export function createPersistence(ambient: Ambient, logger: Logger): Persistence {
-  const open = new Set<Promise<void>>();
+  const open = new Set<Promise<unknown>>();
   const stopping = new AbortController();
 
   const tryOn = async (what: string, step: () => Promise<void>): Promise<void> => {
@@ -36,21 +36,28 @@ export function createPersistence(ambient: Ambient, logger: Logger): Persistence
     }
   };
 
+  const track = <T>(work: Promise<T>): Promise<T> => {
+    const tracked = work.finally(() => open.delete(tracked));
+    open.add(tracked);
+    return tracked;
+  };
+
+  const take = async (what: string, step: () => Promise<void>): Promise<boolean> => {
+    try {
+      await step();
+      return true;
+    } catch (err) {
+      logger.warn({ err, what }, 'the record of a payment could not be written, trying on');
+      void track(tryOn(what, step));
+      return false;
+    }
+  };
+
   return {
-    persist: async (what, step) => {
-      try {
-        await step();
-        return true;
-      } catch (err) {
-        logger.warn({ err, what }, 'the record of a payment could not be written, trying on');
-        const job = tryOn(what, step).finally(() => open.delete(job));
-        open.add(job);
-        return false;
-      }
-    },
+    persist: (what, step) => track(take(what, step)),
     stop: async () => {
       stopping.abort();
-      await Promise.all(open);
+      while (open.size > 0) await Promise.all(open);
     },
   };
 }

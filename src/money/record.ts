@@ -208,8 +208,11 @@ export interface MoneyRecords extends OpenRecords {
   release(name: RecordName, owner: string): Promise<boolean>;
   /** Resolves with true if a request could be recorded as sent now, as far as is known. Never fails. */
   isAvailable(): Promise<boolean>;
-  /** Resolves with since when and why payments are held; undefined if they are not. Rejects if that cannot be read. */
-  held(): Promise<Hold | undefined>;
+  /**
+   * Resolves with each reason for which payments are held, an operator's first; with none while they are not held. Rejects if
+   * that cannot be read.
+   */
+  held(): Promise<readonly Hold[]>;
   /**
    * Stops payments, because an operator has decided so: nothing is sent, and nothing sent again, until {@link resume}.
    * Rejects also if it is done, but a failover may forget it.
@@ -231,9 +234,8 @@ export interface MoneyRecords extends OpenRecords {
  */
 type HoldReason = 'put-back' | 'stopped' | 'off';
 
-/** Why, and since when, payments are held. */
+/** One reason for which payments are held, and since when. */
 export interface Hold {
-  /** The most serious reason: `put-back` before the others. */
   readonly why: HoldReason;
   /** Ms since the epoch, by the clock of the store. */
   readonly since: number;

@@ -5,8 +5,8 @@ import { PAYMENT_OUTCOMES } from '../money/payment-outcome.ts';
 
 /** What is asked of payments when the metrics are read. */
 interface WatchedMoney {
-  /** Undefined while payments are not held. */
-  held(): Promise<unknown>;
+  /** The reasons for which payments are held; none while they are not. */
+  held(): Promise<readonly unknown[]>;
   inFlight(): number;
   readonly payments: {
     /** In ms since the epoch; undefined where there is none. */
@@ -53,7 +53,8 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
     help: '1 while payments are held, as their record was put back to an earlier state or an operator has stopped them.',
     registers,
     async collect() {
-      this.set((await watched?.held()) === undefined ? 0 : 1);
+      const holds = (await watched?.held()) ?? [];
+      this.set(holds.length > 0 ? 1 : 0);
     },
   });
   new Gauge({

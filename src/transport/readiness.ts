@@ -18,8 +18,8 @@ interface StoresKnown {
   readonly eventsAvailable: boolean;
   /** Whether the record of payments can be kept. */
   readonly paymentsAvailable: boolean;
-  /** Why payments are held until an operator lets them go on; undefined where they are not. */
-  readonly paymentsHeld: keyof typeof HELD | undefined;
+  /** Why payments are held until an operator lets them go on; empty where they are not. */
+  readonly paymentsHeld: readonly (keyof typeof HELD)[];
   /** Events waiting for the log to come back. */
   readonly spooled: number;
   /** Names of the spools that cannot be read. */
@@ -50,15 +50,16 @@ export function readiness({ draining, upstreamAvailable, stores }: Condition): {
   if (draining || stores?.writable !== true)
     return { status: 503, body: { status: draining ? 'draining' : 'unready' } };
   const { ageMs, spooled, unreadableSpools, paymentsHeld, reasons = [], risks = [] } = stores;
+  const isHeld = paymentsHeld.length > 0;
   const isSilent = ageMs > SILENT_MS;
   const degraded = [
     ...(stores.eventsAvailable && !isSilent ? [] : ['events']),
     ...(unreadableSpools.length === 0 ? [] : ['spool']),
-    ...(stores.paymentsAvailable && paymentsHeld === undefined && !isSilent ? [] : ['payments']),
+    ...(stores.paymentsAvailable && !isHeld && !isSilent ? [] : ['payments']),
     ...(risks.length === 0 ? [] : ['redis']),
     ...(upstreamAvailable ? [] : ['upstream']),
   ];
-  const held = paymentsHeld === undefined ? [] : [HELD[paymentsHeld]];
+  const held = paymentsHeld.map((why) => HELD[why]);
   const silent = isSilent ? [`The stores have said nothing for ${Math.floor(ageMs / 1_000)} s.`] : [];
   const told = [...silent, ...reasons, ...risks, ...held];
   const body = {
@@ -66,7 +67,7 @@ export function readiness({ draining, upstreamAvailable, stores }: Condition): {
     degraded,
     spooled,
     ageMs: Math.round(ageMs),
-    ...(paymentsHeld !== undefined && { paymentsHeld: true }),
+    ...(isHeld && { paymentsHeld: true }),
     ...(told.length > 0 && { reasons: told }),
     ...(unreadableSpools.length > 0 && { unreadableSpools }),
   };

@@ -157,6 +157,28 @@ it('comes back soon once the store answers again, and tidies what it could not t
   expect(tidies).toBe(4);
 });
 
+it('a step whose first try is under way is waited for at a stop, and tried once more if that fails', async () => {
+  const { ambient } = createTime(1);
+  const persistence = createPersistence(ambient, silentLogger);
+  const first = Promise.withResolvers<void>();
+  let tries = 0;
+  const step = async () => {
+    tries += 1;
+    if (tries === 1) await first.promise;
+  };
+  const told = persistence.persist('release', step);
+  let hasStopped = false;
+  const stopped = persistence.stop().then(() => {
+    hasStopped = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(hasStopped).toBe(false);
+  first.reject(new Error('The store is away.'));
+  expect(await told).toBe(false);
+  await stopped;
+  expect(tries).toBe(2);
+});
+
 it('a step that the store does not take is tried once more at a stop, however soon that comes', async () => {
   const { ambient } = createTime(1);
   const persistence = createPersistence(ambient, silentLogger);

@@ -4,9 +4,11 @@ import type { Attempt } from '../../src/common/attempt.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney } from '../../src/money/execute.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
-import { withPaymentsOff } from '../../src/money/payments-off.ts';
-import type { MoneyRecords } from '../../src/money/record.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
+import { isStopped, withPaymentsOff } from '../../src/money/payments-off.ts';
+import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
 import type { SettlingCalls } from '../../src/money/settling/open-payment.ts';
+import { startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS } from './orders.ts';
 import { STORES } from './stores.ts';
@@ -101,6 +103,49 @@ it.each(STORES.slice(0, 2))(
     expect(repeats).toHaveLength(DUE);
   },
 );
+
+it.each(['stopped by an operator', 'stopped by PAYMENTS=off'])(
+  'nothing is sent again of a client whose payments are %s, also while another client’s record is put back',
+  async (what) => {
+    await using cleanup = new AsyncDisposableStack();
+    const redis = await startRedis();
+    cleanup.defer(() => redis.stop());
+    const dataDir = '/dev/null/nowhere';
+    const records = await openMoneyRecords({ redisUrl: redis.url, dataDir, logger });
+    cleanup.defer(() => records.stop());
+    const [forgotten, clientId] = [randomUUID(), randomUUID()];
+    await leaveOpen(records, forgotten);
+    const names = await leaveOpen(records, clientId);
+    await redis.admin.del(`pasarela:money:{${forgotten}}:ledger`);
+    const [lost] = await leaveOpen(records, forgotten).catch((error: unknown) => [error]);
+    expect(lost).toMatchObject({ why: 'put-back' });
+    const isByOperator = what.includes('operator');
+    if (isByOperator) await records.holdPayments();
+    const seen = isByOperator ? records : withPaymentsOff(records);
+    expect(await seen.held()).toMatchObject([
+      { why: isByOperator ? 'stopped' : 'off', missing: 0 },
+      { why: 'put-back', missing: DUE },
+    ]);
+    const { repeats, calls } = startService(async () => {});
+    const money = createMoney({ records: seen, logger });
+    cleanup.defer(() => money.stop());
+    money.serve(clientId, calls);
+    const settledOr = async (state: string) => {
+      const all = await Promise.all(names.map((name) => records.read(name)));
+      return all.every((record) => record?.seen === state || record?.state === 'answered');
+    };
+    await until(() => settledOr('no-answer'));
+    expect(repeats).toEqual([]);
+  },
+);
+
+it('a process whose PAYMENTS is off says so, and sends nothing again, while the store cannot be asked', async () => {
+  const off = withPaymentsOff({
+    held: () => Promise.reject(new RecordsUnavailableError('held', new Error('The store is away.'))),
+  } as MoneyRecords);
+  expect(await off.held()).toMatchObject([{ why: 'off' }]);
+  expect(await isStopped(off, false)).toBe(true);
+});
 
 it.each(STORES.slice(0, 2))(
   'a process whose PAYMENTS is off repeats nothing, over %s',

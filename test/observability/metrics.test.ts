@@ -76,7 +76,7 @@ it('says in seconds how long things took, and 0 for a call or a request without 
 });
 
 it('asks of payments whether they are held, how many run, and how old the oldest unknown is', async () => {
-  let held: unknown;
+  let held: readonly unknown[] = [];
   let oldest: () => Promise<number | undefined> = async () => undefined;
   metrics.money.watch({
     held: async () => held,
@@ -88,7 +88,7 @@ it('asks of payments whether they are held, how many run, and how old the oldest
   expect(before('payments_in_flight')).toBe(3);
   expect(before('payments_oldest_unknown_seconds')).toBe(0);
 
-  held = { why: 'stopped' };
+  held = [{ why: 'stopped' }];
   oldest = async () => clock.now() - 90_000;
   const after = await scrape();
   expect(after('payments_held')).toBe(1);
@@ -103,7 +103,7 @@ it('asks of payments whether they are held, how many run, and how old the oldest
 
 it('is read also while what it asks cannot be told, and shows no age that nobody knows', async () => {
   metrics.money.watch({
-    held: async () => undefined,
+    held: async () => [],
     inFlight: () => 0,
     payments: { oldestUnknown: () => Promise.reject(new Error('The store is away.')) },
   });

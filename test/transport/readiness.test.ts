@@ -6,7 +6,7 @@ const WELL = {
   writable: true,
   eventsAvailable: true,
   paymentsAvailable: true,
-  paymentsHeld: undefined,
+  paymentsHeld: [],
   spooled: 0,
   unreadableSpools: [],
 } as const;

@@ -71,8 +71,8 @@ Example:
 
 ${WHERE}
 
-Exit codes: 0 they are stopped, on every replica too; 1 they are stopped, and a failover may forget it, or the record cannot be
-reached: the message says which; ${CODES}`;
+Exit codes: 0 they are stopped, on every replica too; 1 some may go on for up to ten seconds, or a failover may forget the stop, or
+the record cannot be reached: the message says which; ${CODES}`;
 
 const RESUME_HELP = `Usage: pasarela payments resume
 
@@ -134,8 +134,8 @@ Exit codes: 0 done; 1 there is no such payment, or the record cannot be reached;
 const SETTLE_HELP = `Usage: pasarela payments settle ID [--client ID] [--json]
 
 Has a running gateway with AUTH_MODE=service ask the service about a payment now, and waits half a minute for what comes of it. It
-lets money out be sent again that was recorded before the record was put back; nothing else is ever sent again. In passthrough the
-caller has to come back with its key.
+lets money out be sent again that was recorded before the record was put back; nothing else is ever sent again, and nothing at all
+while an operator has stopped payments. In passthrough the caller has to come back with its key.
 
 Options:
 

@@ -1,6 +1,7 @@
 import { clock } from '../../common/clock.ts';
 import type { MoneyRecords } from '../../money/record.ts';
 import { EXIT, type ExitCode, print, remark } from '../command.ts';
+import { holdText } from './hold-text.ts';
 import type { Listed } from './list.ts';
 import { withRecords } from './records.ts';
 import { named, readNamed, textOf } from './show.ts';
@@ -21,8 +22,12 @@ export async function settlePayment(args: readonly string[]): Promise<ExitCode> 
     if (values.json === true) print(JSON.stringify(payment));
     else for (const line of textOf(payment)) print(line);
     if (!isOpen(payment)) return EXIT.done;
+    const holds = await records.held();
+    for (const hold of holds) remark(holdText(hold));
+    const isStopped = holds.some(({ why }) => why === 'stopped');
+    const later = isStopped ? ', and sends money out again once payments go on' : '';
     remark(
-      'It is not settled. A running gateway with AUTH_MODE=service asks the service about it; in passthrough its caller has to come back with its key.',
+      `It is not settled. A running gateway with AUTH_MODE=service asks the service about it${later}; in passthrough its caller has to come back with its key.`,
     );
     return EXIT.wrong;
   });

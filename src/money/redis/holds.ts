@@ -55,27 +55,29 @@ export class RedisHolds {
     await this.#redis.sadd(HELD, clientId);
   }
 
-  /** Returns the hold that all processes see now. Rejects when Redis does not answer. */
-  async held(): Promise<Hold | undefined> {
+  /** Returns the holds that all processes see now, an operator's first. Rejects when Redis does not answer. */
+  async held(): Promise<readonly Hold[]> {
     const [clients, stopped] = await Promise.all([this.#redis.smembers(HELD), this.#redis.get(STOPPED)]);
-    const holds = await Promise.all(clients.map((clientId) => this.#check(clientId)));
-    const found = holds.filter((hold) => hold !== undefined);
-    this.#isHeld = clients.length > 0 || stopped !== null;
-    if (clients.length === 0) {
-      return stopped === null ? undefined : { why: 'stopped', since: Number(stopped), missing: 0 };
+    const checks = await Promise.all(clients.map((clientId) => this.#check(clientId)));
+    const found = checks.filter((check) => check !== undefined);
+    const holds: Hold[] = [];
+    if (stopped !== null) holds.push({ why: 'stopped', since: Number(stopped), missing: 0 });
+    if (clients.length > 0) {
+      holds.push({
+        why: 'put-back',
+        since: Math.min(clock.now(), ...found.map(({ since }) => since)),
+        missing: found.reduce((sum, { missing }) => sum + missing, 0),
+      });
     }
-    return {
-      why: 'put-back',
-      since: Math.min(clock.now(), ...found.map(({ since }) => since)),
-      missing: found.reduce((sum, { missing }) => sum + missing, 0),
-    };
+    this.#isHeld = holds.length > 0;
+    return holds;
   }
 
   /**
-   * Stops all payments that it can reach. Rejects if one of them may go on, because a failover may forget that they are
-   * stopped.
+   * Stops all payments that it can reach. Rejects if one of them may go on: its client's ledger could not be written, or a
+   * failover may forget that they are stopped.
    */
-  async stop(): Promise<void> {
+  async stopPayments(): Promise<void> {
     const failures: unknown[] = [];
     const write = (script: Script, key: string, args: readonly number[]): Promise<unknown> =>
       this.#writes.write(this.#redis, script, [key], args).catch((error: unknown) => failures.push(error));

@@ -79,7 +79,7 @@ export async function openRedisRecords(
         () => false,
       ),
     held: () => held(holds),
-    holdPayments: () => reaching('stop', holds.stop()),
+    holdPayments: () => reaching('stop', holds.stopPayments()),
     resume: () => reaching('resume', holds.resume()),
     stop: async () => {
       clock.clearInterval(looking);

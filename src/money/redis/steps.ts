@@ -85,7 +85,7 @@ export class RedisSteps {
     const isNew = !this.#known.has(clientId);
     if (isNew) await reaching('sent', this.#note(clientId));
     // Asked after the client is noted. A stop that came earlier shows here; one that comes later finds the client.
-    const hold = isNew || holds.isHeld ? await held(holds) : undefined;
+    const [hold] = isNew || holds.isHeld ? await held(holds) : [];
     if (hold !== undefined) throw new PaymentsHeldError(hold.why);
     this.#known.add(clientId);
     const { epoch, sent } = marks.of(clientId);
@@ -159,7 +159,7 @@ export const reaching = <T>(step: string, work: Promise<T>): Promise<T> =>
     throw new RecordsUnavailableError(step, withoutCommand(cause));
   });
 
-export const held = (holds: RedisHolds): Promise<Hold | undefined> => reaching('held', holds.held());
+export const held = (holds: RedisHolds): Promise<readonly Hold[]> => reaching('held', holds.held());
 
 const partsOf = ({ letter, rest }: NextLine): [string, string] => [letter, rest];
 

@@ -28,7 +28,9 @@ export interface Settler {
    * left to their callers.
    */
   remember(name: RecordName, calls: SettlingCalls, until: number): void;
-  /** Resolves once nothing is under way. */
+  /** Begins no look at a payment any more. */
+  drain(): void;
+  /** Drains, and resolves once nothing is under way. */
   stop(): Promise<void>;
 }
 
@@ -114,6 +116,7 @@ export function createSettler(options: {
       remembered.add(name, calls, until, ambient.now());
       keepOn();
     },
+    drain: () => stopping.abort(),
     async stop() {
       stopping.abort();
       while (running.size > 0) await Promise.allSettled(running);

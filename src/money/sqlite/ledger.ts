@@ -51,10 +51,13 @@ export class SqliteLedger {
     this.#mark = outside;
   }
 
-  held(): Hold | undefined {
+  /** Returns each reason for which payments are held, an operator's first. */
+  held(): readonly Hold[] {
     const { held_since: since, missing, stopped_since: stopped } = this.#row();
-    if (since !== null) return { why: 'put-back', since: Number(since), missing: Number(missing) };
-    return stopped === null ? undefined : { why: 'stopped', since: Number(stopped), missing: 0 };
+    const holds: Hold[] = [];
+    if (stopped !== null) holds.push({ why: 'stopped', since: Number(stopped), missing: 0 });
+    if (since !== null) holds.push({ why: 'put-back', since: Number(since), missing: Number(missing) });
+    return holds;
   }
 
   /** Counts a payment, within the transaction that records its sending. To be followed by {@link nameFile}. */
@@ -82,7 +85,7 @@ export class SqliteLedger {
   }
 
   /** Stops payments until {@link resume}, because an operator has decided so. @param now ms since the epoch */
-  stop(now: number): void {
+  stopPayments(now: number): void {
     this.#db.prepare('UPDATE ledger SET stopped_since = coalesce(stopped_since, ?)').run(now);
   }
 

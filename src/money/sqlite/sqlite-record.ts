@@ -126,7 +126,7 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
     claim: (name, wanted) => step('claim', () => claims.claim(name, wanted)),
     markSent: async (name, owner, body, details) => {
       const mark = await step('sent', () => {
-        const hold = ledger.held();
+        const [hold] = ledger.held();
         if (hold !== undefined) throw new PaymentsHeldError(hold.why);
         return steps.markSent(name, owner, body, details) ? ledger.count() : undefined;
       });
@@ -142,7 +142,7 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
     takeOpen: (name, owner, leaseMs) =>
       // While payments are stopped, what is only looked for is: `settleOpen` sends nothing then.
       step('takeOpen', () =>
-        ledger.held()?.why === 'put-back' ? undefined : open.take(name, owner, leaseMs),
+        ledger.held().some(({ why }) => why === 'put-back') ? undefined : open.take(name, owner, leaseMs),
       ),
     putOff: (taken, dueMs, seen) => step('putOff', () => open.putOff(taken, dueMs, seen)),
     hasten: (name) => step('hasten', () => open.hasten(name)),
@@ -175,7 +175,7 @@ function readsOf({ payments, journal, readings }: Parts, step: Step) {
 function holdsOf({ ledger }: Parts, now: () => number, step: Step) {
   return {
     held: () => step('held', () => ledger.held()),
-    holdPayments: () => step('hold', () => ledger.stop(now())),
+    holdPayments: () => step('hold', () => ledger.stopPayments(now())),
     resume: async () => ledger.nameFile(await step('resume', () => ledger.resume())),
   } satisfies Partial<MoneyRecords>;
 }
