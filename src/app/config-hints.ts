@@ -30,13 +30,19 @@ export interface Doubt {
  * Returns settings that are valid each, but do harm together or in the place where the gateway runs. They repeat no secret.
  */
 export function doubtsOf(read: Variables): readonly Doubt[] {
-  const { OPERATION_TIMEOUT_MS: operation, UPSTREAM_TIMEOUT_MS: upstream } = read;
+  const { OPERATION_TIMEOUT_MS: operation, UPSTREAM_TIMEOUT_MS: upstream, SHUTDOWN_GRACE_MS: grace } = read;
   const { PUBLIC_URL: url, UPSTREAM_URL: service } = read;
   const doubts: Doubt[] = [];
   if (operation <= upstream) {
     doubts.push({
       text: `OPERATION_TIMEOUT_MS is ${operation}, and UPSTREAM_TIMEOUT_MS ${upstream}: an operation ends before a REST call that hangs. A service that hangs is never suspended, and no payment without an answer is repeated.`,
       cure: 'Set OPERATION_TIMEOUT_MS to more than twice UPSTREAM_TIMEOUT_MS.',
+    });
+  }
+  if (grace < operation) {
+    doubts.push({
+      text: `SHUTDOWN_GRACE_MS is ${grace}, and OPERATION_TIMEOUT_MS ${operation}: a process that is told to end finishes a payment after the grace, and one that is killed then leaves the payment unknown.`,
+      cure: 'Set SHUTDOWN_GRACE_MS to OPERATION_TIMEOUT_MS or more, and leave the process that time.',
     });
   }
   if (url?.startsWith('http:') && service !== undefined && !isLoopback(new URL(url).hostname)) {

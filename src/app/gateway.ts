@@ -119,7 +119,7 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
     stop() {
       stopWatching();
       const { ingress } = operations;
-      const last = [money, auth, http];
+      const last = [auth, http];
       return shutDown(config.shutdown, {
         server,
         connections,
@@ -127,6 +127,7 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
         ingress,
         sockets,
         events,
+        money,
         last,
         logger,
       });

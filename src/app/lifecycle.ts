@@ -5,8 +5,11 @@ import { ConfigError } from './config.ts';
 /** Closes something that must be closed when the process ends. */
 type Closer = () => Promise<unknown>;
 
-/** How long a close may take before the process says what it waits for, in milliseconds. */
-const PATIENCE_MS = 300;
+/** For how long another signal is the first one again, in milliseconds. */
+const SAME_SIGNAL_MS = 1_000;
+
+/** How long a close may take before the process says what it waits for, and that a signal ends it at once, in milliseconds. */
+const PATIENCE_MS = SAME_SIGNAL_MS;
 
 interface Opened {
   readonly close: Closer;
@@ -23,8 +26,27 @@ export interface Program {
 }
 
 /**
+ * Calls back at the first SIGINT or SIGTERM. Another one within a second is taken for the same: systemd signals each process of
+ * a service and a terminal each of its group, and npm, which is one of them, passes on what it gets. A later one ends the
+ * process at once, with exit code 130.
+ */
+export function onToldToEnd(end: () => void): void {
+  let toldAt: number | undefined;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      const now = clock.monotonic();
+      if (toldAt === undefined) {
+        toldAt = now;
+        end();
+      } else if (now - toldAt >= SAME_SIGNAL_MS) process.exit(130);
+    });
+  }
+}
+
+/**
  * Runs a program until a signal. At SIGINT and SIGTERM, and when the start fails, it closes what the program has opened, the
- * last first. A second signal ends the process at once. A failed start is explained in one message, with exit code 1.
+ * last first. A second signal ends the process at once ({@link onToldToEnd}). A failed start is explained in one message, with
+ * exit code 1.
  *
  * @param start opens things, and registers how each is closed.
  */
@@ -46,14 +68,7 @@ export async function runProgram(start: (program: Program) => Promise<void>): Pr
       clock.clearTimeout(tell);
     }
   };
-  let stopping = false;
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => {
-      if (stopping) process.exit(130);
-      stopping = true;
-      void close().then(() => process.exit());
-    });
-  }
+  onToldToEnd(() => void close().then(() => process.exit()));
   try {
     await start({
       opened: (close, waitsFor) => everything.push({ close, waitsFor }),

@@ -12,6 +12,7 @@ import type { Demo } from './demo.ts';
 import { buildServer } from './gateway.ts';
 import { type Program, runProgram } from './lifecycle.ts';
 import type { ServerConfig } from './server-config.ts';
+import { longestEndMs } from './shutdown.ts';
 import type { Variables } from './variables.ts';
 
 // Code that uses `Request` or `fetch` then gets those of this undici. Node's built-in ones would load a second undici: a
@@ -20,7 +21,11 @@ install();
 
 type Opened = Program['opened'];
 
-const IN_FLIGHT = 'requests and payments in flight, 10 seconds at most';
+/** What the end of a gateway waits for. */
+const inFlight = ({ shutdown, operationTimeoutMs }: ServerConfig): string => {
+  const seconds = Math.ceil(longestEndMs(shutdown, operationTimeoutMs) / 1_000);
+  return `requests, payments and sockets, about ${seconds} seconds at most`;
+};
 
 /**
  * Returns the settings of a gateway on the embedded sandbox. Variables that are not set are chosen for exploring, and nothing
@@ -82,7 +87,7 @@ await runProgram(async ({ opened, logsTo }) => {
     await prepareDataFolder(config.dataDir);
     await refuseOtherStore(config);
     const server = buildServer({ ...config, tracing }, logger);
-    opened(() => server.stop(), IN_FLIGHT);
+    opened(() => server.stop(), inFlight(config));
     logger.info({ url: await server.start(), upstream: variables.UPSTREAM_URL }, 'Pasarela is listening');
     return;
   }
@@ -104,7 +109,7 @@ await runProgram(async ({ opened, logsTo }) => {
   const config = await configureDemo(variables, demo, opened);
   await prepareDataFolder(config.dataDir);
   const server = buildServer({ ...config, tracing }, logger);
-  opened(() => server.stop(), IN_FLIGHT);
+  opened(() => server.stop(), inFlight(config));
   const url = await server.start();
   await demo.registerWebhooks(server.ingress);
   process.stdout.write(demo.welcome(url));

@@ -3,6 +3,8 @@ import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Drain } from '../graphql/plugins/drain.ts';
 import type { Ingress } from '../ingress/ingress.ts';
+import type { Money } from '../money/execute.ts';
+import { SETTLING_LEASE_MS } from '../money/settling/open-payment.ts';
 import type { Connections } from '../transport/connections.ts';
 
 /** How long requests in flight may take once the server is stopping, in milliseconds. */
@@ -21,6 +23,18 @@ export interface ShutdownTimes {
   readonly graceMs: number;
 }
 
+/** How long the stores take at the end of all, about, in milliseconds. */
+const STORES_MS = 5_000;
+
+/**
+ * Returns after how long a process that is told to end has ended, in milliseconds, if its stores answer. Whoever kills it earlier
+ * may cut a payment.
+ *
+ * @param operationTimeoutMs how long a payment may take that has begun before the grace
+ */
+export const longestEndMs = ({ delayMs, graceMs }: ShutdownTimes, operationTimeoutMs: number): number =>
+  delayMs + Math.max(graceMs, operationTimeoutMs, SETTLING_LEASE_MS) + STORES_MS;
+
 interface Stoppable {
   stop(): Promise<unknown>;
 }
@@ -37,22 +51,24 @@ export interface Running {
   readonly drain: Drain;
   readonly ingress: Ingress;
   readonly sockets: Spreading;
-  /** Stopped once no socket is open. */
+  /** Stopped once no socket is open. Then no event can be read or kept. */
   readonly events: Spreading;
   /**
-   * Stopped last, in this order. A payment whose request was cut off goes on, and its record is written before the store
-   * closes.
+   * From the end of the delay on it settles and compares nothing by itself. It is stopped once the log is: a payment whose
+   * request was cut off goes on, and its record is written before the store closes.
    */
+  readonly money: Pick<Money, 'drain' | 'stop'>;
+  /** Stopped last, in this order. */
   readonly last: readonly Stoppable[];
   readonly logger: Logger;
 }
 
 /**
  * Says by `/readyz` that it will end, and serves on for the delay. Then stops accepting, waits for work under way, and closes
- * sockets, then stores.
+ * sockets, then stores. ARCHITECTURE.md, "Follow an end", has each step with its time.
  */
 export async function shutDown({ delayMs, graceMs }: ShutdownTimes, running: Running): Promise<void> {
-  const { server, connections, drain, ingress, sockets, events, last, logger } = running;
+  const { server, connections, drain, ingress, sockets, events, money, last, logger } = running;
   drain.markEnding();
   // Each connection of a proxy ends after an answer, so that none is closed under a request.
   connections.end();
@@ -65,10 +81,12 @@ export async function shutDown({ delayMs, graceMs }: ShutdownTimes, running: Run
   const left = (): number => Math.max(0, endsAt - clock.monotonic());
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const expired = clock.sleep(Math.min(DRAIN_TIMEOUT_MS, graceMs * IN_FLIGHT_PART), { ref: false });
+  // Looks and comparisons under way end before the log is closed, which both read, unless the grace is short.
+  money.drain();
   // Work under way is answered while its socket is still open: webhooks, then payments.
   await Promise.race([Promise.all([drain.begin(), ingress.drain()]), expired]);
   await sockets.stop(left() * SOCKETS_PART);
   await events.stop(left() * STREAMS_PART);
   await Promise.race([closed, expired.then(() => server.closeAllConnections())]);
-  for (const part of last) await part.stop();
+  for (const part of [money, ...last]) await part.stop();
 }

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readEnvironment } from '../app/config.ts';
+import { onToldToEnd } from '../app/lifecycle.ts';
 import type { Difference } from '../money/reconciling/compare.ts';
 import { signedPesos } from '../money/reconciling/movements.ts';
 import { firstReadings, nextReadings, type Readings, readReadings } from '../money/reconciling/readings.ts';
@@ -78,7 +79,7 @@ async function reconcileEvery(
   once: () => Promise<number>,
 ): Promise<number> {
   const ending = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort());
+  onToldToEnd(() => ending.abort());
   let wrong = 0;
   while (!ending.signal.aborted) {
     try {

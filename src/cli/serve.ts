@@ -6,8 +6,8 @@ const takeNothing = (args: readonly string[]): void => refuseArguments(readArgum
 export const serve: Command = {
   help: `Usage: pasarela serve
 
-Starts the gateway, as npm start does, until SIGINT or SIGTERM. It then takes no new work, finishes what is in flight and
-ends; a second signal ends it at once.
+Starts the gateway, as npm start does, until SIGINT or SIGTERM. It then serves on for SHUTDOWN_DELAY_MS, takes no new work
+from there on, finishes what is in flight and ends. A second signal, a second later or more, ends it at once.
 
 It takes no options: the variables of docs/configuration.md configure it. Without UPSTREAM_URL an embedded sandbox of the
 REST service runs beside it, and no real money moves.

@@ -184,6 +184,10 @@ describe('the configuration', () => {
     expect(doubts({ OPERATION_TIMEOUT_MS: '10000' })).toEqual([
       expect.stringContaining('OPERATION_TIMEOUT_MS is 10000, and UPSTREAM_TIMEOUT_MS 10000'),
     ]);
+    expect(doubts({ SHUTDOWN_GRACE_MS: '29999' })).toEqual([
+      expect.stringContaining('SHUTDOWN_GRACE_MS is 29999, and OPERATION_TIMEOUT_MS 30000'),
+    ]);
+    expect(doubts({ SHUTDOWN_GRACE_MS: '30000' })).toEqual([]);
     expect(doubts({ PUBLIC_URL: 'http://graph.example.mx' })).toEqual([
       expect.stringContaining('PUBLIC_URL is http'),
     ]);

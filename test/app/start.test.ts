@@ -1,14 +1,18 @@
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
+import { ROOT } from '../docs/pages.ts';
 import { STARTS_DIST } from '../helpers/entry.ts';
 import { sendQuery } from '../helpers/gateway.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
+import { endWithThisProcess } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
 it('one command with no configuration serves the graph on a sandbox, and says where', async () => {
@@ -141,12 +145,12 @@ it.each([
   [
     'in the log',
     '',
-    /^\{.*"msg":"Ending\. Waiting for requests and payments in flight, 10 seconds at most\."\}$/m,
+    /^\{.*"msg":"Ending\. Waiting for requests, payments and sockets, about 45 seconds at most\."\}$/m,
   ],
   [
     'in plain text at a terminal',
     AT_A_TERMINAL,
-    /^Ending\. Waiting for requests and .* Ctrl-C again ends it at once\.$/m,
+    /^Ending\. Waiting for requests, payments and .* Ctrl-C again ends it at once\.$/m,
   ],
 ])('Ctrl-C says what is waited for %s, where that takes a while', async (_, code, message) => {
   await using program = startProgram('src/start.js', {
@@ -176,6 +180,51 @@ it.each([
   expect((await answer).data.client.id).toBeDefined();
   expect(await program.exited()).toBe(0);
 });
+
+it.each([
+  ['systemd', 'SIGTERM'],
+  ['a terminal', 'SIGINT'],
+] as const)(
+  'under npm it takes what %s sends to all processes, and npm passes on, for one signal',
+  async (_, signal) => {
+    const { PATH = '', HOME = '' } = process.env;
+    // A group of its own, as a terminal and a service have.
+    const npm = spawn('npm', ['start'], {
+      detached: true,
+      cwd: fileURLToPath(ROOT),
+      // Where sh is a bash, it becomes the program that it starts: npm passes signals on to the gateway itself.
+      env: { PATH, HOME, PORT: '0', SANDBOX_PORT: '0', npm_config_script_shell: 'bash' },
+    });
+    endWithThisProcess(npm);
+    let written = '';
+    for (const stream of [npm.stdout, npm.stderr]) {
+      stream.on('data', (chunk) => {
+        written += String(chunk);
+      });
+    }
+    const exited = once(npm, 'exit');
+    const [gateway = '', sandbox = '', token = ''] = await Promise.all(
+      [/GraphiQL +(http:\S+)\/graphql/, /Sandbox +(http:\/\/[^\s/]+)/, /TOKEN=(\S+)/].map((pattern) =>
+        until(() => pattern.exec(written)?.[1]),
+      ),
+    );
+    await fetch(`${sandbox}/sandbox/faults`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ match: { path: '/v1/' }, fault: { delayMs: 2_500 } }),
+    });
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = sendQuery(`${gateway}/graphql`, '{ client { id } }', {}, headers);
+    await until(async () => {
+      const { counts } = (await (await fetch(`${sandbox}/sandbox/requests`)).json()) as { counts: object };
+      return Object.keys(counts).some((route) => route.startsWith('GET '));
+    });
+    if (npm.pid === undefined) throw new Error('npm has not started');
+    process.kill(-npm.pid, signal);
+    expect((await answer).data.client.id).toBeDefined();
+    await exited;
+  },
+);
 
 it('the sandbox runs alone', async () => {
   await using program = startProgram('src/cli/sandbox.ts', { SANDBOX_PORT: '0' });

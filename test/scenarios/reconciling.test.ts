@@ -1,10 +1,14 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '#sandbox';
 import type { ServerConfig } from '../../src/app/server-config.ts';
+import { silentLogger } from '../../src/common/logger.ts';
 import { Secret } from '../../src/common/secret.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { callerToken, serviceFor, serviceForAll } from '../helpers/service.ts';
@@ -178,6 +182,37 @@ it('a gateway that is started again goes on from the readings of the one before'
   await until(() => toldBy(second).length === 1);
   await compared(3, second);
   expect(toldBy(first, second)).toMatchObject([{ amount: '-12.34' }]);
+});
+
+it('a process that ends gives a comparison up, leaves it to the next at once, and does not call it failed', {
+  timeout: 60_000,
+}, async () => {
+  const sandbox = await aSandbox();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconciling-'));
+  const gateway = await aGateway(sandbox, { dataDir });
+  cleanup.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const next = await openMoneyRecords({ redisUrl: undefined, dataDir, logger: silentLogger });
+  cleanup.defer(() => next.stop());
+  await compared(1, gateway);
+  const calls = async () => {
+    const { counts } = await control(sandbox, 'GET', '/sandbox/requests');
+    return Object.entries<number>(counts).reduce((sum, [, count]) => sum + count, 0);
+  };
+  await control(sandbox, 'POST', '/sandbox/faults', { match: { path: '/v1/' }, fault: { delayMs: 2_500 } });
+  const before = await calls();
+  await until(async () => (await calls()) > before);
+
+  // A connection on which a second request has begun: the end waits for it, with the log closed already.
+  const lingering = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  lingering.on('error', () => {});
+  await once(lingering, 'connect');
+  lingering.write('GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\nGET /healthz HTTP/1.1\r\n');
+  await once(lingering, 'data');
+  const stopped = gateway.stop();
+  await until(() => next.readings.take(sandbox.clientId, 'next', 60_000));
+  lingering.destroy();
+  await stopped;
+  expect(gateway.log.join('\n')).not.toContain('balances could not be compared');
 });
 
 it('begins anew, and says so, where the log no longer holds the events since', {

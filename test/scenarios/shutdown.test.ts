@@ -209,7 +209,10 @@ it('a process that is given a delay says that it will end, and serves everything
   await until(() => socket.messages('query').length > 0);
   expect(socket.messages('query')[0]).toMatchObject({ type: 'next', payload: { data: expect.any(Object) } });
   await leaving.program.says(/^\{.*"delayMs":600000,"msg":"Told to end: \/readyz says draining/m);
-  // The second signal ends it at once.
+  // A second signal ends it at once, from the moment on in which it says what it waits for.
+  await leaving.program.says(
+    /Ending\. Waiting for requests, payments and sockets, about 645 seconds at most\./,
+  );
   expect(await leaving.program.end('SIGTERM')).toBe(130);
 });
 

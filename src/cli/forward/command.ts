@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readEnvironment } from '../../app/config.ts';
+import { onToldToEnd } from '../../app/lifecycle.ts';
 import {
   CommandError,
   EXIT,
@@ -86,7 +87,7 @@ async function run(args: readonly string[]): Promise<ExitCode> {
   const receivers = addresses.map((to) => receiverAt(to, FORWARD_SECRET?.reveal()));
   const graph = graphAt(values.url);
   const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  onToldToEnd(() => stop.abort());
   const ended = receivers.map(async (receiver) => {
     const stateFile = values.state ?? stateFileOf(DATA_DIR, receiver.id);
     const letters = new Letters(lettersFileOf(DATA_DIR, receiver.id), receiver.shownAs);

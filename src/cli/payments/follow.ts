@@ -1,3 +1,4 @@
+import { onToldToEnd } from '../../app/lifecycle.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
 import { CommandError, remark } from '../command.ts';
 import { CursorFile } from '../cursor-file.ts';
@@ -29,7 +30,7 @@ interface Following {
 export async function followJournal(following: Following): Promise<void> {
   const { records, clientId, isCsv, from, stateFile } = following;
   const ending = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort());
+  onToldToEnd(() => ending.abort());
   const state = new CursorFile(stateFile);
   const progress = new Progress('lines');
   try {
