@@ -38,3 +38,31 @@ it('an answer holds as many items as an operation may cost, whatever else is lim
   const { errors } = await strict.query('{ client { instruments(first: 100) { totalCount } } }');
   expect(errors).toMatchObject([{ message: expect.stringContaining('more than 5 items') }]);
 });
+
+it('a credit that names a customer whom the list lacks has that list read again', async () => {
+  // A list of several pages, whose items' places are known once all have been read.
+  await using believing = await startGateway({
+    webhooks: false,
+    sandboxOptions: { customers: 250 },
+    config: { listsMaxAgeMs: 3_600_000 },
+  });
+  const { sandbox } = believing;
+  const unknown = '00000000-0000-4000-8000-000000000000';
+  const find = async () => {
+    await control(sandbox, 'DELETE', '/sandbox/requests');
+    const { data } = await believing.query('query ($id: ID!) { customer(id: $id) { id } }', { id: unknown });
+    expect(data.customer).toBeNull();
+    return (await control(sandbox, 'GET', '/sandbox/requests')).counts[
+      'GET /v1/clients/{clientId}/customers'
+    ];
+  };
+  await find();
+  expect(await find()).toBeUndefined();
+  const body = { id: unknown, amount: '1.00', owner_id: unknown, beneficiary_account: 'none of the list' };
+  const delivered = await fetch(believing.ingress.url(sandbox.clientId, 'MONEY_IN') ?? '', {
+    method: 'POST',
+    body: JSON.stringify({ id_msg: 'a credit', body }),
+  });
+  expect(delivered.ok).toBe(true);
+  expect(await find()).toBeGreaterThan(0);
+});

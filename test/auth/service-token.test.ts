@@ -152,6 +152,24 @@ describe('the gateway’s own token', () => {
     expect(await now()).toBe('Bearer t3');
   });
 
+  it('may be renewed for a 401 half a minute after it was asked for, however long that took', async () => {
+    let time = 1_000_000;
+    let issued = 0;
+    const authorize = createServiceToken({
+      async issue() {
+        issued += 1;
+        time += 20_000;
+        return { token: `t${issued}`, expiresAt: undefined };
+      },
+      share: undefined,
+      now: () => time,
+    });
+    await authorize();
+    expect(await authorize({ authorization: 'Bearer t1' })).toEqual({ authorization: 'Bearer t2' });
+    time += 11_000;
+    expect(await authorize({ authorization: 'Bearer t2' })).toEqual({ authorization: 'Bearer t3' });
+  });
+
   it('is not renewed again for a 401 within half a minute, though it has ended and was renewed meanwhile', async () => {
     const { service, authorize } = start(undefined, 10_000);
     await authorize(await authorize());

@@ -1,8 +1,11 @@
+import fs from 'node:fs';
 import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CursorFile } from '../../src/cli/cursor-file.ts';
+import { until } from '../helpers/until.ts';
 
 let folder: string;
 let files = 0;
@@ -102,5 +105,33 @@ describe('a file that holds a cursor', () => {
     expect(() => new CursorFile(folder)).toThrow(/cannot be read/);
     const file = new CursorFile(join(folder, 'missing', 'a.cursor'));
     expect(() => file.save('x')).toThrow(/cannot be saved in/);
+  });
+
+  it('is not written any more where the disk has not taken what was written before', async () => {
+    const disk = fs.fdatasync;
+    const failing: typeof CursorFile = await (async () => {
+      fs.fdatasync = ((_file, done) => done(new Error('EIO: i/o error'))) as typeof disk;
+      syncBuiltinESMExports();
+      try {
+        // Loaded anew, as it takes the function once.
+        const { href } = new URL('../../src/cli/cursor-file.ts?on-a-failing-disk', import.meta.url);
+        return (await import(href)).CursorFile;
+      } finally {
+        fs.fdatasync = disk;
+        syncBuiltinESMExports();
+      }
+    })();
+    const path = newPath();
+    const file = new failing(path);
+    const failure = await until(() => {
+      try {
+        file.save('a place');
+        return undefined;
+      } catch (error) {
+        return error;
+      }
+    });
+    expect(String(failure)).toContain(`cannot be saved in ${path}: EIO`);
+    await file.close();
   });
 });

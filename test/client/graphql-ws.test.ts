@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { ambient, type Timer, useAmbient } from '../../packages/client/src/ambient.ts';
 import { createSocket, type Socket } from '../../packages/client/src/graphql-ws.ts';
 import { typed } from '../../packages/client/src/index.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
@@ -76,26 +77,14 @@ it('gives up a connection that nobody answers, also where it was checked while t
 });
 
 it('gives up a connection that has died between a ping and its answer, also where an event came in between', async () => {
-  const server = new WebSocketServer({
-    port: 0,
-    host: '127.0.0.1',
-    handleProtocols: () => 'graphql-transport-ws',
+  let id: unknown;
+  const { url, close } = await serve((message, connection) => {
+    if (message.type === 'subscribe') id = message.id;
+    // The last that arrives of it.
+    if (message.type === 'ping') connection.send(JSON.stringify({ type: 'next', id, payload: { data: {} } }));
   });
-  await once(server, 'listening');
-  server.on('connection', (connection) => {
-    let id: unknown;
-    connection.on('message', (data) => {
-      const message = JSON.parse(String(data)) as { type: string; id?: string };
-      if (message.type === 'connection_init') connection.send('{"type":"connection_ack"}');
-      if (message.type === 'subscribe') id = message.id;
-      // The last that arrives of it.
-      if (message.type === 'ping')
-        connection.send(JSON.stringify({ type: 'next', id, payload: { data: {} } }));
-    });
-  });
-  const { port } = server.address() as AddressInfo;
   const socket = createSocket({
-    url: `ws://127.0.0.1:${port}`,
+    url,
     token: () => 'any',
     heartbeat: { everyMs: 50, withinMs: 100 },
   });
@@ -117,36 +106,48 @@ it('gives up a connection that has died between a ping and its answer, also wher
   expect(events).toBe(1);
   expect(cause).toMatchObject({ code: 4499 });
   socket.close();
-  server.close();
+  close();
 }, 10_000);
+
+/** A gateway of this test's own. @returns its address */
+async function serve(
+  answer: (message: { readonly type: string; readonly id?: string }, connection: WebSocket) => void,
+): Promise<{ readonly url: string; close(): void }> {
+  const server = new WebSocketServer({
+    port: 0,
+    host: '127.0.0.1',
+    handleProtocols: () => 'graphql-transport-ws',
+  });
+  await once(server, 'listening');
+  server.on('connection', (connection) => {
+    connection.on('message', (data) => {
+      const message = JSON.parse(String(data)) as { type: string; id?: string };
+      if (message.type === 'connection_init') connection.send('{"type":"connection_ack"}');
+      answer(message, connection);
+    });
+  });
+  return {
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => void server.close(),
+  };
+}
 
 it.each(['left', 'ended by the gateway'])(
   'tells a subscription that was %s of no place that is still on its way to it',
   async (how) => {
-    const server = new WebSocketServer({
-      port: 0,
-      host: '127.0.0.1',
-      handleProtocols: () => 'graphql-transport-ws',
-    });
-    await once(server, 'listening');
-    server.on('connection', (connection) => {
-      const ids: string[] = [];
+    const ids: string[] = [];
+    const { url, close } = await serve(({ type, id = '' }, connection) => {
       const tell = (place: string, to: readonly string[]) => {
-        const bookmarks = Object.fromEntries(to.map((id) => [id, place]));
+        const bookmarks = Object.fromEntries(to.map((one) => [one, place]));
         connection.send(JSON.stringify({ type: 'ping', payload: { bookmarks } }));
       };
-      connection.on('message', (data) => {
-        const { type, id = '' } = JSON.parse(String(data)) as { type: string; id?: string };
-        if (type === 'connection_init') connection.send('{"type":"connection_ack"}');
-        // What the client sends once the first has been left, or has ended.
-        if (type === 'complete' || type === 'ping') tell('later', ids);
-        if (type !== 'subscribe' || ids.push(id) < 2) return;
-        tell('first', ids.slice(0, 1));
-        if (how !== 'left') connection.send(JSON.stringify({ type: 'complete', id: ids[0] }));
-      });
+      // What the client sends once the first has been left, or has ended.
+      if (type === 'complete' || type === 'ping') tell('later', ids);
+      if (type !== 'subscribe' || ids.push(id) < 2) return;
+      tell('first', ids.slice(0, 1));
+      if (how !== 'left') connection.send(JSON.stringify({ type: 'complete', id: ids[0] }));
     });
-    const { port } = server.address() as AddressInfo;
-    const socket = createSocket({ url: `ws://127.0.0.1:${port}`, token: () => 'any' });
+    const socket = createSocket({ url, token: () => 'any' });
     const subscribe = (bookmark: (cursor: string) => void) => {
       const ended = () => socket.check?.();
       const sink = { opened() {}, next() {}, bookmark, ended };
@@ -162,6 +163,44 @@ it.each(['left', 'ended by the gateway'])(
     await until(() => toldOther.length > 0);
     expect(told).toEqual(['first']);
     socket.close();
-    server.close();
+    close();
   },
 );
+
+it('tells the gateway that nobody waits any more for a query that is late', async () => {
+  const left: unknown[] = [];
+  const { url, close } = await serve(({ type, id }) => type === 'complete' && left.push(id));
+  const socket = createSocket({ url, token: () => 'any', answerMs: 100 });
+  await expect(socket.query('{ __typename }', {})).rejects.toThrow('No answer came');
+  await until(() => left.length > 0);
+  socket.close();
+  close();
+});
+
+it('leaves no timer of a connection that breaks while its answer to a ping is awaited', async () => {
+  const { url, close } = await serve(({ type }, connection) => type === 'ping' && connection.terminate());
+  const before = ambient;
+  const timers = new Set<Timer>();
+  const restore = useAmbient({
+    ...before,
+    setTimeout(callback, ms) {
+      const timer = before.setTimeout(callback, ms);
+      timers.add(timer);
+      return timer;
+    },
+    clearTimeout(timer) {
+      timers.delete(timer);
+      before.clearTimeout(timer);
+    },
+  });
+  const heartbeat = { everyMs: 50, withinMs: 60_000 };
+  const socket = createSocket({ url, token: () => 'any', heartbeat });
+  await new Promise((ended) => {
+    const sink = { opened() {}, next() {}, bookmark() {}, ended };
+    socket.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
+  });
+  restore();
+  expect(timers).toEqual(new Set());
+  socket.close();
+  close();
+});

@@ -222,6 +222,36 @@ it('an answer over HTTP that says when to come back says so in milliseconds', as
   });
 });
 
+it('a feed that is suspended while more events wait than it takes stays so once they are read', async () => {
+  const fake = createFakeSource();
+  const store = { load: () => ({ cursor: 'start' }), save() {} };
+  const feed = follow(fake, DOCUMENT, { store });
+  const reader = feed[Symbol.asyncIterator]();
+  let read = reader.next();
+  await settle();
+  const sink = fake.subscriptions[0]?.sink;
+  for (let event = 1; fake.subscriptions.length > 0; event += 1) {
+    sink?.next({ data: { events: { cursor: String(event) } } });
+    await settle();
+  }
+  feed.suspend();
+  let last: unknown;
+  void (async () => {
+    for (;;) {
+      const { value, done } = await read;
+      if (done === true) return;
+      last = value;
+      read = reader.next();
+    }
+  })();
+  await settle();
+  expect(fake.subscriptions).toEqual([]);
+  feed.resume();
+  await settle();
+  expect(fake.subscriptions).toMatchObject([{ variables: { after: (last as { cursor: string }).cursor } }]);
+  feed.close();
+});
+
 it('an app in the background leaves the gateway, and comes back with itself and with its network', () => {
   const heard = { app: new Set<(state: string) => void>(), network: new Set<(state: object) => void>() };
   const listenTo = <Listener>(listeners: Set<Listener>, listener: Listener) => {

@@ -1,4 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
+import { createFetch } from '../../packages/client/src/fetch.ts';
 import { tokens } from '../../packages/client/src/tokens.ts';
 
 it('a token that was refused stays so, though an earlier one is accepted after that', async () => {
@@ -16,4 +20,24 @@ it('a token that was refused stays so, though an earlier one is accepted after t
   again.accept();
   await next();
   expect(told).toEqual([false, false, true, false]);
+});
+
+it('a token that an answer refused stays so over HTTP until an answer with data has accepted it', async () => {
+  const refusal = { errors: [{ message: 'No.', extensions: { code: 'UNAUTHENTICATED' } }] };
+  const failure = { errors: [{ message: 'Later.', extensions: { code: 'INTERNAL' } }] };
+  const answers: object[] = [refusal, failure, { data: {} }, { data: {} }];
+  const server = createServer((_, response) => response.end(JSON.stringify(answers.shift())));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const told: boolean[] = [];
+  const source = createFetch({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    token({ refused }) {
+      told.push(refused);
+      return 'the same';
+    },
+  });
+  while (answers.length > 0) await source.query('{ __typename }', {});
+  expect(told).toEqual([false, true, true, false]);
+  server.close();
 });

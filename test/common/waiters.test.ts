@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, it, vi } from 'vitest';
-import { Party } from '../../src/common/party.ts';
+import { Party, type PartyWatcher } from '../../src/common/party.ts';
 import { SingleFlight } from '../../src/common/single-flight.ts';
 import { leaverOf, Waiters } from '../../src/common/waiters.ts';
 import { stillTime } from '../helpers/still-time.ts';
@@ -69,15 +69,26 @@ it('a pause of a party lasts as long as was said, or until the last of it has le
   await party.pause(1_000);
 });
 
-it('a pause that is over before its time leaves no timer behind', async () => {
+it('a pause that is over before its time leaves no timer and no watcher behind', async () => {
   using _ = stillTime();
-  const party = new Party(placeOf('a'));
+  class Watched extends Party {
+    watchers = 0;
+    override watch(watcher: PartyWatcher): () => void {
+      this.watchers += 1;
+      const end = super.watch(watcher);
+      return () => {
+        this.watchers -= 1;
+        end();
+      };
+    }
+  }
+  const party = new Watched(placeOf('a'));
   const earlier = Promise.withResolvers<void>();
   const pause = party.pause(60_000, earlier.promise);
-  expect(vi.getTimerCount()).toBe(1);
+  expect([vi.getTimerCount(), party.watchers]).toEqual([1, 1]);
   earlier.resolve();
   await pause;
-  expect(vi.getTimerCount()).toBe(0);
+  expect([vi.getTimerCount(), party.watchers]).toEqual([0, 0]);
 });
 
 it('a party lasts until the latest of its deadlines, and is as pressing as the most pressing of those there', () => {

@@ -6,6 +6,7 @@ import { Calls, type RestWays } from '../../src/operation/calls.ts';
 import { Report } from '../../src/operation/report.ts';
 import { fixedCredential } from '../../src/upstream/call/credential.ts';
 import type { CallRecord } from '../../src/upstream/call/rest.ts';
+import { SharedWork } from '../../src/upstream/call/shared-work.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../helpers/http-stub.ts';
 import { until } from '../helpers/until.ts';
 
@@ -100,4 +101,18 @@ it('of work that others may join are made themselves: none is given what another
   const party = new Party({ requester: REQUESTER, urgency: 'streams', deadline: Date.now() + 5_000 });
   expect(await rest({ coalesce }).get('/v1/x')).toEqual({ kept: true });
   expect(await rest({ coalesce }).sharedBy(party, true).get('/v1/x')).toEqual({ read: true });
+});
+
+it('of work that others may join go on, and wait for other work, though who began it has left', async () => {
+  upstream = await startUpstream((_request, response) => json(response, { read: true }));
+  const leaver = new Waiters();
+  const { rest } = operation();
+  const party = new Party({ requester: REQUESTER, urgency: 'streams', deadline: Date.now() + 5_000 });
+  const shared = rest({ leaver }).sharedBy(party, true);
+  leaver.remove();
+  expect(await shared.get('/v1/x')).toEqual({ read: true });
+  const other = new SharedWork<string>();
+  const found = shared.within(other, 'too late');
+  other.begin(async () => 'found');
+  expect(await found).toBe('found');
 });

@@ -1,4 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { clock, type Timer, useClock } from '../../src/common/clock.ts';
+import { connectRedis } from '../../src/redis/connection.ts';
 import { parseRedisUrl } from '../../src/redis/url.ts';
 
 const plain = {
@@ -75,4 +79,31 @@ describe('REDIS_URL', () => {
     expect(refusal).toThrow(/redis\+cluster:\/\//);
     expect(refusal).not.toThrow(/hidden/);
   });
+});
+
+it('a connection that is ended while it waits to be made again is not made again', async () => {
+  const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const before = clock;
+  const timers = new Set<Timer | undefined>();
+  const restore = useClock({
+    ...before,
+    setTimeout(callback, ms, ...args) {
+      const timer = before.setTimeout(callback, ms, ...args);
+      timers.add(timer);
+      return timer;
+    },
+    clearTimeout(timer) {
+      timers.delete(timer);
+      before.clearTimeout(timer);
+    },
+  });
+  const url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = connectRedis(url, { retryStrategy: () => null });
+  await new Promise<void>((ended) => client.once('end', () => ended()));
+  expect(timers.size).toBe(1);
+  client.disconnect();
+  expect(timers.size).toBe(0);
+  restore();
+  server.close();
 });

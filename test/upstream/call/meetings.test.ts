@@ -108,6 +108,13 @@ describe('the breaker and the calls', () => {
   });
 });
 
+it('answers take their turns as one client’s, however many stand for it', async () => {
+  const turns = new HeldTurns(() => 0);
+  await using service = await start((_request, response) => json(response, {}), { turns });
+  for (const person of ['one', 'another']) await service.send(partyOf(person, 'client'));
+  expect(turns.asked.map(({ key }) => key)).toEqual(['client', 'client']);
+});
+
 describe('those who wait for a call', () => {
   it('have it sent for as long as one of them is there', async () => {
     const held: ServerResponse[] = [];
