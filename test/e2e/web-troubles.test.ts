@@ -87,6 +87,22 @@ describe('a verification', () => {
     expect(await page.locator('.steps li').last().getAttribute('class')).toBe('failed');
   });
 
+  it('is not lost where the connection is: its steps stay, and it is told once the gateway is back', async () => {
+    // The receipt is not there yet: the sandbox's time stands still.
+    await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 0 });
+    await choose(/Renta de bodega/);
+    await page.getByRole('list', { name: 'Avance de la verificación' }).waitFor();
+    await gateway.kill();
+    await page.getByText('No hay conexión con el gateway. Se vuelve a intentar solo.').waitFor();
+    expect(await page.getByRole('list', { name: 'Avance de la verificación' }).count()).toBe(1);
+    expect(await page.getByText('No encontramos esa verificación.').count()).toBe(0);
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await gateway.start();
+    await page.getByText('No hay conexión con el gateway').waitFor({ state: 'detached' });
+    await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 60 });
+    await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+  });
+
   it('finds a receiver beyond the first hundred', async () => {
     await page.getByLabel('Buscar por nombre o CLABE').fill(`proveedor ${INSTRUMENTS}`);
     await page.getByRole('radio', { name: new RegExp(`Proveedor ${INSTRUMENTS}`) }).waitFor();

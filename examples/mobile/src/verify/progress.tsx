@@ -28,7 +28,7 @@ export function Progress({ source, transactionId, onAnother }: ProgressProps) {
   const { t } = useSpeech();
   const variables = useMemo(() => ({ transactionId }), [transactionId]);
   const { data, problem: unread, again } = useQuery(source, VERIFICATION, variables);
-  const { update, problem } = useCepStatus(source, transactionId, WATCH_RECEIPT, presence);
+  const { update, status, problem } = useCepStatus(source, transactionId, WATCH_RECEIPT, presence);
   if (unread !== undefined) return <Failure problem={unread} onRetry={again} />;
   if (data === undefined) return <Loading />;
   const cep = update?.cep;
@@ -46,14 +46,15 @@ export function Progress({ source, transactionId, onAnother }: ProgressProps) {
       <Text role="heading" aria-level={1} style={[styles.title, verdict === 'differs' && styles.mismatch]}>
         {title}
       </Text>
-      {data.transaction === null || problem !== undefined ? (
+      {data.transaction === null || isRefused(problem) ? (
         <Notice bad>
-          {problem instanceof Refused && problem.code !== 'BAD_USER_INPUT'
+          {isRefused(problem) && problem.code !== 'BAD_USER_INPUT'
             ? explain(problem, t)
             : t.progress.notFound}
         </Notice>
       ) : (
         <View style={styles.card}>
+          {status === 'offline' && problem !== undefined && <Notice>{explain(problem, t)}</Notice>}
           <Steps cep={cep} verdict={verdict} transaction={data.transaction} />
           {cep?.status === 'COMPLETED' && (
             <Result cep={cep} verdict={verdict} transaction={data.transaction} />
@@ -64,6 +65,10 @@ export function Progress({ source, transactionId, onAnother }: ProgressProps) {
     </ScrollView>
   );
 }
+
+/** True if the gateway will never tell the state. What is lost or fails for a while is tried again, and what is known stays. */
+const isRefused = (problem: unknown): problem is Refused =>
+  problem instanceof Refused && ['BAD_USER_INPUT', 'FORBIDDEN'].includes(problem.code);
 
 function registeredHolder(destination: Destination): string | null {
   const detail = destination?.detail;

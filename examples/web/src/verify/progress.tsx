@@ -24,7 +24,7 @@ interface ProgressProps {
 export function Progress({ source, transactionId }: ProgressProps) {
   const { t } = useSpeech();
   const [{ data, error: readError }, again] = useQuery({ query: VERIFICATION, variables: { transactionId } });
-  const { update, problem } = useCepStatus(source, transactionId, WATCH_RECEIPT);
+  const { update, status, problem } = useCepStatus(source, transactionId, WATCH_RECEIPT);
   const heading = useRef<HTMLHeadingElement>(null);
   const isRead = data !== undefined;
   useEffect(() => {
@@ -44,14 +44,19 @@ export function Progress({ source, transactionId }: ProgressProps) {
       <h1 ref={heading} tabIndex={-1} className={verdict === 'differs' ? 'bad-text' : undefined}>
         {titleOf(verdict, t.progress)}
       </h1>
-      {data.transaction === null || problem !== undefined ? (
+      {data.transaction === null || isRefused(problem) ? (
         <p role="alert" className="notice bad">
-          {problem instanceof Refused && problem.code !== 'BAD_USER_INPUT'
+          {isRefused(problem) && problem.code !== 'BAD_USER_INPUT'
             ? explain(problem, t)
             : t.progress.notFound}
         </p>
       ) : (
         <div className="card">
+          {status === 'offline' && problem !== undefined && (
+            <p role="status" className="notice">
+              {explain(problem, t)}
+            </p>
+          )}
           <Steps cep={cep} verdict={verdict} transaction={data.transaction} />
           {cep?.status === 'COMPLETED' && (
             <Result cep={cep} verdict={verdict} transaction={data.transaction} />
@@ -66,6 +71,10 @@ export function Progress({ source, transactionId }: ProgressProps) {
     </div>
   );
 }
+
+/** True if the gateway will never tell the state. What is lost or fails for a while is tried again, and what is known stays. */
+const isRefused = (problem: unknown): problem is Refused =>
+  problem instanceof Refused && ['BAD_USER_INPUT', 'FORBIDDEN'].includes(problem.code);
 
 const titleOf = (verdict: Verdict, t: Messages['progress']): string =>
   ({ pending: t.title, failed: t.failed, matches: t.done, differs: t.differs, 'not registered': t.told })[
