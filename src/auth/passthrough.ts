@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose/jwt/decode';
+import { clock } from '../common/clock.ts';
 import { Lru } from '../common/lru.ts';
 import type { Party } from '../common/party.ts';
 import { fixedCredential } from '../upstream/call/credential.ts';
@@ -42,6 +43,11 @@ const credentialOf = (token: string) => fixedCredential({ authorization: `Bearer
  * has its own.
  */
 const TOKEN_GUESSES = 100;
+/**
+ * How long after its `exp` a token is not asked about any more, in milliseconds. Until then the service decides: its clock may be another.
+ * Phones that wake behind one address all bring ended tokens, and would use up its guesses.
+ */
+const LONG_ENDED_MS = 300_000;
 /** How long a refused token is refused again without a question to the service, in milliseconds. */
 const REFUSED_MS = 10_000;
 /** How many refused tokens are remembered, and how many clients with an accepted caller. */
@@ -72,11 +78,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     const id = hash('sha256', token, 'base64url');
     const reason = fresh ? undefined : refused.get(id);
     if (reason !== undefined) throw new UnauthenticatedError(reason);
-    if (read.candidates.length === 0) {
-      throw new UnauthenticatedError(
-        `The access token names no client: no UUID in its claims ${claims.join(', ')}.`,
-      );
-    }
+    assertMayHold(read, claims);
     const find = () => probe(read, token, restFor, party);
     try {
       // A token that was verified before is no guess.
@@ -121,6 +123,18 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
       });
     },
   };
+}
+
+/** @throws {UnauthenticatedError} for a token about which the service need not be asked. */
+function assertMayHold({ candidates, expiresAt }: TokenClaims, claims: readonly string[]): void {
+  if (candidates.length === 0) {
+    throw new UnauthenticatedError(
+      `The access token names no client: no UUID in its claims ${claims.join(', ')}.`,
+    );
+  }
+  if (expiresAt !== undefined && expiresAt + LONG_ENDED_MS <= clock.now()) {
+    throw new UnauthenticatedError('The access token has expired.');
+  }
 }
 
 /** Finds out for which client the service accepts a token. @throws {UnauthenticatedError} if it is none, or several */

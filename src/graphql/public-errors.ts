@@ -8,7 +8,7 @@ import {
   StoreUnavailableError,
 } from '../events/errors.ts';
 import { publicMessage, withoutValues } from '../observability/redact.ts';
-import { PublicError } from '../resolvers/errors.ts';
+import { ApiKeyError, PublicError } from '../resolvers/errors.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { MalformedIdError } from '../upstream/call/path.ts';
 import { withGap } from './gaps.ts';
@@ -80,6 +80,9 @@ function describe(cause: Error): Description | undefined {
     cause instanceof StoreUnavailableError
   ) {
     return { message: cause.message, extensions: { code: cause.code, retryable: cause.retryable } };
+  }
+  if (cause instanceof ApiKeyError) {
+    return { message: cause.message, extensions: { code: cause.code, header: cause.header } };
   }
   if (
     cause instanceof PublicError ||

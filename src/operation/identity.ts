@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
-import { assertHolds, untilExpiry } from '../auth/credential-expiry.ts';
+import { assertHolds, isRefusal, untilExpiry } from '../auth/credential-expiry.ts';
 import type { AlarmClock } from '../common/alarms.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Requester } from '../common/party.ts';
@@ -130,17 +130,17 @@ export class Identity {
     return this.#options.auth.authorize(this.token ?? '', this.caller.clientId);
   }
 
-  /** Whether the socket that carries the operation is closed when the credential ends. */
-  get endsWithSocket(): boolean {
-    return this.#incoming.closeSocket !== undefined;
+  /** Whether the end of the credential closes the socket that carries the operation; over HTTP its streams end with an error. */
+  get closesSocketAtEnd(): boolean {
+    return this.#incoming.endCredential !== undefined;
   }
 
-  /** @throws UnauthenticatedError when the caller's credential has ended; the socket that it came over is closed. */
+  /** @throws UnauthenticatedError when the caller's credential has ended; all sockets of it are closed. */
   assertHolds(): void {
     try {
       assertHolds(this.caller, this.#options.clock.now());
     } catch (error) {
-      this.#incoming.closeSocket?.();
+      this.#incoming.endCredential?.();
       throw error;
     }
   }
@@ -150,12 +150,26 @@ export class Identity {
    * when the caller cannot be identified to begin with.
    */
   async untilExpiry(until: AbortSignal): Promise<Error | undefined> {
-    const again = () => {
-      this.#budget.extend();
-      return this.#ask(true);
-    };
     const { clock, auth } = this.#options;
-    return untilExpiry(await this.identify(), again, clock, until, auth.verifiedAgainMs);
+    return untilExpiry(await this.identify(), () => this.#askAgain(), clock, until, auth.verifiedAgainMs);
+  }
+
+  /**
+   * Asks about the credential again, as the service has refused it for one reading. Resolves with the reason when it holds no longer; a
+   * refusal by one endpoint alone, or by a proxy on the way, does not end it.
+   */
+  async whyEnded(): Promise<Error | undefined> {
+    try {
+      await this.#askAgain();
+      return undefined;
+    } catch (error) {
+      return isRefusal(error) ? error : undefined;
+    }
+  }
+
+  #askAgain(): MaybePromise<Caller> {
+    this.#budget.extend();
+    return this.#ask(true);
   }
 
   #know(caller: Caller): Caller {

@@ -23,6 +23,6 @@ export interface Incoming {
   readonly addressOf?: (() => string | undefined) | undefined;
   /** Counts a stream of a caller, or says why it may not begin. Undefined where the socket is counted. */
   readonly openStream?: ((holder: StreamHolder, kept: KeptBytes) => StreamRefusal | undefined) | undefined;
-  /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
-  readonly closeSocket: (() => void) | undefined;
+  /** Closes all sockets of the credential, as it has ended; undefined over HTTP, where nothing is kept open for it. */
+  readonly endCredential: (() => void) | undefined;
 }

@@ -62,10 +62,15 @@ export class PaymentsStoppedError extends PublicError {
   readonly code = 'PAYMENTS_STOPPED';
 }
 
-/** A field of the bootstrap is asked for without the caller's own `x-api-key`. */
-export class ApiKeyRequiredError extends PublicError {
-  override readonly name = 'ApiKeyRequiredError';
+/** The caller's own `x-api-key` is at fault, not its bearer token: the public form names the header. */
+export abstract class ApiKeyError extends PublicError {
   readonly code = 'UNAUTHENTICATED';
+  readonly header = 'x-api-key';
+}
+
+/** A field of the bootstrap is asked for without the caller's own `x-api-key`. */
+export class ApiKeyRequiredError extends ApiKeyError {
+  override readonly name = 'ApiKeyRequiredError';
 
   constructor() {
     super("This field needs the caller's own x-api-key header.");
@@ -83,9 +88,8 @@ export class OneBootstrapFieldError extends PublicError {
 }
 
 /** The service refuses this key, or did a moment ago and is not asked again. */
-export class ApiKeyRefusedError extends PublicError {
+export class ApiKeyRefusedError extends ApiKeyError {
   override readonly name = 'ApiKeyRefusedError';
-  readonly code = 'UNAUTHENTICATED';
 }
 
 /** Too many keys from one address were refused. */

@@ -32,6 +32,6 @@ export function incomingOf(
     waiters,
     addressOf,
     openStream,
-    closeSocket: undefined,
+    endCredential: undefined,
   };
 }

@@ -111,6 +111,12 @@ describe.each([
     expect(await run(given, [NO_TOKEN, undefined, GOOD, GOOD])).toEqual([false, true, true, true, false]);
   });
 
+  it('is not told of an API key that is refused', async () => {
+    const extensions = { code: 'UNAUTHENTICATED', header: 'x-api-key' };
+    const noKey = { errors: [{ message: 'No.', extensions }] };
+    expect(await run([], [noKey, noKey, GOOD])).toEqual([false, false, false]);
+  });
+
   it('is asked for no third token where the second one was never seen by the gateway', async () => {
     const given = [() => 'one', other, other];
     expect(await run(given, [NO_TOKEN, undefined, GOOD])).toEqual([false, true, false]);
@@ -138,6 +144,60 @@ it('with a socket, the one that gives tokens is told of a refusal until the toke
   socket.client.terminate();
   expect(await socket.query(QUERY, {})).toEqual(GOOD);
   expect(asked).toEqual([false, true, true, true, false]);
+});
+
+it('with a socket that is asked while the gateway closes it with 4403, the refused token is not shown again', async () => {
+  let closing: WebSocket | undefined;
+  const { url } = await serve((connection, type, id) => {
+    if (type !== 'subscribe') return answering(connection, type, id);
+    closing = connection;
+    connection.close(4403);
+    // It does not hear the client's answer, so that the socket is closing for as long as the test wants.
+    connection.pause();
+  }, answering);
+  const { asked, token } = giver();
+  let made: globalThis.WebSocket | undefined;
+  class Watched extends globalThis.WebSocket {
+    constructor(...given: ConstructorParameters<typeof globalThis.WebSocket>) {
+      super(...given);
+      made ??= this;
+    }
+  }
+  socket = createSocket({ url, token, webSocketImpl: Watched });
+  const first = socket.query(QUERY, {}).catch((cause: unknown) => cause);
+  await until(() => made?.readyState === globalThis.WebSocket.CLOSING);
+  const second = socket.query(QUERY, {});
+  closing?.resume();
+  expect(await second).toEqual(GOOD);
+  expect(await first).toBeInstanceOf(Error);
+  expect(asked).toEqual([false, true]);
+});
+
+it('a subscription over a socket that is closed is told so once', async () => {
+  const { url } = await serve((connection, type, id) => {
+    if (type === 'subscribe') connection.close(1012);
+    else answering(connection, type, id);
+  });
+  socket = createSocket({ url, token: () => 'one' });
+  let ended = 0;
+  await new Promise<void>((resolve) => {
+    socket?.subscribe(
+      typed(EVENTS),
+      {},
+      {
+        opened() {},
+        next() {},
+        bookmark() {},
+        ended() {
+          ended += 1;
+          resolve();
+        },
+      },
+    );
+  });
+  // What graphql-ws tells of the same end comes within this turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(ended).toBe(1);
 });
 
 it('the app is told of each connection, and with which code it was lost', async () => {

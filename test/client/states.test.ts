@@ -137,30 +137,41 @@ it('the page shows the table', async () => {
   expect(await readFile(folder('packages/client/STATES.md'), 'utf8')).toContain(printed());
 });
 
-const STATUS = typed<{ readonly cepStatus: { readonly step: number } }, { readonly transactionId: string }>(
-  'subscription ($transactionId: ID!) { cepStatus(transactionId: $transactionId) { step } }',
+/** A state, and of which subscription it is: each begins anew, with what the service then says. */
+interface Step {
+  readonly of: number;
+  readonly step: number;
+}
+const STATUS = typed<{ readonly cepStatus: Step }, { readonly transactionId: string }>(
+  'subscription ($transactionId: ID!) { cepStatus(transactionId: $transactionId) { of step } }',
 );
 
-it('watch shows states that never step back, ends once, and comes back until then', async () => {
+it('watch shows the states of each subscription in their order, ends once, and comes back until then', async () => {
   const steps = ['open', 'state', 'cut', 'refuse', 'suspend', 'resume', 'pause'] as const;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...steps), { maxLength: 30 }), async (taken) => {
       const source = createFakeSource();
       const watched = watch(source, STATUS, { transactionId: 'x' }, () => () => {});
-      const shown: number[] = [];
+      const shown: Step[] = [];
       let isOver = false;
       const over = (async () => {
-        for await (const { step } of watched) shown.push(step);
+        for await (const step of watched) shown.push(step);
         isOver = true;
       })();
+      const begun: unknown[] = [];
       let step = 0;
+      const next = (sink: FakeSource['subscriptions'][number]['sink'] | undefined): Step => {
+        if (sink !== begun.at(-1)) {
+          begun.push(sink);
+          step = 0;
+        }
+        step += 1;
+        return { of: begun.length, step };
+      };
       for (const name of taken) {
         const sink = source.subscriptions[0]?.sink;
         if (name === 'open') sink?.opened();
-        if (name === 'state') {
-          step += 1;
-          sink?.next({ data: { cepStatus: { step } } });
-        }
+        if (name === 'state') sink?.next({ data: { cepStatus: next(sink) } });
         if (name === 'cut') sink?.ended(new Error('cut'));
         if (name === 'refuse') sink?.next(refuse('UNAUTHENTICATED'));
         if (name === 'suspend') watched.suspend();
@@ -174,12 +185,15 @@ it('watch shows states that never step back, ends once, and comes back until the
       await vi.advanceTimersByTimeAsync(31_000);
       const sink = source.subscriptions[0]?.sink;
       sink?.opened();
-      sink?.next({ data: { cepStatus: { step: step + 1 } } });
+      const last = next(sink);
+      sink?.next({ data: { cepStatus: last } });
       sink?.ended();
       await over;
-      expect(shown.at(-1)).toBe(step + 1);
-      expect(shown).toEqual([...shown].sort((one, other) => one - other));
-      expect(new Set(shown).size).toBe(shown.length);
+      expect(shown.at(-1)).toEqual(last);
+      for (const [index, { of, step: own }] of shown.entries()) {
+        const before = shown[index - 1];
+        expect(before === undefined || of > before.of || (of === before.of && own > before.step)).toBe(true);
+      }
     }),
     { numRuns: 200 },
   );

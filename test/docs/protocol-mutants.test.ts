@@ -90,12 +90,20 @@ const MUTANTS: readonly Mutant[] = [
     file: 'src/transport/sockets/expiry-watch.ts',
     edits: [
       [
-        '      expire(credential);\n      return;',
-        '      alarms.set(credential, clock.now() + ASK_AGAIN_MS);',
+        '      this.#expire(credential);\n      return;',
+        '      this.#alarms.set(credential, this.#options.clock.now() + ASK_AGAIN_MS);',
       ],
     ],
     test: 'transport/sockets/expiry-watch.test.ts',
     name: 'end each at its own time',
+    found: 'AssertionError',
+  },
+  {
+    rule: 'T7',
+    file: 'src/transport/sockets/expiry-watch.ts',
+    edits: [['    await this.#ask(credential);\n', '']],
+    test: 'transport/sockets/expiry-watch.test.ts',
+    name: 'that an operation was refused for',
     found: 'AssertionError',
   },
   {

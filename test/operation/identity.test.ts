@@ -30,7 +30,7 @@ const BROUGHT: Incoming = {
   lastEventId: undefined,
   waiters: undefined,
   addressOf: () => '192.0.2.1',
-  closeSocket: undefined,
+  endCredential: undefined,
 };
 
 /** Whom a token stands for, and how often that was asked. */
@@ -155,7 +155,7 @@ it('records one who has a long subject as the same, whichever token was brought'
 it('closes the socket of a credential that has ended', async () => {
   let closed = 0;
   const incoming = {
-    closeSocket: () => {
+    endCredential: () => {
       closed += 1;
     },
   };

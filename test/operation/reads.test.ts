@@ -103,7 +103,7 @@ async function operation(
     apiKey: undefined,
     lastEventId: undefined,
     waiters: undefined,
-    closeSocket: undefined,
+    endCredential: undefined,
     ...incoming,
   });
   return { context, events, invalidated };

@@ -246,7 +246,10 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     for (const headers of [{}, { authorization: undefined }]) {
       const without = await gateway.query(document, variables, headers);
       expect(without.data).toEqual({ credentials: null });
-      expect(without.errors?.[0]?.extensions['code']).toBe('UNAUTHENTICATED');
+      expect(without.errors?.[0]?.extensions).toMatchObject({
+        code: 'UNAUTHENTICATED',
+        header: 'x-api-key',
+      });
     }
   });
 

@@ -396,7 +396,10 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
         { authorization: undefined, 'x-api-key': 'wrong' },
       );
       expect(errors).toMatchObject([
-        { message: expect.stringContaining('x-api-key'), extensions: { code: 'UNAUTHENTICATED' } },
+        {
+          message: expect.stringContaining('x-api-key'),
+          extensions: { code: 'UNAUTHENTICATED', header: 'x-api-key' },
+        },
       ]);
     });
   });

@@ -1,9 +1,10 @@
 import { type Client, type ClientOptions, createClient, type FormattedExecutionResult } from 'graphql-ws';
 import { ambient, type Timer } from './ambient.ts';
-import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
+import type { ConnectionEvent, Token } from './lost.ts';
 import { requestOf } from './request.ts';
 import { type Answer, type Problem, Refused, type Source, throwIfLeft, within } from './source.ts';
 import { type Shown, tokens } from './tokens.ts';
+import { closingOf, heardOf, lostBy, OPEN, type OpenSocket } from './web-socket.ts';
 
 export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 
@@ -35,32 +36,8 @@ const IDLE_MS = 1_000;
 /** How long an answer may take if the network has just changed, in milliseconds. */
 const CHECK_MS = 1_000;
 
-/** The members of a `WebSocket` that are used. */
-interface OpenSocket {
-  readonly readyState: number;
-  send(text: string): void;
-}
-
-/** `WebSocket.OPEN`. */
-const OPEN = 1;
-
-/** The close code of a connection that ended without a word. */
-const UNEXPLAINED = 1006;
 /** The close code for a token that the gateway does not accept. */
 const REFUSED = 4403;
-
-/**
- * Returns a `WebSocket` class with a listener for errors. A socket of `ws` ends the process on an error without a listener,
- * as when it is closed while it connects.
- */
-const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
-  new Proxy(implementation, {
-    construct(target, given: ConstructorParameters<typeof WebSocket>) {
-      const socket = new target(...given);
-      socket.addEventListener('error', () => {});
-      return socket;
-    },
-  });
 
 const NO_WEB_SOCKET: Problem = {
   message: 'There is no WebSocket here: pass one as `webSocketImpl`, such as that of ws, or use createFetch.',
@@ -73,28 +50,16 @@ const NO_WEB_SOCKET: Problem = {
  */
 const LONGEST = 65_536;
 const TOO_LONG: Problem = {
-  message: 'This request is longer than the 64 KiB that a WebSocket takes: use createFetch.',
+  message: 'The request is over the 64 KiB of a WebSocket: use createFetch.',
   extensions: { code: 'TOO_COMPLEX' },
 };
-
-/**
- * Returns an error with a message for what graphql-ws reports: the event of a close, or an error that a browser does not
- * explain.
- */
-function lostBy(cause: unknown): unknown {
-  if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause;
-  const { code, reason, message } = cause as { code?: number; reason?: unknown; message?: unknown };
-  const text =
-    code === undefined || code === UNEXPLAINED
-      ? `The WebSocket broke, or was not opened: the network is away, the gateway is, or it does not allow this page (CORS_ORIGINS). ${String(message ?? '')}`
-      : `The WebSocket was closed with ${code} ${String(reason ?? '')}`;
-  return new ConnectionLost(text.trim(), code, cause);
-}
 
 /** What the parts of a socket share. */
 interface State {
   /** The open connection. */
   socket: OpenSocket | undefined;
+  /** The closing of a connection that was not waited for: its code may say that the token is refused. */
+  closing?: ReturnType<typeof closingOf> | undefined;
   /** The id of the operation that was last begun. */
   lastId: number;
   /** By operation id: called with a subscription's place in the log. */
@@ -164,28 +129,23 @@ function clientOptions(
   const { url, token, heartbeat = HEARTBEAT, webSocketImpl, onConnection } = options;
   const patienceMs = 2 * heartbeat.withinMs;
   const next = tokens(token, patienceMs);
+  /** The token for the connection that is being made; rejected with why there is none. */
+  let given: Promise<Shown>;
   /** The token of the last connection. */
   let shown: Shown | undefined;
-  /** Returns the text of the token for the connection that is being made, or throws why there is none. */
-  let given = (): string => '';
   return {
     // The token is fetched before the socket is made, because the gateway does not wait long for it. graphql-ws accepts no
     // failure here.
     async url() {
-      try {
-        const own = await next();
-        shown = own;
-        given = () => own.text;
-      } catch (cause) {
-        given = () => {
-          throw cause;
-        };
-      }
+      if ((await state.closing) === REFUSED) shown?.refuse();
+      state.closing = undefined;
+      given = next();
+      shown = await given.catch(() => undefined);
       // Over a slow network connecting takes longer than an answer.
       expect(patienceMs);
       return (typeof url === 'string' ? url : url()).replace(/^http/, 'ws');
     },
-    connectionParams: () => ({ authorization: `Bearer ${given()}` }),
+    connectionParams: async () => ({ authorization: `Bearer ${(await given).text}` }),
     // The caller connects again, with the cursor of the last event that it saw.
     retryAttempts: 0,
     lazyCloseTimeout: IDLE_MS,
@@ -230,15 +190,21 @@ const subscribing =
     const { catching, ...payload } = requestOf(document, variables, details);
     if (JSON.stringify(payload).length > LONGEST) throw new Refused(TOO_LONG);
     // An idle socket that was closed on a dead network would wait for an answer that never comes, and graphql-ws with it.
-    if (state.socket !== undefined && state.socket.readyState !== OPEN) client.terminate();
+    const { socket } = state;
+    if (socket !== undefined && socket.readyState !== OPEN) {
+      state.closing = closingOf(socket);
+      client.terminate();
+    }
     const listening: (() => unknown)[] = [
       client.on('connected', () => sink.opened(catching)),
       client.on('closed', (event) => end(event)),
     ];
     const stop = () => {
-      for (const off of listening) off();
+      for (const off of listening.splice(0)) off();
     };
+    // graphql-ws tells of a connection that is closed, and then of the subscription that ends with it.
     const end = (cause?: unknown) => {
+      if (listening.length === 0) return;
       stop();
       sink.ended(lostBy(cause));
     };

@@ -1,5 +1,5 @@
 import type { Token } from './lost.ts';
-import { type Answer, within } from './source.ts';
+import { type Answer, type Problem, within } from './source.ts';
 
 /** A token, and whether the gateway has refused it. */
 export interface Shown {
@@ -31,9 +31,10 @@ export function tokens(token: Token, patienceMs: number): () => Promise<Shown> {
   };
 }
 
-/** Notes what an answer says of the token that was sent. @returns the answer */
+/** Notes what an answer says of the token that was sent. If another header is refused, the error names that. @returns the answer */
 export function hear<Data>(shown: Shown, answer: Answer<Data>): Answer<Data> {
-  if (answer.errors?.some(({ extensions }) => extensions?.['code'] === 'UNAUTHENTICATED')) shown.refuse();
+  const isRefused = ({ extensions: { code, header } = {} }: Problem) => code === 'UNAUTHENTICATED' && !header;
+  if (answer.errors?.some(isRefused)) shown.refuse();
   else if (answer.data != null) shown.accept();
   return answer;
 }

@@ -1,56 +1,73 @@
+import type { ExecutionResult } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { PushStream, type Sink, WrappedStream } from '../../common/push-stream.ts';
 import type { Identity } from '../../operation/identity.ts';
+import { toPublicError } from '../public-errors.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface ExpiringContext {
-  readonly identity: Pick<Identity, 'endsWithSocket' | 'untilExpiry'>;
+  readonly identity: Pick<Identity, 'closesSocketAtEnd' | 'untilExpiry' | 'whyEnded'>;
 }
 
 /**
- * Ends a stream with an error when the credential that opened it does. Over a socket the socket is closed instead, which
- * is what its clients come back from. Must stand before the plugin that gives errors their public form.
+ * Ends a stream over SSE with an error when the credential that opened it does. Over a socket the socket is closed instead, which
+ * is what its clients come back from (transport/sockets/expiry-watch.ts). Must stand before the plugin that gives errors their public form.
  */
 export function useCredentialExpiry(): Plugin<ExpiringContext> {
   return {
     onSubscribe({ args }) {
       const context = args.contextValue;
-      if (context.identity.endsWithSocket) return {};
+      if (context.identity.closesSocketAtEnd) return {};
       return {
         onSubscribeResult({ result, setResult }) {
           if (!(result instanceof PushStream)) return;
-          setResult(new EndingStream(result, (signal) => context.identity.untilExpiry(signal)));
+          setResult(new EndingStream(result, context.identity));
         },
       };
     },
   };
 }
 
-/** What another stream gives until it ends, or a failure comes first; leaving ends both. */
-class EndingStream<T> extends WrappedStream<T> {
+/** Whether the service has refused the credential for part of a result. */
+const isRefused = ({ errors }: ExecutionResult): boolean =>
+  errors?.some((error) => toPublicError(error)?.extensions['code'] === 'UNAUTHENTICATED') === true;
+
+/** What another stream gives until it ends, or the credential does; leaving ends both. */
+class EndingStream extends WrappedStream<ExecutionResult> {
   readonly #left = new AbortController();
+  readonly #identity: ExpiringContext['identity'];
   readonly #failure: Promise<Error | undefined>;
 
-  constructor(source: PushStream<T>, failure: (signal: AbortSignal) => Promise<Error | undefined>) {
+  constructor(source: PushStream<ExecutionResult>, identity: ExpiringContext['identity']) {
     super(source);
+    this.#identity = identity;
     // Nobody is streamed to who could not be identified to begin with.
-    this.#failure = failure(this.#left.signal).catch(() => undefined);
+    this.#failure = identity.untilExpiry(this.#left.signal).catch(() => undefined);
   }
 
-  override connect(sink: Sink<T>): void {
+  override connect(sink: Sink<ExecutionResult>): void {
     this.source.connect({
-      take: (item) => sink.take(item),
+      // What could not be read because the credential has ended comes again under the next one.
+      take: (item) => (isRefused(item) ? this.#takeIfHolds(item, sink) : sink.take(item)),
       finish: (error) => {
         this.#left.abort();
         sink.finish(error);
       },
       rests: () => sink.rests?.(),
     });
-    void this.#failure.then((error) => {
-      if (error === undefined || this.#left.signal.aborted) return;
-      this.stop();
-      sink.finish(error);
-    });
+    void this.#failure.then((error) => error && this.#end(error, sink));
+  }
+
+  async #takeIfHolds(item: ExecutionResult, sink: Sink<ExecutionResult>): Promise<void> {
+    const error = await this.#identity.whyEnded();
+    if (error !== undefined) this.#end(error, sink);
+    else if (!this.#left.signal.aborted) await sink.take(item);
+  }
+
+  #end(error: Error, sink: Sink<ExecutionResult>): void {
+    if (this.#left.signal.aborted) return;
+    this.stop();
+    sink.finish(error);
   }
 
   override stop(): void {

@@ -32,7 +32,7 @@ const sameId = (one: string | null, other: string | null): boolean =>
 
 /**
  * What one subscriber has been shown of a receipt. Readings and messages may come in any order and more than once: each
- * answers with what is new about it, and states never step back.
+ * answers with what is new about it, and states never step back within one subscription.
  */
 export class Receipt implements States<CepUpdate> {
   readonly schedule = SCHEDULE;

@@ -32,9 +32,9 @@ const SCHEDULE: Schedule = [
 ];
 
 /**
- * What one subscriber has been shown of a transaction. Readings alone tell a state: the spec shows no message that would. States
- * never step back. One that is not documented is shown, and is never final; nobody knows its place among the others, but that
- * it comes after INITIALIZED.
+ * What one subscriber has been shown of a transaction. Readings alone tell a state: the spec shows no message that would. Within
+ * one subscription states never step back. One that is not documented is shown, and is never final; nobody knows its place among
+ * the others, but that it comes after INITIALIZED.
  */
 export class TransactionStates implements States<TransactionUpdate> {
   readonly schedule = SCHEDULE;

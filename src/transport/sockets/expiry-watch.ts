@@ -21,6 +21,13 @@ export interface ExpiryWatch {
   watch(socket: ExpiringSocket, authorization: string | undefined, identified: Identified): void;
   /** The credential has ended: all its sockets are told. */
   end(authorization: string | undefined): void;
+  /**
+   * The service has refused the credential for one operation: it is asked about at once, and all its sockets are told if it has ended.
+   * A refusal by one endpoint alone, or by a proxy on the way, must not close them.
+   *
+   * @returns whether it has ended.
+   */
+  doubt(authorization: string | undefined): Promise<boolean>;
   /** The socket is gone. */
   leave(socket: ExpiringSocket, authorization: string | undefined): void;
 }
@@ -51,6 +58,8 @@ class Credential extends Alarm {
   /** Most credentials have one socket, which is stored without a set. */
   sockets: ExpiringSocket | Set<ExpiringSocket>;
   expiresAt: number | undefined;
+  /** The question about it that is under way. */
+  asking: Promise<void> | undefined;
   readonly #isDue: (credential: Credential) => void;
 
   constructor(
@@ -87,70 +96,99 @@ class Credential extends Alarm {
 }
 
 /** One timer serves the credentials of all sockets. Those without an end are asked about once a minute, others every `againMs`. */
-export function createExpiryWatch(options: ExpiryWatchOptions): ExpiryWatch {
-  const { clock, identify, isRefusal, againMs = Number.POSITIVE_INFINITY } = options;
-  const credentials = new Map<string | undefined, Credential>();
-  const alarms = new Alarms(clock);
+export const createExpiryWatch = (options: ExpiryWatchOptions): ExpiryWatch => new Credentials(options);
 
-  const isWatched = (credential: Credential): boolean =>
-    credentials.get(credential.authorization) === credential;
+class Credentials implements ExpiryWatch {
+  readonly #options: ExpiryWatchOptions;
+  readonly #alarms: Alarms;
+  readonly #watched = new Map<string | undefined, Credential>();
 
-  function forget(credential: Credential): void {
-    alarms.clear(credential);
-    if (isWatched(credential)) credentials.delete(credential.authorization);
+  constructor(options: ExpiryWatchOptions) {
+    this.#options = options;
+    this.#alarms = new Alarms(options.clock);
   }
 
-  function expire(credential: Credential): void {
-    forget(credential);
+  watch(socket: ExpiringSocket, authorization: string | undefined, identified: Identified): void {
+    const watched = this.#watched.get(authorization);
+    if (watched !== undefined) {
+      watched.add(socket);
+      return;
+    }
+    const credential = new Credential(authorization, socket, (one) => this.#due(one));
+    this.#watched.set(authorization, credential);
+    this.#found(credential, identified);
+  }
+
+  end(authorization: string | undefined): void {
+    const credential = this.#watched.get(authorization);
+    if (credential !== undefined) this.#expire(credential);
+  }
+
+  async doubt(authorization: string | undefined): Promise<boolean> {
+    const credential = this.#watched.get(authorization);
+    if (credential === undefined) return true;
+    await this.#ask(credential);
+    return !this.#isWatched(credential);
+  }
+
+  leave(socket: ExpiringSocket, authorization: string | undefined): void {
+    const credential = this.#watched.get(authorization);
+    if (credential?.remove(socket) === true) this.#forget(credential);
+  }
+
+  #isWatched(credential: Credential): boolean {
+    return this.#watched.get(credential.authorization) === credential;
+  }
+
+  #forget(credential: Credential): void {
+    this.#alarms.clear(credential);
+    if (this.#isWatched(credential)) this.#watched.delete(credential.authorization);
+  }
+
+  #expire(credential: Credential): void {
+    this.#forget(credential);
     for (const socket of credential.all) socket.expired();
   }
 
-  function found(credential: Credential, { expiresAt }: Identified): void {
-    if (!isWatched(credential)) return;
+  #found(credential: Credential, { expiresAt }: Identified): void {
+    if (!this.#isWatched(credential)) return;
+    const { againMs = Number.POSITIVE_INFINITY } = this.#options;
     credential.expiresAt = expiresAt;
     for (const socket of credential.all) socket.expiresAt = expiresAt;
-    askIn(credential, expiresAt === undefined ? ASK_AGAIN_MS : againMs);
+    this.#askIn(credential, expiresAt === undefined ? ASK_AGAIN_MS : againMs);
   }
 
   /** Asks about it after so many milliseconds, or lets it end where that comes first. */
-  function askIn(credential: Credential, ms: number): void {
-    alarms.set(credential, Math.min(clock.now() + ms, credential.expiresAt ?? Number.POSITIVE_INFINITY));
+  #askIn(credential: Credential, ms: number): void {
+    const askAt = this.#options.clock.now() + ms;
+    this.#alarms.set(credential, Math.min(askAt, credential.expiresAt ?? Number.POSITIVE_INFINITY));
   }
 
-  function due(credential: Credential): void {
-    if (credential.expiresAt !== undefined && credential.expiresAt <= clock.now()) {
-      expire(credential);
+  #due(credential: Credential): void {
+    if (credential.expiresAt !== undefined && credential.expiresAt <= this.#options.clock.now()) {
+      this.#expire(credential);
       return;
     }
-    identify(credential.authorization).then(
-      (identified) => found(credential, identified),
-      (error: unknown) => {
-        if (!isWatched(credential)) return;
-        // Other errors say nothing of the credential. It is asked about again later.
-        if (isRefusal(error)) expire(credential);
-        else askIn(credential, ASK_AGAIN_MS);
-      },
-    );
+    void this.#ask(credential);
   }
 
-  return {
-    watch(socket, authorization, identified) {
-      const watched = credentials.get(authorization);
-      if (watched !== undefined) {
-        watched.add(socket);
-        return;
-      }
-      const credential = new Credential(authorization, socket, due);
-      credentials.set(authorization, credential);
-      found(credential, identified);
-    },
-    end(authorization) {
-      const credential = credentials.get(authorization);
-      if (credential !== undefined) expire(credential);
-    },
-    leave(socket, authorization) {
-      const credential = credentials.get(authorization);
-      if (credential?.remove(socket) === true) forget(credential);
-    },
-  };
+  /** Finds out whether it holds, once for all who want to know meanwhile. */
+  #ask(credential: Credential): Promise<void> {
+    credential.asking ??= this.#askNow(credential).finally(() => {
+      credential.asking = undefined;
+    });
+    return credential.asking;
+  }
+
+  async #askNow(credential: Credential): Promise<void> {
+    const { identify, isRefusal } = this.#options;
+    try {
+      this.#found(credential, await identify(credential.authorization));
+    } catch (error) {
+      if (!this.#isWatched(credential)) return;
+      // Other errors say nothing of the credential. It is asked about again later.
+      if (isRefusal(error)) this.#expire(credential);
+      else this.#askIn(credential, ASK_AGAIN_MS);
+    }
+  }
 }

@@ -1,5 +1,6 @@
 import { CloseCode, type WebSocket as ProtocolSocket, type SubscribePayload } from 'graphql-ws';
 import { type RawData, WebSocket } from 'ws';
+import { clock } from '../../common/clock.ts';
 import type { Turns } from '../../common/turns.ts';
 import type { ExpiringSocket } from './expiry-watch.ts';
 import { shortened } from './messages.ts';
@@ -41,6 +42,7 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
   readonly #socket: WebSocket;
   readonly #options: PeerOptions;
   #isGreeted = false;
+  #isEnding = false;
   /** The payload of the message that is being taken. */
   #payload: SubscribePayload | undefined;
   /** Messages that wait for a turn. */
@@ -133,13 +135,20 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
     this.close(CloseCode.InternalServerError, 'Internal server error');
   }
 
+  /** True if its credential has ended. It begins no other operation, and its streams send nothing more. */
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  /** Closes it because its credential has ended. A mutation is answered first, as its answer may say what became of money. */
   expired(): void {
-    this.close(CloseCode.Forbidden, 'Forbidden');
+    this.#isEnding = true;
+    if (this.#busy === undefined) this.close(CloseCode.Forbidden, 'Forbidden');
   }
 
   /** True if its credential has not ended by now. A timer may not have fired yet. */
   holds(now: number): boolean {
-    if (this.expiresAt === undefined || this.expiresAt > now) return true;
+    if (!this.#isEnding && (this.expiresAt === undefined || this.expiresAt > now)) return true;
     this.expired();
     return false;
   }
@@ -171,7 +180,11 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
       return await work();
     } finally {
       this.#busy.delete(id);
-      if (this.#busy.size === 0) this.#busy = undefined;
+      if (this.#busy.size === 0) {
+        this.#busy = undefined;
+        // The answer is sent within this turn of the event loop, and an operation that has been prepared is begun.
+        if (this.#isEnding) clock.setImmediate(() => this.expired());
+      }
     }
   }
 
@@ -180,8 +193,8 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
   }
 
   /** Resolves once the socket is closed. */
-  closed(): Promise<void> {
-    return new Promise((resolve) => this.#socket.once('close', () => resolve()));
+  closed(): Promise<undefined> {
+    return new Promise((resolve) => this.#socket.once('close', () => resolve(undefined)));
   }
 
   /** Returns the way by which one of its operations sends results, past graphql-ws. */

@@ -25,6 +25,7 @@ import { type Peer, TRY_AGAIN_LATER } from './peer.ts';
 import { just, running, runOf } from './run.ts';
 import { hasCode, type Subscribed } from './shared-stream.ts';
 import { streamKey } from './stream-key.ts';
+import { withheld } from './withheld.ts';
 
 /** How long a socket may stay silent before `connection_init`, in milliseconds. */
 const INIT_TIMEOUT_MS = 3_000;
@@ -83,7 +84,7 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
     apiKey: undefined,
     lastEventId: undefined,
     waiters: undefined,
-    closeSocket: () => expiries.end(authorization),
+    endCredential: () => expiries.end(authorization),
     caller,
   });
   const { clock, isRefusal, againMs } = options;
@@ -101,14 +102,23 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
       lifetimes.leave(connection);
       expiries.leave(peer, peer.authorization);
     },
-    onSubscribe: async (connection, id, message) =>
+    onSubscribe: async (connection, id, message) => {
+      const { extra: peer } = connection;
+      const prepared = peer.isEnding
+        ? await peer.closed()
+        : await peer.busyWith(id, () => prepare(shared, connection, id, message));
       // The socket is closed where it is undefined: the errors reach nobody.
-      (await connection.extra.busyWith(id, () => prepare(shared, connection, id, message))) ?? [tooMany()],
+      return prepared ?? [tooMany()];
+    },
     execute: (args) => runOf(args).run(),
     subscribe: (args) => runOf(args).run(),
     async onNext({ extra: peer }, _id, _payload, args, result) {
       // The process is stopping. The socket is closed once its other operations have been answered.
       if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
+      if (!hasCode(result, 'UNAUTHENTICATED')) return;
+      const ended = expiries.doubt(peer.authorization);
+      // The answer to a query or a mutation is sent. A subscription is not ended: its client comes back from a socket that closes.
+      if (isStream(args) && (await ended)) await peer.closed();
     },
     onComplete({ extra: peer }, _id, message) {
       peer.seat.letGo(message);
@@ -158,7 +168,7 @@ async function prepare(
   id: string,
   message: SubscribePayload,
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
-  const { graph, options, incomingOf } = shared;
+  const { graph, options, expiries, incomingOf } = shared;
   const { extra: peer } = connection;
   const payload = peer.inFull(message);
   const { authorization } = peer;
@@ -191,7 +201,10 @@ async function prepare(
     return running(args, () => new Answer({ waiters, execute, failed: () => peer.failed() }));
   if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
     return running(args, async () => (await peer.busyWith(id, execute)) ?? { errors: [tooMany()] });
-  const alone = async () => unwrapped(await enveloped.subscribe({ ...args, contextValue }));
+  const alone = async () =>
+    withheld(unwrapped(await enveloped.subscribe({ ...args, contextValue })), () =>
+      expiries.doubt(authorization),
+    );
   return running(args, just(await subscribe(shared, { args, operation, peer, id, incoming, alone })));
 }
 
@@ -214,7 +227,7 @@ async function subscribe(
 ): ReturnType<FanOut['subscribe']> {
   const { options, fanOut } = shared;
   const { authorization } = peer;
-  // A caller that cannot be identified subscribes alone, and gets the reason.
+  // A caller that cannot be identified shares with its own credential alone, and gets the reason.
   const caller = await options.identify(incoming, false).catch(() => undefined);
   const stream = streamKey({
     operation,
@@ -237,7 +250,7 @@ async function subscribe(
  * credential. The position from which the first asker resumes is not used.
  */
 async function subscribeForAll(
-  { graph, incomingOf }: Shared,
+  { graph, expiries, incomingOf }: Shared,
   args: ExecutionArgs,
   authorization: string | undefined,
   caller: Caller | undefined,
@@ -250,7 +263,9 @@ async function subscribeForAll(
     incoming: { ...incomingOf(whose), startsNow: true },
     transport: 'socket',
   });
-  return unwrapped(await enveloped.subscribe({ ...args, contextValue: await enveloped.contextFactory() }));
+  const contextValue = await enveloped.contextFactory();
+  const subscribed = unwrapped(await enveloped.subscribe({ ...args, contextValue }));
+  return caller ? subscribed : withheld(subscribed, () => expiries.doubt(authorization));
 }
 
 /** Returns a text that is equal for callers who may see the same of the client. */

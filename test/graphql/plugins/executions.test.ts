@@ -66,12 +66,12 @@ describe('operations of one caller beyond its share', () => {
         document?: typeof QUERY;
         waiters?: Waiters;
         ms?: number;
-        endsWithSocket?: boolean;
+        closesSocketAtEnd?: boolean;
       } = {},
     ) => {
-      const { caller = 'alma', document = QUERY, waiters, ms = 60_000, endsWithSocket = false } = more;
+      const { caller = 'alma', document = QUERY, waiters, ms = 60_000, closesSocketAtEnd = false } = more;
       const contextValue = {
-        identity: { requester: { caller, group: caller }, endsWithSocket },
+        identity: { requester: { caller, group: caller }, closesSocketAtEnd },
         budget: { waiters, deadline: Date.now() + ms },
       };
       return Promise.resolve(
@@ -177,7 +177,7 @@ describe('operations of one caller beyond its share', () => {
     const { ask } = start(0);
     void ask();
     expect(await ask()).toMatchObject({ errors: [{ extensions: { http: { status: 429 } } }] });
-    const [error] = (await ask({ endsWithSocket: true })).errors ?? [];
+    const [error] = (await ask({ closesSocketAtEnd: true })).errors ?? [];
     expect(error?.extensions).not.toHaveProperty('http');
   });
 });

@@ -14,7 +14,7 @@ interface Asking {
   readonly operationName?: string;
   readonly variables?: Record<string, unknown>;
   readonly waiters?: Waiters;
-  readonly endsWithSocket?: boolean;
+  readonly closesSocketAtEnd?: boolean;
   readonly identify?: () => unknown;
 }
 
@@ -55,7 +55,7 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
         upstreamIdentity: asking.credential ?? 'one',
         onceIdentified: (work: () => void) => work(),
         identify: asking.identify ?? (() => ({})),
-        endsWithSocket: asking.endsWithSocket ?? false,
+        closesSocketAtEnd: asking.closesSocketAtEnd ?? false,
       },
       budget: { waiters: asking.waiters },
       report: new Report(),
@@ -123,7 +123,7 @@ describe('an execution is not shared', () => {
     ['with other variables', { variables: { n: 2 } }],
     ['with another operation of the document', { operationName: 'B' }],
     ['with another document', { document: parse('{ client { id } }') }],
-    ['over another transport, where a refusal has another form', { endsWithSocket: true }],
+    ['over another transport, where a refusal has another form', { closesSocketAtEnd: true }],
   ])('%s', (_what, asking) => {
     void ask();
     void ask(asking);

@@ -81,13 +81,13 @@ const streamOf = (made: unknown): PushStream<ExecutionResult> => {
 const turn = () => new Promise(setImmediate);
 
 describe('a stream of a credential that ends', () => {
-  const start = (endsWithSocket = false) => {
+  const start = (closesSocketAtEnd = false) => {
     const source = new Source();
     const sink = new Noting();
     const ended = Promise.withResolvers<Error | undefined>();
     let until: AbortSignal | undefined;
     const identity = {
-      endsWithSocket,
+      closesSocketAtEnd,
       untilExpiry: (signal: AbortSignal) => {
         until = signal;
         return ended.promise;

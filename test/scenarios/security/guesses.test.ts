@@ -93,6 +93,22 @@ describe('a token that the REST service refuses', () => {
   });
 });
 
+it('tokens that have ended long ago, of phones that wake behind one address, keep nobody out and cost no call', async () => {
+  await using own = await startGateway({ webhooks: false });
+  const { sandbox } = own;
+  const ask = (authorization: string) =>
+    own.query('{ client { id } }', {}, { authorization, 'x-forwarded-for': '192.0.2.6' });
+  const exp = Math.floor(Date.now() / 1_000) - 3_600;
+  const ended = Array.from({ length: 150 }, (_, phone) => {
+    const claims = { client_id: sandbox.clientId, exp, phone };
+    return `Bearer e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
+  });
+  const codes = (await Promise.all(ended.map(ask))).map(({ errors }) => errors?.[0]?.extensions['code']);
+  expect(new Set(codes)).toEqual(new Set(['UNAUTHENTICATED']));
+  expect(await requests(PROBE, own)).toBe(0);
+  expect((await ask(`Bearer ${sandbox.accessToken}`)).data).toEqual({ client: { id: sandbox.clientId } });
+});
+
 describe('a token that the REST service has accepted, and refuses since', () => {
   it.each(TRANSPORTS)(
     'is asked about once, however often it comes, over HTTP and over %s',

@@ -1,11 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { startSandbox } from '#sandbox';
 import { steppedClock } from '../../helpers/clock.ts';
 import { startGateway } from '../../helpers/gateway.ts';
 import { AUDIENCE, ISSUER, serviceFor } from '../../helpers/service.ts';
+import { connect } from '../../helpers/socket.ts';
 import { until } from '../../helpers/until.ts';
 import { WIRES } from '../../helpers/wire.ts';
 
@@ -81,3 +82,24 @@ it.each(WIRES)(
     expect(has(ends, 'after')).toBe(false);
   },
 );
+
+it('a socket is closed at the first question after its key was withdrawn, as soon as the token is not believed unseen', async () => {
+  const provider = await startProvider();
+  await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  const service = {
+    ...serviceFor(sandbox),
+    keys: { jwksUrl: provider.jwksUrl, cooldownMs: 0, maxAgeMs: 0 },
+  };
+  await using gateway = await startGateway({ sandbox, webhooks: false, config: { service } });
+  const socket = await connect(gateway, `Bearer ${await provider.sign('ends')}`);
+  const closed = socket.closed();
+  provider.withdraw('ends');
+  // A caller is believed for a minute.
+  const now = performance.now.bind(performance);
+  const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
+  onTestFinished(() => later.mockRestore());
+  socket.ask('1', '{ eventCursor }');
+  expect(await closed).toBe(4403);
+  const answer = socket.got.find(({ id }) => id === '1');
+  expect(answer?.payload.errors[0].extensions.code).toBe('UNAUTHENTICATED');
+});

@@ -124,6 +124,24 @@ describe('the credentials of sockets', () => {
     await until(() => socket.closed === 1);
   });
 
+  it('that an operation was refused for are asked about at once, and once for all who want to know', async () => {
+    const { watch, asked } = start((count) => {
+      if (count === 1) return 9_000_000;
+      return count === 2 ? new Error('away') : REFUSED;
+    });
+    const sockets = [new Socket(), new Socket()];
+    for (const socket of sockets) watch.watch(socket, 'one', { expiresAt: 9_000_000 });
+    const doubt = () => Promise.all([watch.doubt('one'), watch.doubt('one')]);
+    // One endpoint alone refuses it, or nobody can tell.
+    for (const count of [1, 2]) {
+      expect([await doubt(), asked.get('one')]).toEqual([[false, false], count]);
+      expect(sockets.map(({ closed }) => closed)).toEqual([0, 0]);
+    }
+    expect([await doubt(), asked.get('one')]).toEqual([[true, true], 3]);
+    expect(sockets.map(({ closed }) => closed)).toEqual([1, 1]);
+    expect([await doubt(), asked.get('one')]).toEqual([[true, true], 3]);
+  });
+
   it('are not waited for once their sockets are gone', async () => {
     const { watch, isAsleep } = start();
     const [one, other] = [new Socket(), new Socket()];

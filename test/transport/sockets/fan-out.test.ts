@@ -112,7 +112,7 @@ describe('subscriptions that are the same', () => {
     },
   );
 
-  it('send nothing to one whose credential has ended, whatever a timer has still to say', async () => {
+  it('send nothing to a reader whose credential has ended, also before a timer has closed its socket', async () => {
     const [one, other] = await clients(2);
     if (one === undefined || other === undefined) throw new Error('there are two');
     opened[0]?.push(1);

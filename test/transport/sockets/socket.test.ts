@@ -29,18 +29,25 @@ function watchedClock() {
   return { clock, sleepers };
 }
 
-it('a socket costs one question about its caller, also where its token has ended by the clock of the gateway', async () => {
-  await using upstream = await startUpstream((_request, response) =>
-    json(response, { currentPage: 1, perPage: 1, totalItems: 0, data: [] }),
-  );
-  await using gateway = await startGateway({ webhooks: false, config: { upstreamUrl: upstream.url } });
-  const token = new UnsecuredJWT({ client_id: CLIENT_ID }).setExpirationTime(1).encode();
-  const socket = new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws');
-  await once(socket, 'open');
-  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
-  const [code] = await once(socket, 'close');
-  expect([code, upstream.requests.length]).toEqual([4403, 1]);
-});
+it.each([
+  ['a moment ago', 60, 1],
+  ['long ago', 3_600, 0],
+])(
+  'a socket whose token has ended %s, by the clock of the gateway %i s ago, costs so many questions about its caller: %i',
+  async (_, ago, questions) => {
+    await using upstream = await startUpstream((_request, response) =>
+      json(response, { currentPage: 1, perPage: 1, totalItems: 0, data: [] }),
+    );
+    await using gateway = await startGateway({ webhooks: false, config: { upstreamUrl: upstream.url } });
+    const end = Math.floor(Date.now() / 1_000) - ago;
+    const token = new UnsecuredJWT({ client_id: CLIENT_ID }).setExpirationTime(end).encode();
+    const socket = new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws');
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
+    const [code] = await once(socket, 'close');
+    expect([code, upstream.requests.length]).toEqual([4403, questions]);
+  },
+);
 
 it('a socket that asks one thing after another keeps nothing of what has ended', async () => {
   await using gateway = await startGateway({ webhooks: false });

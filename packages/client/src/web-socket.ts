@@ -1,0 +1,51 @@
+import { ambient } from './ambient.ts';
+import { ConnectionLost } from './lost.ts';
+
+/** The members of a connected `WebSocket` that are used. */
+export interface OpenSocket {
+  readonly readyState: number;
+  send(text: string): void;
+  addEventListener(type: 'close', heard: (event: { readonly code: number }) => void): void;
+}
+
+/** `WebSocket.OPEN`. */
+export const OPEN = 1;
+
+/** The close code of a connection that ended without a word. */
+const UNEXPLAINED = 1006;
+/** How long the end of a connection that is closing is waited for, in milliseconds. */
+const CLOSING_MS = 1_000;
+
+/**
+ * Returns a `WebSocket` class with a listener for errors. A socket of `ws` ends the process on an error without a listener,
+ * as when it is closed while it connects.
+ */
+export const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
+  new Proxy(implementation, {
+    construct(target, given: ConstructorParameters<typeof WebSocket>) {
+      const socket = new target(...given);
+      socket.addEventListener('error', () => {});
+      return socket;
+    },
+  });
+
+/**
+ * Returns an error with a message for what graphql-ws reports: the event of a close, or an error that a browser does not
+ * explain.
+ */
+export function lostBy(cause: unknown): unknown {
+  if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause;
+  const { code, reason, message } = cause as { code?: number; reason?: unknown; message?: unknown };
+  const text =
+    code === undefined || code === UNEXPLAINED
+      ? `The WebSocket broke, or was not opened: the network is away, the gateway is, or it does not allow this page (CORS_ORIGINS). ${String(message ?? '')}`
+      : `The WebSocket was closed with ${code} ${String(reason ?? '')}`;
+  return new ConnectionLost(text.trim(), code, cause);
+}
+
+/** Resolves with the code of a socket that is closing, or with nothing if it does not come soon. */
+export const closingOf = (socket: OpenSocket): Promise<number | undefined> =>
+  new Promise((resolve) => {
+    socket.addEventListener('close', ({ code }) => resolve(code));
+    ambient.setTimeout(() => resolve(undefined), CLOSING_MS);
+  });
