@@ -176,9 +176,9 @@ describe('a record that was put back', () => {
   async function isLetGoOn(records: MoneyRecords, name: RecordName): Promise<void> {
     await records.hasten(name);
     expect(await records.takeOpen(name, 'me', 0)).toBeUndefined();
-    // Stopped as well, it is still told as what it is.
+    // Stopped as well, it is told as both, and is taken no more than before.
     await records.holdPayments();
-    expect(await records.held()).toMatchObject({ why: 'put-back' });
+    expect(await records.held()).toMatchObject([{ why: 'stopped' }, { why: 'put-back' }]);
     expect(await records.takeOpen(name, 'me', 0)).toBeUndefined();
     await records.resume();
     expect(await records.takeOpen(name, 'me', 0)).toMatchObject({ upstreamKey: null });
