@@ -99,10 +99,12 @@ describe('a webhook that is what it should be', () => {
 
   it('of type CEP names its client in either case', async () => {
     const clientId = 'abcdef01-2345-4789-8abc-def012345678';
-    await using ingress = await startIngress({ clientId });
-    for (const named of [clientId, clientId.toUpperCase()])
-      expect((await ingress.post('CEP', cep(named, 'PENDING'))).status).toBe(201);
-    expect(ingress.metrics.counts).toMatchObject({ appended: 2 });
+    const forms = [clientId, clientId.toUpperCase()];
+    await using ingress = await startIngress();
+    for (const registered of forms)
+      for (const named of forms)
+        expect((await ingress.postAs(registered, 'CEP', cep(named, 'PENDING'))).status).toBe(201);
+    expect(ingress.metrics.counts).toMatchObject({ appended: 4 });
   });
 
   it('of type STATUS_UPDATE may be any JSON value, and repeats only under a message id', async () => {
@@ -241,6 +243,10 @@ describe('a request that proves nothing', () => {
     expect(await status({ 'x-token': token })).toBe(201);
     expect(await status({ 'x-token': `Bearer ${token}` })).toBe(201);
     expect(await status({ 'x-token': ingressToken(clientId, 'STATUS_UPDATE', 'new') })).toBe(201);
+    // The token alone proves nothing.
+    const unsigned = ingressUrl(ingress.url, clientId, 'STATUS_UPDATE', 'another secret');
+    const sent = await fetch(unsigned, { method: 'POST', headers: { 'x-token': token }, body: '1' });
+    expect(sent.status).toBe(401);
   });
 
   it('is not read, and its address is in no log line', async () => {

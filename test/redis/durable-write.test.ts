@@ -351,6 +351,14 @@ it('is looked at by a write of its own on each primary, which leaves nothing', a
   }
   await writes.look(client);
   expect(writes).toMatchObject({ isDurable: true, problems: [] });
+  // What one refuses is told also while another says nothing.
+  const [refusing, silent] = cluster.nodes;
+  await refusing?.admin.config('SET', 'min-replicas-to-write', '1');
+  silent?.freeze();
+  await expect(writes.look(client)).rejects.toThrow();
+  expect(writes.problems).toContain('Redis refuses writes: NOREPLICAS Not enough good replicas to write.');
+  silent?.thaw();
+  await refusing?.admin.config('SET', 'min-replicas-to-write', '0');
   // Also the one that the client has given up as a node.
   await cluster.nodes[1]?.kill();
   await until(() =>

@@ -244,6 +244,8 @@ describe('a reader that resumes', () => {
           while (groupNext <= last) opened[0]?.push(groupNext++);
           await until(() => reader.seen.length >= last);
           expect(reader.seen).toEqual(Array.from({ length: last }, (_, index) => index + 1));
+          // Before each, what its caller had asked before counts for nothing.
+          expect(reader.told).toBe(last);
           // The one that is not needed any more is given up.
           await until(() => own.ended);
           opened[0]?.push(groupNext);
