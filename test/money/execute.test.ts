@@ -7,6 +7,7 @@ import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { type MoneyMutation, recordName } from '../../src/money/intent.ts';
+import { JournalEntries } from '../../src/money/journal/entries.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { freePort } from '../helpers/redis.ts';
@@ -516,6 +517,23 @@ describe('createMoneyOut', () => {
     const differs = { kind: 'unknown', reason: 'ANSWER_DOES_NOT_MATCH', safeToRetry: true };
     expect(await payAndLeave('createMoneyOut')).toMatchObject(differs);
     expect(mismatches).toEqual(['createMoneyOut']);
+  });
+
+  it('is in the journal with the requests that have asked for it, and why it was refused', async () => {
+    const asks = (requestId: string) => ({ ...make('createMoneyOut', { amount: '0' }), requestId });
+    upstream.faults.push('reset-after', 401);
+    await money.execute(asks('first-request'), limits());
+    await money.execute(asks('second-request'), limits());
+    const { clientId } = asks('');
+    const lines = await records.journal.read(clientId, undefined, 10);
+    const entries = await new JournalEntries(records, clientId).of(lines);
+    expect(entries.map(({ step, requestId, code }) => [step, requestId, code])).toEqual([
+      ['asked', 'first-request', null],
+      ['sent', null, null],
+      ['retried', 'first-request', null],
+      ['retried', 'second-request', null],
+      ['refused', null, 'A_CODE'],
+    ]);
   });
 
   it('is in progress for as long as repeats meet a 409', async () => {

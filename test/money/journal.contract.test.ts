@@ -280,11 +280,13 @@ describe('the lines of a journal', () => {
     await rm(dataDir, { recursive: true });
   });
 
-  it('are cut off when they are too old, and the rest still holds, over Redis', async () => {
-    await using redis = await startRedis();
+  it.each(['node:sqlite', 'Redis'])('are cut off after the time that is asked for, over %s', async (kind) => {
+    await using cleanup = new AsyncDisposableStack();
+    const redisUrl = kind === 'Redis' ? cleanup.use(await startRedis()).url : undefined;
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+    cleanup.defer(() => rm(dataDir, { recursive: true }));
     const clientId = randomUUID();
-    const options = { redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger };
-    const records = await openMoneyRecords({ ...options, journalMs: 1_000 });
+    const records = await openMoneyRecords({ redisUrl, dataDir, logger, journalMs: 1_000 });
     for (let made = 0; made < 3; made += 1) await make(records, clientId, ['claim', 'sent', 'done']);
     await expect
       .poll(

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
+import { GivenUpError } from '../../src/common/attempt.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { systemAmbient } from '../../src/money/ambient.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
@@ -225,4 +226,30 @@ it.each([
   );
   expect(result).toBe('away');
   expect(putOff.mock.calls.map(([, pause]) => pause)).toEqual([pauseMs]);
+});
+
+it('a repeat counts where it may have left, and not where it has not', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const store = await STORES[0]?.[1]();
+  if (store === undefined) throw new Error('There is a store.');
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  const { name } = await leaveOpen(records, 'createMoneyOut');
+  const never = () => expect.unreachable();
+  const told = { onSettled: never, onMismatch: never, onLookFailed: never };
+  const persistence = createPersistence(systemAmbient, logger);
+  const attempts = async (dispatched: boolean) => {
+    await records.hasten(name);
+    const payment = await records.takeOpen(name, OWNER, 60_000);
+    if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+    const error = new GivenUpError('no answer', { dispatched });
+    const calls = callsWith({ repeat: async () => ({ kind: 'failed', error }) });
+    expect(await settleOpen(payment, calls, { records, persistence, ambient: systemAmbient, ...told })).toBe(
+      'away',
+    );
+    return (await records.read(name))?.attempts;
+  };
+  expect(await attempts(false)).toBe(1);
+  expect(await attempts(true)).toBe(2);
 });

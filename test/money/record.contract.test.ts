@@ -341,6 +341,17 @@ describe('the record over node:sqlite', () => {
     const name = freshName();
     let records = open();
     const claim = (owner: string) => records.claim(name, { owner, inputHash: HASH, leaseMs: 0, ...NOBODYS });
+    const listed = async () => {
+      const every = {
+        customerId: undefined,
+        from: undefined,
+        to: undefined,
+        beyond: undefined,
+        isBack: false,
+      };
+      const of = { clientId: name.clientId, operations: ['createMoneyOut'], classes: ['done'] } as const;
+      return (await records.search({ ...every, ...of, limit: 10 })).records.map(({ hash }) => hash);
+    };
     await claim('a');
     now += 365 * DAY_MS;
     expect(await records.markSent(name, 'a', '{}')).toBe(true);
@@ -353,7 +364,9 @@ describe('the record over node:sqlite', () => {
     records = open();
     monotonic = RETENTION_MS - 1;
     expect(await claim('c')).toEqual({ state: 'answered', answer: DONE });
+    expect(await listed()).toEqual([name.hash]);
     monotonic = RETENTION_MS;
+    expect(await listed()).toEqual([]);
     expect(await claim('d')).toEqual({ state: 'claimed' });
     await records.stop();
   });

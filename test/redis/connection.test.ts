@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { clock, type Timer, useClock } from '../../src/common/clock.ts';
-import { connectRedis } from '../../src/redis/connection.ts';
+import { connectRedis, silenceOf } from '../../src/redis/connection.ts';
 import { parseRedisUrl } from '../../src/redis/url.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
 
 const plain = {
   tls: false,
@@ -106,4 +108,22 @@ it('a connection that is ended while it waits to be made again is not made again
   expect(timers.size).toBe(0);
   restore();
   server.close();
+});
+
+it('why a connection could not be made is not told of the silence that comes after it was', async () => {
+  await using redis = await startRedis();
+  const client = connectRedis(redis.url, { maxRetriesPerRequest: 0, retryStrategy: () => 20 });
+  try {
+    await once(client, 'ready');
+    const late = new Error('Command timed out');
+    expect(silenceOf(client, late)).toBe('Command timed out');
+    await redis.kill();
+    await until(() => silenceOf(client, late) === 'connect ECONNREFUSED');
+    const ready = new Promise((resolve) => client.once('ready', resolve));
+    await redis.start();
+    await ready;
+    expect(silenceOf(client, late)).toBe('Command timed out');
+  } finally {
+    client.disconnect();
+  }
 });

@@ -59,6 +59,11 @@ it('a connection that leads to a replica for good is made anew less and less oft
   expect(await lookFor(30)).toBe(0);
   await replica.admin.replicaof('127.0.0.1', 1);
   expect(await lookFor(10)).toBe(1);
+  // Also where it was a primary for no longer than a moment.
+  await replica.admin.replicaof('NO', 'ONE');
+  expect(await lookFor(10)).toBe(0);
+  await replica.admin.replicaof('127.0.0.1', 1);
+  expect(await lookFor(10)).toBe(1);
 });
 
 it('an address that leads to a replica is told once, and again once it leads to a primary', async () => {

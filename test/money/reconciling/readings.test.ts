@@ -62,3 +62,35 @@ it.each(STORES.slice(0, 2))(
     expect(await records.readings.take(CLIENT, 'another', HOUR)).toEqual({ text: undefined });
   },
 );
+
+it.each(STORES.slice(0, 2))(
+  'what is still to be told is nobody else’s to tell, however soon the next comparison is due, over %s',
+  async (_kind, makeStore) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const records = await store.open();
+    cleanup.defer(() => records.stop());
+    let looks = 0;
+    const calls: ReconcilingCalls = {
+      turn: () => undefined,
+      open: async () => [],
+      async look() {
+        looks += 1;
+        return { cursor: `${looks}`, reading: readingAt(looks, looks === 1 ? 0 : 100, 0), accounts: [] };
+      },
+      gather: async () => ({ movements: [], open: [], amountUnknown: [] }),
+    };
+    const stopping = new AbortController();
+    const taken = Promise.withResolvers<unknown>();
+    const told = {
+      onComparison: () => undefined,
+      onDifference: () => taken.resolve(records.readings.take(CLIENT, 'another', HOUR)),
+    };
+    const parts = { records, ambient: systemAmbient, logger, everyMs: 0, marginMs: 0, ...told };
+    const running = reconcileBalances(new Map([[CLIENT, calls]]), parts, stopping.signal);
+    expect(await taken.promise).toBeUndefined();
+    stopping.abort();
+    await running;
+  },
+);
