@@ -9,7 +9,7 @@ import type { Tracing } from '../observability/tracing.ts';
 import { CallerKeys } from '../operation/caller-keys.ts';
 import { type ContextFactory, createContextFactory } from '../operation/context.ts';
 import { ACCOUNTS } from '../upstream/accounts.ts';
-import { type Coalescer, createCoalescer } from '../upstream/call/coalesce.ts';
+import { createCoalescer } from '../upstream/call/coalesce.ts';
 import { CUSTOMERS } from '../upstream/customers.ts';
 import { type ClientLists, createClientLists } from '../upstream/lists/client-lists.ts';
 import { Polls } from '../upstream/session/polls.ts';
@@ -40,7 +40,10 @@ export function createOperations(base: Base, stores: Stores): Operations {
   const now = () => time.monotonic();
   const reads = createCoalescer(now);
   const shared = createQueryDeduplication(now, (upstreamIdentity) => reads.forget(upstreamIdentity));
-  const lists = createClientLists({ maxAgeMs: config.listsMaxAgeMs, now, logger });
+  const forget = (clientId: string) => {
+    if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity('', clientId));
+  };
+  const lists = createClientLists({ maxAgeMs: config.listsMaxAgeMs, now, logger, onPlaces: forget });
   const callerKeys = new CallerKeys();
   const createContext = createContextFactory({
     http: base.restService.http,
@@ -79,16 +82,20 @@ export function createOperations(base: Base, stores: Stores): Operations {
     shared,
     documents: new DocumentCache(KEPT_DOCUMENTS_BYTES),
     onTold: (credential, clientId) => shared.forget(credential, auth.upstreamIdentity(credential, clientId)),
-    ingress: ingressOf(base, stores, lists, reads),
+    ingress: ingressOf(base, stores, lists, forget),
   };
 }
 
-/** Makes the ingress, which keeps deliveries in the log. If a delivery shows that a list has changed, the lists are told. */
+/**
+ * Makes the ingress, which keeps deliveries in the log. If a delivery shows that a list has changed, the lists are told.
+ *
+ * @param forget drops the answers of lists that are kept for a client's callers.
+ */
 function ingressOf(
   { config, logger, metrics, addresses }: Base,
-  { events, auth }: Stores,
+  { events }: Stores,
   lists: ClientLists,
-  reads: Coalescer,
+  forget: (clientId: string) => void,
 ): Ingress {
   return createIngress({
     log: events,
@@ -101,7 +108,7 @@ function ingressOf(
     onKept: (clientId, { credited }) => {
       if (credited === undefined) return;
       // A balance has changed, and perhaps a list: an owner or an account that the lists lack is new.
-      if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity('', clientId));
+      forget(clientId);
       lists.noteItem(clientId, ACCOUNTS, 'clabeNumber', credited.account);
       if (credited.ownerId !== clientId) lists.noteItem(clientId, CUSTOMERS, 'id', credited.ownerId);
     },

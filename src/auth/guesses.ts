@@ -98,6 +98,7 @@ export const guessing = (rest: Rest, guesses: Guesses, source: string): Rest => 
     );
   return {
     clientId: rest.clientId,
+    identity: rest.identity,
     served: (route) => rest.served(route),
     within: (work, message) => rest.within(work, message),
     sharedBy: (party, isReported) => guessing(rest.sharedBy(party, isReported), guesses, source),

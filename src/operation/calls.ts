@@ -14,7 +14,7 @@ export interface CallsOptions {
 }
 
 /** How an operation makes its REST calls, where that is not the same for all of them. */
-export interface RestWays extends Pick<RestOptions, 'over' | 'identifies'> {
+export interface RestWays extends Pick<RestOptions, 'over' | 'identifies' | 'identity'> {
   readonly coalesce?: RestOptions['coalesce'] | undefined;
   readonly leaver?: Leaver | undefined;
   readonly urgency?: Urgency;
@@ -41,11 +41,12 @@ export class Calls {
     clientId: string,
     requester: Requester,
     authorize: Authorize,
-    { leaver, coalesce, over, identifies, urgency = this.#urgency }: RestWays,
+    { identity, leaver, coalesce, over, identifies, urgency = this.#urgency }: RestWays,
   ): Rest {
     return createRest({
       http: this.#options.http,
       clientId,
+      identity,
       requester,
       authorize,
       headers: { 'x-request-id': this.#requestId, accept: 'application/json' },

@@ -124,13 +124,13 @@ export class Reads {
   }
 
   #begin(): Session {
-    const { caller, requester, authorize } = this.#identity;
+    const { caller, requester, authorize, upstreamIdentity: identity } = this.#identity;
     const { clientId, customerId } = caller;
     const leaver = this.#budget.waiters;
     const { reads } = this.#options;
     const coalesce: RestWays['coalesce'] =
       reads && ((call, asker, read) => this.#read(reads, call, asker, read));
-    const rest = this.#calls.rest(clientId, requester, authorize, { leaver, coalesce });
+    const rest = this.#calls.rest(clientId, requester, authorize, { identity, leaver, coalesce });
     // What a payment has to read first waits in nobody's queue of reads, and is what the service says now.
     const beforePayments = () =>
       this.#calls.rest(clientId, requester, authorize, { leaver, over: 'money', urgency: 'money' });

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
+import { buildSchema, getNamedType, isObjectType } from 'graphql';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { cacheOptions, createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
-import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
 
 let gateway: RunningGateway;
@@ -99,5 +101,64 @@ it('the log is read back from its newest event, page before page', async () => {
     size = shown()?.nodes?.length ?? 0;
   }
   expect(shown()?.nodes?.map((node) => node?.id)).toEqual(sent);
+  subscription.unsubscribe();
+});
+
+it('every connection of the graph grows by "load more"', () => {
+  const schema = buildSchema(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8'));
+  const connections = Object.values(schema.getTypeMap()).flatMap((type) =>
+    isObjectType(type)
+      ? Object.values(type.getFields()).flatMap((field) =>
+          getNamedType(field.type).name.endsWith('Connection') ? [`${type.name}.${field.name}`] : [],
+        )
+      : [],
+  );
+  const joined = Object.entries(cacheOptions.typePolicies).flatMap(([type, { fields }]) =>
+    Object.keys(fields).map((field) => `${type}.${field}`),
+  );
+  expect(connections.length).toBeGreaterThan(8);
+  expect(joined.sort()).toEqual(connections.sort());
+});
+
+it('the credits of an account grow by "load more", newest first', async () => {
+  const { accounts } = await control(gateway.sandbox, 'GET', '/sandbox');
+  const [{ clabe }] = accounts;
+  const amounts = ['1.00', '2.00', '3.00'];
+  for (const [index, amount] of amounts.entries()) {
+    await control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount });
+    await until(async () => {
+      const { data } = await gateway.query(
+        `{ account(by: { clabe: "${clabe}" }) { moneyIn { nodes { id } } } }`,
+      );
+      return data.account.moneyIn.nodes.length === index + 1;
+    });
+  }
+  const query = gql`
+    query Credits($clabe: Clabe!, $first: Int, $after: Cursor) {
+      account(by: { clabe: $clabe }) {
+        id
+        moneyIn(first: $first, after: $after) {
+          nodes { id ... on MoneyInEvent { amount { amount } } }
+          pageInfo { hasNextPage endCursor }
+        }
+      }
+    }
+  `;
+  interface Credits {
+    readonly nodes: readonly { readonly amount: { readonly amount: string } }[];
+    readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+  }
+  const list = newClient().watchQuery<{ account: { moneyIn: Credits } }>({
+    query,
+    variables: { clabe, first: 1 },
+  });
+  const subscription = list.subscribe(() => {});
+  const shown = () =>
+    (list.getCurrentResult().data as { account: { moneyIn: Credits } } | undefined)?.account.moneyIn;
+  for (let size = 1; size <= 3; size += 1) {
+    await until(() => shown()?.nodes.length === size);
+    if (size < 3) await list.fetchMore({ variables: { after: shown()?.pageInfo.endCursor } });
+  }
+  expect(shown()?.nodes.map(({ amount }) => amount.amount)).toEqual(amounts.toReversed());
   subscription.unsubscribe();
 });

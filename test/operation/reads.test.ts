@@ -79,7 +79,7 @@ async function operation(
     http,
     auth,
     banks: createBankCache(BANK_FIELD_NAMES, 60_000, now),
-    lists: createClientLists({ maxAgeMs: 0, now, logger }),
+    lists: createClientLists({ maxAgeMs: 0, now, logger, onPlaces: () => undefined }),
     listsMaxAgeMs: 0,
     utcOffset: '-06:00',
     maxItems: 10,
@@ -235,7 +235,12 @@ it.each([undefined, '11111111-2222-4333-8444-555555555555'])(
   'after a change find no list as it was before, of that client, whoever of it has changed something (customer %s)',
   async (customerId) => {
     const changed: string[] = [];
-    const lists = createClientLists({ maxAgeMs: 0, now, logger: collectingLogger([]) });
+    const lists = createClientLists({
+      maxAgeMs: 0,
+      now,
+      logger: collectingLogger([]),
+      onPlaces: () => undefined,
+    });
     const noted = { ...lists, markChanged: (clientId: string) => changed.push(clientId) };
     const { context } = await operation({ customerId }, { lists: noted });
     await context.identity.identify();

@@ -65,7 +65,9 @@ const connection: FieldPolicy<Pages | null, Page | null> = {
 export const cacheOptions = {
   possibleTypes,
   typePolicies: {
-    Query: { fields: { events: connection } },
+    Query: { fields: { events: connection, payments: connection } },
+    Account: { fields: { moneyIn: connection } },
+    Transaction: { fields: { events: connection } },
     Client: {
       fields: { accounts: connection, customers: connection, instruments: connection, webhooks: connection },
     },

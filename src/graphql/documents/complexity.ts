@@ -41,7 +41,13 @@ const ONE_EACH = 'ids';
 /** What a list without pages, such as `banks`, is taken to hold. */
 const UNPAGED_LIST = 100;
 
-const NOTHING: Complexity = { depth: 0, aliases: 0, directives: 0, cost: 0, pages: [] };
+/** The same of a part of an operation. */
+interface Part extends Complexity {
+  /** What it costs besides, for each item of the page that the connection around it may hold. */
+  readonly costOfItem: number;
+}
+
+const NOTHING: Part = { depth: 0, aliases: 0, directives: 0, cost: 0, costOfItem: 0, pages: [] };
 
 type Variables = Readonly<Record<string, unknown>>;
 
@@ -59,16 +65,23 @@ export function complexityOf(
 ): Complexity {
   const measure = new Measure(schema, fragments, { ...defaultsOf(operation), ...variables });
   const root = schema.getRootType(operation.operation) ?? undefined;
-  const whole = measure.selections(operation.selectionSet, root, 1, false);
-  return { ...whole, directives: whole.directives + (operation.directives?.length ?? 0) };
+  const { costOfItem, ...whole } = measure.selections(operation.selectionSet, root, false);
+  return {
+    ...whole,
+    cost: whole.cost + costOfItem,
+    directives: whole.directives + (operation.directives?.length ?? 0),
+  };
 }
 
-/** One measuring of one operation. `page` multiplies the lists of a connection, which its own arguments bound; `nested` is true beneath a list. */
+/**
+ * One measuring of one operation. `nested` is true beneath a list. How many items a page may hold is known only where its connection
+ * is asked for, so a fragment is measured for one item, and its connection multiplies that.
+ */
 class Measure {
   readonly #schema: GraphQLSchema;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #values: Variables;
-  readonly #measured = new Map<string, Complexity>();
+  readonly #measured = new Map<string, Part>();
 
   constructor(
     schema: GraphQLSchema,
@@ -80,15 +93,10 @@ class Measure {
     this.#values = values;
   }
 
-  selections(
-    set: SelectionSetNode,
-    type: GraphQLNamedType | undefined,
-    page: number,
-    nested: boolean,
-  ): Complexity {
+  selections(set: SelectionSetNode, type: GraphQLNamedType | undefined, nested: boolean): Part {
     let sum = NOTHING;
     for (const selection of set.selections) {
-      const found = this.#selection(selection, type, page, nested);
+      const found = this.#selection(selection, type, nested);
       const directives = found.directives + (selection.directives?.length ?? 0);
       sum = plus(sum, { ...found, directives });
     }
@@ -96,23 +104,15 @@ class Measure {
   }
 
   /** Without the directives of the selection itself. */
-  #selection(
-    selection: SelectionNode,
-    type: GraphQLNamedType | undefined,
-    page: number,
-    nested: boolean,
-  ): Complexity {
-    if (selection.kind === Kind.FIELD) return this.#field(selection, type, page, nested);
-    if (selection.kind === Kind.FRAGMENT_SPREAD) {
-      const spread = this.#fragment(selection.name.value, nested);
-      return { ...spread, cost: spread.cost * page };
-    }
+  #selection(selection: SelectionNode, type: GraphQLNamedType | undefined, nested: boolean): Part {
+    if (selection.kind === Kind.FIELD) return this.#field(selection, type, nested);
+    if (selection.kind === Kind.FRAGMENT_SPREAD) return this.#fragment(selection.name.value, nested);
     const name = selection.typeCondition?.name.value;
     const on = name === undefined ? type : this.#schema.getType(name);
-    return this.selections(selection.selectionSet, on, page, nested);
+    return this.selections(selection.selectionSet, on, nested);
   }
 
-  #fragment(name: string, nested: boolean): Complexity {
+  #fragment(name: string, nested: boolean): Part {
     // What a page counts that nobody has sized depends on where the fragment is spread.
     const key = `${name} ${nested}`;
     const known = this.#measured.get(key);
@@ -121,7 +121,7 @@ class Measure {
     const fragment = this.#fragments.get(name);
     if (fragment === undefined) return NOTHING;
     const type = this.#schema.getType(fragment.typeCondition.name.value);
-    const inner = this.selections(fragment.selectionSet, type, 1, nested);
+    const inner = this.selections(fragment.selectionSet, type, nested);
     const found = { ...inner, directives: inner.directives + (fragment.directives?.length ?? 0) };
     this.#measured.set(key, found);
     return found;
@@ -130,27 +130,24 @@ class Measure {
   #field(
     { name: { value: name }, alias, arguments: args = [], selectionSet }: FieldNode,
     type: GraphQLNamedType | undefined,
-    page: number,
     nested: boolean,
-  ): Complexity {
+  ): Part {
     const aliases = alias === undefined ? 0 : 1;
     if (selectionSet === undefined || name.startsWith('__')) return { ...NOTHING, depth: 1, aliases };
     const field = fieldOf(type, name);
     const named = field && getNamedType(field.type);
     const isConnection = named?.name.endsWith('Connection') === true;
     const size = isConnection ? pageSize(args, this.#values) : undefined;
-    const inner = this.selections(
-      selectionSet,
-      named,
-      isConnection ? (size ?? (nested ? DEFAULT_NESTED_PAGE : DEFAULT_PAGE)) : 1,
-      nested || isListField(field),
-    );
-    const times = isConnection ? 1 : (idsIn(args, this.#values) ?? listSize(field, page));
+    const inner = this.selections(selectionSet, named, nested || isListField(field));
+    const page = isConnection ? (size ?? (nested ? DEFAULT_NESTED_PAGE : DEFAULT_PAGE)) : 1;
+    const cost = 1 + inner.cost + page * inner.costOfItem;
+    const times = isConnection ? 1 : (idsIn(args, this.#values) ?? listSize(field));
     return {
       depth: inner.depth + 1,
       aliases: inner.aliases + aliases,
       directives: inner.directives,
-      cost: times * (1 + inner.cost),
+      cost: times === 'page' ? 0 : times * cost,
+      costOfItem: times === 'page' ? cost : 0,
       pages: isConnection ? [pageName(name, size), ...inner.pages] : inner.pages,
     };
   }
@@ -180,13 +177,18 @@ function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Vari
   );
 }
 
-const plus = (a: Complexity, b: Complexity): Complexity => ({
+const plus = (a: Part, b: Part): Part => ({
   depth: Math.max(a.depth, b.depth),
   aliases: a.aliases + b.aliases,
   directives: a.directives + b.directives,
   cost: a.cost + b.cost,
-  pages: a.cost >= b.cost ? a.pages : b.pages,
+  costOfItem: a.costOfItem + b.costOfItem,
+  pages: isDearer(b, a) ? b.pages : a.pages,
 });
+
+/** What costs for each item of a page counts first. */
+const isDearer = (a: Part, b: Part): boolean =>
+  a.costOfItem === b.costOfItem ? a.cost > b.cost : a.costOfItem > b.costOfItem;
 
 const pageName = (field: string, size: number | undefined): string =>
   size === undefined ? `${field} (no "first")` : `${field}(first: ${size})`;
@@ -203,9 +205,9 @@ function fieldOf(
 }
 
 /** A connection's `edges` and `nodes` hold a page; any other list is taken to be a whole one. */
-function listSize(field: GraphQLField<unknown, unknown> | undefined, page: number): number {
+function listSize(field: GraphQLField<unknown, unknown> | undefined): number | 'page' {
   if (field === undefined || !isListField(field)) return 1;
-  return field.name === 'edges' || field.name === 'nodes' ? page : UNPAGED_LIST;
+  return field.name === 'edges' || field.name === 'nodes' ? 'page' : UNPAGED_LIST;
 }
 
 interface Argument {

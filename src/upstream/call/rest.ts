@@ -76,6 +76,8 @@ export interface RestChanges extends Pick<Rest, 'clientId' | 'send'> {
 /** The REST service for one caller, within one operation. The nouns make their calls through this alone. */
 export interface Rest {
   readonly clientId: string;
+  /** Whom the service takes the caller for: the same for all who see the same of it. */
+  readonly identity: string;
   /**
    * Makes a GET, and repeats it within the deadline if that may help (retry.ts).
    *
@@ -111,6 +113,8 @@ export interface Rest {
 export interface RestOptions {
   readonly http: UpstreamHttp;
   readonly clientId: string;
+  /** Whom the service takes the caller for: a credential, in service mode the client. The client if it is absent. */
+  readonly identity?: string | undefined;
   /** For whom the calls are made; each requester has its share of the connections (http.ts). */
   readonly requester: Requester;
   readonly authorize: Authorize;
@@ -149,12 +153,14 @@ export const createRest = (options: RestOptions): Rest => new CallerRest(options
 
 class CallerRest implements Rest {
   readonly clientId: string;
+  readonly identity: string;
   readonly #options: RestOptions;
   readonly #waiter: Waiter;
 
   constructor(options: RestOptions) {
     const { requester, urgency = 'operations', deadline } = options;
     this.clientId = options.clientId;
+    this.identity = options.identity ?? options.clientId;
     this.#options = options;
     this.#waiter = { requester, urgency, deadline };
   }

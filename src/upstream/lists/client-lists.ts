@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
+import { Paging } from './paging.ts';
 import { ListPlaces, type PlacesOptions } from './places.ts';
-import { initialPaging, type ListDefinition, type Paging } from './reader.ts';
+import type { ListDefinition } from './reader.ts';
 
 /** Items whose places are kept in memory, of the lists of all clients together. One takes about 110 bytes. */
 const MAX_ITEMS = 5_000_000;
@@ -29,8 +30,13 @@ export interface ClientLists {
   noteItem(clientId: string, route: string, key: string, value: string): void;
 }
 
+export interface ClientListsOptions extends PlacesOptions {
+  /** Called when the index of one of a client's lists is new, or has grown: answers from before do not go with it. */
+  readonly onPlaces: (clientId: string) => void;
+}
+
 /** Makes the lists of a process, which has one of these. */
-export function createClientLists(options: PlacesOptions): ClientLists {
+export function createClientLists({ onPlaces, ...options }: ClientListsOptions): ClientLists {
   const pagings = new Map<string, Paging>();
   const known = new LRUCache<string, ListPlaces<object>>({
     maxSize: MAX_ITEMS,
@@ -43,7 +49,7 @@ export function createClientLists(options: PlacesOptions): ClientLists {
 
   return {
     paging(list) {
-      const paging = pagings.get(list.route) ?? initialPaging(list);
+      const paging = pagings.get(list.route) ?? new Paging(list, options.now);
       pagings.set(list.route, paging);
       return paging;
     },
@@ -57,7 +63,11 @@ export function createClientLists(options: PlacesOptions): ClientLists {
         known.delete(key);
         known.set(key, places as unknown as ListPlaces<object>);
       };
-      const places = new ListPlaces<T>({ ...options, onWalked: keep });
+      const onChanged = () => {
+        keep();
+        onPlaces(clientId);
+      };
+      const places = new ListPlaces<T>({ ...options, onChanged });
       keep();
       return places;
     },

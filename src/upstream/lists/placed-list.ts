@@ -103,8 +103,9 @@ class PlacedList<T extends object> implements ListSource<T> {
         return { items: whole.items.slice(offset, offset + limit), total: whole.items.length };
       }
     }
+    const { version } = this.#places;
     const { items, total } = await this.#reader.window(offset, limit);
-    this.#places.noteTotal(total);
+    this.#places.noteTotal(total, version);
     return { items, total };
   }
 

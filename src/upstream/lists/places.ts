@@ -1,4 +1,5 @@
 import type { Logger } from '../../common/logger.ts';
+import { Lru } from '../../common/lru.ts';
 import { SharedWork } from '../call/shared-work.ts';
 import { changesTooFast } from './envelope.ts';
 import { compareEnds } from './list-ends.ts';
@@ -20,6 +21,8 @@ const CONFIRMED_WALKS = 10;
 const RENEW_AFTER = 0.5;
 /** How often an operation tries to have a complete index. */
 const TRIES = 4;
+/** Identities at the service for which an index is known to be complete. */
+const MAX_IDENTITIES = 1_000;
 
 export interface PlacesOptions {
   /** How long what is known of a list is believed, in milliseconds (`LISTS_MAX_AGE`). */
@@ -30,8 +33,8 @@ export interface PlacesOptions {
 }
 
 interface ListPlacesOptions extends PlacesOptions {
-  /** Called when there is a new index. */
-  readonly onWalked: () => void;
+  /** Called when the index is new, or has grown: an answer from before shows other places. */
+  readonly onChanged: () => void;
 }
 
 /**
@@ -39,17 +42,20 @@ interface ListPlacesOptions extends PlacesOptions {
  * item last seen? That counts only once the item has been read there. Are the known items all that there are? That is
  * believed for `LISTS_MAX_AGE`; after that the list's two ends confirm it, or a walk over the whole list makes the index
  * again. It is believed no longer once an answer shows another total, or a change is reported.
+ *
+ * The service does not say whether all tokens of a client see the same (docs/assumptions.md, "what a token sees"). So the first
+ * answer serves everybody, and the second one only whom the service takes for the same as who has asked it.
  */
 export class ListPlaces<T extends object> {
   readonly #options: ListPlacesOptions;
   #walked: Walked | undefined;
-  /** The walk under way, and the comparison of the ends under way. */
+  /** The walk under way, and the comparisons of the ends under way, by identity. */
   #walk: SharedWork<void> | undefined;
-  #confirmation: SharedWork<boolean> | undefined;
+  readonly #confirmations = new Map<string, SharedWork<boolean>>();
   #walkMs = 0;
   #walkedAt = Number.NEGATIVE_INFINITY;
-  /** The time as of which the index was known to hold all items. */
-  #completeAt = Number.NEGATIVE_INFINITY;
+  /** By identity: the time as of which the index was known to hold all items. */
+  #completeAt = new Lru<number>(MAX_IDENTITIES);
   /** True if something has shown since then that it may lack some. */
   #hasChanged = false;
   /** The same for the index that the walk under way is making. */
@@ -58,6 +64,8 @@ export class ListPlaces<T extends object> {
   #isConfirmable = false;
   /** Counts the changes to the index. */
   #version = 0;
+  /** The latest version from which the total of an answer differed. */
+  #differedFrom = -1;
   /**
    * True if the last answer to a call without parameters was the whole list, false if it was the first page; undefined before
    * the first such answer.
@@ -89,16 +97,22 @@ export class ListPlaces<T extends object> {
   }
 
   /**
-   * Compares the total of an answer with the index. The answer may be older than the index that a walk under way is making.
+   * Compares the total of an answer with the index.
+   *
+   * @param version of the index when the answer was asked for. If the index has changed since, the answer may be the older of the
+   * two, and shows nothing.
    */
-  noteTotal(total: number): void {
-    if (this.#walked !== undefined && this.#walked.index.size !== total) this.#hasChanged = true;
+  noteTotal(total: number, version: number): void {
+    if (this.#walked === undefined || this.#walked.index.size === total) return;
+    this.#differedFrom = Math.max(this.#differedFrom, version);
   }
 
   /** True if the index was known to hold all items at `since` or later, or is still believed to. */
-  #isComplete(since: number): boolean {
-    if (this.#walked === undefined || this.#hasChanged) return false;
-    return this.#completeAt >= since || this.#options.now() - this.#completeAt <= this.#options.maxAgeMs;
+  #isComplete({ rest }: ListReader<T>, since: number): boolean {
+    if (this.#walked === undefined || this.#hasChanged || this.#differedFrom === this.#version) return false;
+    const completeAt = this.#completeAt.get(rest.identity);
+    if (completeAt === undefined) return false;
+    return completeAt >= since || this.#options.now() - completeAt <= this.#options.maxAgeMs;
   }
 
   /** Returns the index, however old; makes it if there is none. */
@@ -117,14 +131,14 @@ export class ListPlaces<T extends object> {
    */
   async ensureComplete(reader: ListReader<T>, since: number): Promise<void> {
     for (let tries = 0; tries < TRIES; tries += 1) {
-      if (this.#isComplete(since)) {
+      if (this.#isComplete(reader, since)) {
         const age = this.#options.now() - this.#walkedAt;
         if (this.#confirmableMs > 0 && age > RENEW_AFTER * this.#confirmableMs) this.#beginWalk(reader);
         return;
       }
       if (!(await this.#confirm(reader))) await this.walk(reader);
     }
-    if (!this.#isComplete(since)) throw changesTooFast(reader.route);
+    if (!this.#isComplete(reader, since)) throw changesTooFast(reader.route);
   }
 
   /** Waits for a new index, from the walk under way or from one that begins now. */
@@ -155,7 +169,7 @@ export class ListPlaces<T extends object> {
   }
 
   async #go(reader: ListReader<T>): Promise<void> {
-    const { now, logger, onWalked } = this.#options;
+    const { now, logger } = this.#options;
     const { route } = reader;
     const start = now();
     let loggedAt = start;
@@ -173,15 +187,20 @@ export class ListPlaces<T extends object> {
     this.#walkedAt = now();
     this.#walkMs = this.#walkedAt - start;
     this.#walked = walked;
-    this.#completeAt = walked.seenAt;
+    this.#completeAt = new Lru(MAX_IDENTITIES);
+    this.#completeAt.set(reader.rest.identity, walked.seenAt);
     this.#hasChanged = this.#hasChangedInWalk;
     this.#isConfirmable = true;
-    this.#version += 1;
-    onWalked();
+    this.#change();
     if (loggedAt > start) {
       const milliseconds = Math.round(this.#walkMs);
       logger.info({ route, items: walked.index.size, milliseconds }, 'A list has been read');
     }
+  }
+
+  #change(): void {
+    this.#version += 1;
+    this.#options.onChanged();
   }
 
   /** How long after its walk an index may be confirmed, in milliseconds. */
@@ -190,13 +209,14 @@ export class ListPlaces<T extends object> {
     return maxAgeMs === 0 ? 0 : Math.max(CONFIRMED_AGES * maxAgeMs, CONFIRMED_WALKS * this.#walkMs);
   }
 
-  /** Finds out from the list's two ends whether the index still holds all items. All who wait share one comparison. */
+  /** Finds out from the list's two ends whether the index still holds all items. All who wait under one identity share one comparison. */
   async #confirm(reader: ListReader<T>): Promise<boolean> {
-    const others = this.#confirmation;
+    const { identity } = reader.rest;
+    const others = this.#confirmations.get(identity);
     if (others?.isGone === false) {
       // If another caller's comparison fails, this caller makes its own, unless it has left or has no time.
       const confirmed = await reader.rest.within(others, stillReading(reader)).catch((error: unknown) => {
-        if (this.#confirmation === others) throw error;
+        if (this.#confirmations.get(identity) === others) throw error;
       });
       return confirmed ?? this.#confirm(reader);
     }
@@ -205,9 +225,9 @@ export class ListPlaces<T extends object> {
     if (this.#options.now() - this.#walkedAt > this.#confirmableMs) return false;
     const confirmation = new SharedWork<boolean>();
     const end = (): void => {
-      if (this.#confirmation === confirmation) this.#confirmation = undefined;
+      if (this.#confirmations.get(identity) === confirmation) this.#confirmations.delete(identity);
     };
-    this.#confirmation = confirmation;
+    this.#confirmations.set(identity, confirmation);
     confirmation.result.then(end, end);
     const confirmed = reader.rest.within(confirmation, stillReading(reader));
     confirmation.begin((party) => this.#compare(reader.over(reader.rest.sharedBy(party, true)), walked));
@@ -219,6 +239,7 @@ export class ListPlaces<T extends object> {
     const startedAt = this.#options.now();
     const lastPage = Math.max(0, Math.ceil(index.size / size) - 1);
     this.#hasChanged = false;
+    this.#differedFrom = -1;
     let agrees = false;
     try {
       const ends = lastPage === 0 ? [0] : [0, lastPage];
@@ -229,9 +250,9 @@ export class ListPlaces<T extends object> {
       if (this.#walked !== walked) return true;
       const verdict = compareEnds(reader, index, size, slices);
       agrees = verdict !== 'changed';
-      if (verdict === 'grown') this.#version += 1;
+      if (verdict === 'grown') this.#change();
       this.#isConfirmable = agrees;
-      if (agrees) this.#completeAt = startedAt;
+      if (agrees) this.#completeAt.set(reader.rest.identity, startedAt);
       return agrees;
     } finally {
       if (!agrees && this.#walked === walked) this.#hasChanged = true;

@@ -1,6 +1,8 @@
+import { clock } from '../../common/clock.ts';
 import type { Query, Rest } from '../call/rest.ts';
 import { type Envelope, invalidList, itemOf, type ListPage, pageIn } from './envelope.ts';
-import { coverWindow, MAX_PAGE } from './page-cover.ts';
+import { coverWindow } from './page-cover.ts';
+import { Paging } from './paging.ts';
 
 /** The definition of a noun's list. */
 export interface ListDefinition<T> {
@@ -14,37 +16,6 @@ export interface ListDefinition<T> {
   readonly isPagingDocumented?: true;
   /** True if an id may stand twice on a page: the first counts. Otherwise such a list is invalid. */
   readonly mayRepeatIds?: true;
-}
-
-/**
- * What answers have shown of the paging of one route. Every answer is checked against its own statements, and corrects this.
- */
-export interface Paging {
-  /** The number of the first page, as an answer to a call without parameters states it; undefined before the first such answer. */
-  firstPage: number | undefined;
-  /** The smallest and the largest page that the service gives. If asked for another size, it gives the nearest of these. */
-  smallest: number;
-  largest: number;
-}
-
-export const initialPaging = ({
-  isPagingDocumented,
-}: Pick<ListDefinition<object>, 'isPagingDocumented'>): Paging => ({
-  firstPage: isPagingDocumented ? 1 : undefined,
-  smallest: 1,
-  largest: MAX_PAGE,
-});
-
-/** Notes the size of a page that is not the size that was asked for. */
-function learnSize(paging: Paging, asked: number, size: number): void {
-  if (size === asked) return;
-  if (size < asked) {
-    paging.largest = size;
-    paging.smallest = Math.min(paging.smallest, size);
-  } else {
-    paging.smallest = size;
-    paging.largest = Math.max(paging.largest, size);
-  }
 }
 
 /** A part of a list, as one answer shows it. */
@@ -149,7 +120,7 @@ export class ListReader<T extends object> {
         `holds ${total} items, and its page ${number} of ${page.size} shows ${items.length}`,
       );
     }
-    learnSize(this.paging, size, page.size);
+    this.paging.learnSize(size, page.size);
     return slice;
   }
 
@@ -282,4 +253,4 @@ export class ListReader<T extends object> {
 
 /** Reads all items of a list that is always read whole: of each id the first, and each `UnreadableItem`. */
 export const readWholeList = <T extends object>(rest: Rest, list: ListDefinition<T>): Promise<readonly T[]> =>
-  new ListReader(rest, list, initialPaging(list)).whole();
+  new ListReader(rest, list, new Paging(list, () => clock.monotonic())).whole();

@@ -57,6 +57,8 @@ class Round<T extends object> {
   readonly #reader: ListReader<T>;
   readonly #places: ListPlaces<T>;
   readonly #answers: Map<Sought<T>, readonly T[]>;
+  /** The version of the index when the round began. */
+  readonly #version: number;
   /** Items that have been read, by position. */
   readonly #read = new Map<number, T>();
   /** How far items were found from their places in the index. */
@@ -66,6 +68,7 @@ class Round<T extends object> {
     this.#reader = reader;
     this.#places = places;
     this.#answers = answers;
+    this.#version = places.version;
   }
 
   /**
@@ -158,7 +161,7 @@ class Round<T extends object> {
   }
 
   #take({ start, items, total }: ListSlice<T>): void {
-    this.#places.noteTotal(total);
+    this.#places.noteTotal(total, this.#version);
     for (const [at, item] of items.entries()) {
       const position = start + at;
       this.#read.set(position, item);

@@ -5,7 +5,8 @@ import { PreparedDocument } from '../../../src/graphql/documents/prepared-operat
 
 const SCHEMA = buildSchema(`
   type Query { items(first: Int, last: Int): ItemConnection! item: Item named(ids: [ID!]!): [Item] all: [Item!]! }
-  type ItemConnection { nodes: [Item!]! edges: [ItemEdge!]! }
+  type ItemConnection { nodes: [Item!]! edges: [ItemEdge!]! pageInfo: PageInfo! }
+  type PageInfo { endCursor: String }
   type ItemEdge { node: Item! }
   type Item { id: ID! owner: Item items(first: Int): ItemConnection! }
 `);
@@ -40,6 +41,18 @@ describe('what an operation costs', () => {
     ['a fragment without a condition', '{ items(first: 50) { ... { nodes { owner { id } } } } }'],
   ])('is the same where it stands in %s', (_what, text) => {
     expect(costOf(text)).toBe(costOf('{ items(first: 50) { nodes { owner { id } } } }'));
+  });
+
+  it.each([1, 7, 100])('is the same for pages of %s that fragments hold', (first) => {
+    const inner = 'nodes { owner { id } } edges { node { id } } pageInfo { endCursor }';
+    const outer = (item: string) => `nodes { items(first: 50) { ${item} } } pageInfo { endCursor }`;
+    const inline = measured(`{ items(first: ${first}) { ${outer(inner)} } }`);
+    const spread = measured(`{ items(first: ${first}) { ...C } }
+      fragment C on ItemConnection { ${outer('...A')} } fragment A on ItemConnection { ${inner} }`);
+    expect(spread).toEqual(inline);
+    expect(inline.pages).toEqual([`items(first: ${first})`, 'items(first: 50)']);
+    // For each item: itself, its connection, two items and what they hold, and the mark of the page.
+    expect(inline.cost).toBe(1 + first * (1 + 1 + 50 * 4 + 1) + 1);
   });
 
   it('of a fragment depends on where it is spread', () => {

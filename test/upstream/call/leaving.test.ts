@@ -69,7 +69,12 @@ it('a walk over a list goes on in the place of one who joins, where the one who 
     if (request.url?.startsWith('/held') === true) held.push(response);
     else json(response, { data, currentPage: page, perPage, totalItem: items.length });
   });
-  const lists = createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger });
+  const lists = createClientLists({
+    maxAgeMs: 5_000,
+    now: () => 0,
+    logger: silentLogger,
+    onPlaces: () => undefined,
+  });
   const ask = (caller: string, id: string) => {
     const rest = upstream.restOf({
       requester: requesterOf(caller),

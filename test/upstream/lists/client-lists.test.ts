@@ -9,7 +9,12 @@ import { json, startUpstream } from '../../helpers/http-stub.ts';
 const CLIENT = 'ABCDEF01-2345-4789-8ABC-DEF012345678';
 
 it('the lists of a client are the same however its id is written, and are told when they have changed', () => {
-  const lists = createClientLists({ maxAgeMs: 60_000, now: () => 0, logger: silentLogger });
+  const lists = createClientLists({
+    maxAgeMs: 60_000,
+    now: () => 0,
+    logger: silentLogger,
+    onPlaces: () => undefined,
+  });
   // No more of it is looked at before anything is read.
   const list = { route: '/things' } as unknown as ListDefinition<object>;
   const places = lists.of(CLIENT, list, '');
@@ -23,7 +28,12 @@ it('of very large lists the ones that were asked for last are kept, as many as h
   await using upstream = await startUpstream((_request, response) => {
     json(response, { data: [{ id: 'account-1' }], currentPage: 1, perPage: 100, totalItem: 1 });
   });
-  const lists = createClientLists({ maxAgeMs: 60_000, now: () => 0, logger: silentLogger });
+  const lists = createClientLists({
+    maxAgeMs: 60_000,
+    now: () => 0,
+    logger: silentLogger,
+    onPlaces: () => undefined,
+  });
   const reader = new ListReader(upstream.rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST));
   const walked = async (client: string, size: number) => {
     const places = lists.of(client, ACCOUNT_LIST, '');

@@ -17,6 +17,8 @@ const WALK = 1 + 2 * (SIZE / PAGE);
 const item = (number: number) => ({ id: `account-${number}`, ownerId: `owner-${Math.floor(number / 2)}` });
 
 let items: ReturnType<typeof item>[];
+/** What a token sees, where that is not all. */
+let seenBy: ReadonlyMap<string, typeof items>;
 let upstream: Upstream;
 let lists: ClientLists;
 let now: number;
@@ -32,20 +34,27 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const query = new URL(request.url ?? '', 'http://x').searchParams;
   const page = Number(query.get('page') ?? 1);
   const perPage = Math.min(PAGE, Number(query.get('per_page') ?? 50));
-  const data = items.slice((page - 1) * perPage, page * perPage);
+  const seen = seenBy.get(request.headers.authorization ?? '') ?? items;
+  const data = seen.slice((page - 1) * perPage, page * perPage);
   if (query.has('per_page')) await gate;
   if (retryAfter !== undefined && status !== undefined) response.setHeader('retry-after', retryAfter);
-  if (status === undefined) json(response, { data, currentPage: page, perPage, totalItem: items.length });
+  if (status === undefined) json(response, { data, currentPage: page, perPage, totalItem: seen.length });
   else json(response, {}, status);
 }
 
 beforeEach(async () => {
   items = Array.from({ length: SIZE }, (_, index) => item(index));
+  seenBy = new Map();
   now = 0;
   gate = undefined;
   retryAfter = undefined;
   beforeAnswer = () => undefined;
-  lists = createClientLists({ maxAgeMs: MAX_AGE_MS, now: () => now, logger: silentLogger });
+  lists = createClientLists({
+    maxAgeMs: MAX_AGE_MS,
+    now: () => now,
+    logger: silentLogger,
+    onPlaces: () => undefined,
+  });
   upstream = await startUpstream((request, response) => void answer(request, response));
 });
 afterEach(() => upstream[Symbol.asyncDispose]());
@@ -53,7 +62,7 @@ afterEach(() => upstream[Symbol.asyncDispose]());
 /** A new operation of somebody with a token. */
 const operation = (token = 'token') =>
   createPlacedLoader(
-    upstream.restOf({ authorize: fixedCredential({ authorization: `Bearer ${token}` }) }),
+    upstream.restOf({ identity: token, authorize: fixedCredential({ authorization: `Bearer ${token}` }) }),
     ACCOUNT_LIST,
     { lists, now: () => now },
   );
@@ -169,3 +178,47 @@ it.each(['3600', '31'])(
     expect(await find('account-900')).toMatchObject({ id: 'account-900' });
   },
 );
+
+it('a page that was asked for before the list was known to have grown does not raise a doubt', async () => {
+  await find('account-0');
+  const opened = Promise.withResolvers<void>();
+  beforeAnswer = ({ url = '' }) => {
+    gate = url.endsWith('per_page=10') ? opened.promise : undefined;
+    return undefined;
+  };
+  const window = operation().window(0, 10);
+  await until(() => upstream.requests.some((url) => url.endsWith('per_page=10')));
+  beforeAnswer = () => undefined;
+  gate = undefined;
+  items = [...items, item(9_000)];
+  now += MAX_AGE_MS + 1;
+  expect(await absent()).toBeGreaterThan(0);
+  opened.resolve();
+  expect(await window).toMatchObject({ total: SIZE });
+  expect(await absent()).toBe(0);
+});
+
+it('one whose token sees a part of the list makes nothing absent for one whose token sees all of it', async () => {
+  seenBy = new Map([['Bearer restricted', items.slice(0, SIZE / 2)]]);
+  expect(await operation('restricted').find('id', 'account-7')).toMatchObject({ id: 'account-7' });
+  expect(await operation('restricted').find('id', 'account-900')).toBeNull();
+  expect(await operation('full').find('id', 'account-900')).toMatchObject({ id: 'account-900' });
+  expect((await operation('full').where('ownerId', 'owner-450')).map(({ id }) => id)).toEqual([
+    'account-900',
+    'account-901',
+  ]);
+  expect(await operation('restricted').find('id', 'account-900')).toBeNull();
+  expect(await operation('full').find('id', 'nobody')).toBeNull();
+});
+
+it('each token asks once for what it is to believe, with the index of all', async () => {
+  await operation('one').find('id', 'account-0');
+  const calls = async (token: string) => {
+    const before = upstream.requests.length;
+    expect(await operation(token).find('id', 'nobody')).toBeNull();
+    return upstream.requests.length - before;
+  };
+  expect([await calls('one'), await calls('other'), await calls('one'), await calls('other')]).toEqual([
+    0, 2, 0, 0,
+  ]);
+});

@@ -30,7 +30,8 @@ async function serve(items: readonly object[]): Promise<void> {
   });
 }
 
-const lists = () => createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger });
+const lists = () =>
+  createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger, onPlaces: () => undefined });
 
 const account = (number: number) => ({
   id: `account-${number}`,

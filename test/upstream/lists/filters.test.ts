@@ -35,7 +35,8 @@ const account = (number: number) => ({
   ownerId: `owner-${number % 3}`,
   status: number % 2 === 0 ? 'ACTIVE' : 'CLOSED',
 });
-const lists = () => createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger });
+const lists = () =>
+  createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger, onPlaces: () => undefined });
 const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
 
 describe.each([

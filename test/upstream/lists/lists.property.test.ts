@@ -173,7 +173,12 @@ describe('a list that grows, shrinks, reorders, repages, lies and fails between 
   async function run({ size, owners, paging: rule, script, operations }: Scenario, maxAgeMs: number) {
     list = new ChangingList(size, owners, rule, script);
     let now = 0;
-    const lists: ClientLists = createClientLists({ maxAgeMs, now: () => now, logger: silent });
+    const lists: ClientLists = createClientLists({
+      maxAgeMs,
+      now: () => now,
+      logger: silent,
+      onPlaces: () => undefined,
+    });
     /** Where the snapshots stood at each moment. */
     const moments: { readonly at: number; readonly snapshot: number }[] = [];
     let answered = 0;

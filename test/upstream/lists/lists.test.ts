@@ -15,7 +15,13 @@ import { json, startUpstream } from '../../helpers/http-stub.ts';
 const ids = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `item-${index}` }));
 
 const silent = silentLogger;
-const freshLists = () => createClientLists({ maxAgeMs: 5_000, now: () => performance.now(), logger: silent });
+const freshLists = () =>
+  createClientLists({
+    maxAgeMs: 5_000,
+    now: () => performance.now(),
+    logger: silent,
+    onPlaces: () => undefined,
+  });
 
 /** The account of an id, by an operation that knows nothing of the list yet. */
 const findAccount = async (rest: Rest, id: string): Promise<Account | null> =>

@@ -31,13 +31,15 @@ let logged: object[];
 /** Pages wait for this. */
 let gate: Promise<void> | undefined;
 let beforeAnswer: () => void;
+/** The largest page that the service gives. */
+let largest: number;
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   beforeAnswer();
   const query = new URL(request.url ?? '', 'http://x').searchParams;
   if (query.has('per_page')) await gate;
   const page = Number(query.get('page') ?? 1);
-  const perPage = Math.min(PAGE, Number(query.get('per_page') ?? 50));
+  const perPage = Math.min(largest, Number(query.get('per_page') ?? 50));
   const data = items.slice((page - 1) * perPage, page * perPage);
   json(response, { data, currentPage: page, perPage, totalItem: items.length });
 }
@@ -53,9 +55,11 @@ beforeEach(async () => {
   logged = [];
   gate = undefined;
   beforeAnswer = () => undefined;
+  largest = PAGE;
   lists = createClientLists({
     maxAgeMs: MAX_AGE_MS,
     now: () => now,
+    onPlaces: () => undefined,
     logger: { ...silentLogger, info: (fields, message) => void logged.push({ ...fields, message }) },
   });
   await start();
@@ -218,6 +222,33 @@ describe('where the items of a large list stand', () => {
       expect.objectContaining({ message: 'A list is being read', route: ACCOUNTS, total: SIZE }),
     );
     expect(JSON.stringify(logged)).not.toContain(CLIENT_ID);
+  });
+});
+
+describe('a service that gives smaller pages for a while', () => {
+  const window = () => callsOf(() => operation().window(300, 60));
+
+  it('is asked for full ones again a minute later', async () => {
+    await operation().find('id', 'account-0');
+    expect(await window()).toBe(1);
+    largest = 20;
+    expect(await window()).toBeGreaterThan(3);
+    largest = PAGE;
+    expect(await window()).toBe(3);
+    now += 60_001;
+    expect(await window()).toBe(1);
+    // That makes a walk as short as it was, too.
+    expect(await callsOf(() => operation().find('id', 'nobody'))).toBe(20);
+  });
+
+  it('and goes on to, costs one call more in a minute', async () => {
+    largest = 20;
+    await operation().find('id', 'account-0');
+    for (const calls of [3, 3]) {
+      expect(await window()).toBe(calls);
+      now += 60_001;
+      expect(await window()).toBe(calls + 1);
+    }
   });
 });
 
