@@ -36,9 +36,9 @@ export interface GraphTypes {
 }
 
 /**
- * Marks a type whose objects come from what the session reads at most once in an operation. Their fields may be resolved a
- * second time: that reads nothing again, and sees what the first time saw. A document that leads to an object of another type,
- * such as a page of the event log or a credential, is executed once, by graphql-js (graphql/executor/query-plan.ts).
+ * Marks a type whose objects are always read through the session, so that resolving a field to it twice makes no second read. A
+ * field that leads to it must read nothing else. A document that leads to an object of another type, such as a page of the event
+ * log or a credential, is executed once, by graphql-js (graphql/executor/query-plan.ts).
  */
 export const readOnce = { readOnce: true } as const;
 

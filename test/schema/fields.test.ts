@@ -1,4 +1,4 @@
-import { getNullableType, isLeafType, isObjectType } from 'graphql';
+import { getNamedType, getNullableType, isLeafType, isListType, isObjectType } from 'graphql';
 import { expect, it } from 'vitest';
 import { buildSchema } from '../../src/schema/index.ts';
 
@@ -64,4 +64,19 @@ it('a field shows the part of the answer that bears its name, but for those list
   }
   expect(renamed.toSorted()).toEqual(RENAMED.toSorted());
   expect(same).toBeGreaterThan(50);
+});
+
+it('a list that takes a page size is a connection, as the cost of any other list does not look at its arguments', () => {
+  const paged: string[] = [];
+  for (const type of Object.values(buildSchema().getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith('__')) continue;
+    for (const { name, type: of, args } of Object.values(type.getFields())) {
+      if (!args.some((argument) => argument.name === 'first' || argument.name === 'last')) continue;
+      const told = `${type.name}.${name} takes a page size and is no Connection: complexity.ts counts it 100`;
+      expect(getNamedType(of).name, told).toMatch(/Connection$/);
+      expect(isListType(getNullableType(of)), told).toBe(false);
+      paged.push(`${type.name}.${name}`);
+    }
+  }
+  expect(paged).toContain('Client.accounts');
 });

@@ -122,7 +122,7 @@ class Planner {
       }
       const definition = name.startsWith('__') ? undefined : this.#schema.getField(type, name);
       if (definition === undefined) throw new UnplannedError('introspection');
-      if (definition.resolve !== undefined && !this.#mayRunAgain(type, definition)) {
+      if (definition.resolve !== undefined && !mayRunAgain(this.#schema, type, definition)) {
         throw new UnplannedError('a field that may run only once');
       }
       // A resolver's arguments are coerced where it is called; a property is only read.
@@ -154,18 +154,6 @@ class Planner {
       ${statements.join('\n')}
       return t;`,
     );
-  }
-
-  /**
-   * Whether a field's resolver may be called a second time, after a plan has been given up: where it leads to objects that are
-   * marked as read once, or is a leaf of such an object.
-   */
-  #mayRunAgain(parent: GraphQLObjectType, { type }: GraphQLField<unknown, unknown>): boolean {
-    const named = getNamedType(type);
-    if (isObjectType(named)) return isReadOnce(named);
-    return isAbstractType(named)
-      ? this.#schema.getPossibleTypes(named).every(isReadOnce)
-      : isReadOnce(parent);
   }
 
   /** The call of a field's resolver. */
@@ -241,6 +229,20 @@ class Planner {
 
 /** The code that asks whether a value is a promise, in place: only there does V8 know what comes. */
 const isThenable = (name: string): string => `${name} != null && typeof ${name}.then === 'function'`;
+
+/**
+ * Whether a field's resolver may be called a second time, after a plan has been given up: where it leads to objects that are marked
+ * as read once, or is a leaf of such an object. A test holds that such a field reads nothing but the session.
+ */
+export function mayRunAgain(
+  schema: GraphQLSchema,
+  parent: GraphQLObjectType,
+  { type }: GraphQLField<unknown, unknown>,
+): boolean {
+  const named = getNamedType(type);
+  if (isObjectType(named)) return isReadOnce(named);
+  return isAbstractType(named) ? schema.getPossibleTypes(named).every(isReadOnce) : isReadOnce(parent);
+}
 
 const isReadOnce = ({ extensions }: GraphQLObjectType): boolean => extensions['readOnce'] === true;
 

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { SCOPES, type Scope } from '../../../src/auth/caller.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
+import { readsOf } from '../../helpers/field-reads.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { TRANSPORTS } from '../../helpers/subscriber.ts';
@@ -70,12 +71,21 @@ const { edges, outside } = entries();
 const edgeOf = (owner: string, field: string) =>
   edges.find((edge) => edge.owner === owner && edge.field === field);
 
-/** Fields that lead from the graph into the event log. */
-const isIntoLog = (owner: string, field: string): boolean => {
-  const type = schema.getType(owner);
-  const target = isObjectType(type) && type !== schema.getQueryType() ? type.getFields()[field] : undefined;
-  return target !== undefined && getNamedType(target.type).name === 'EventConnection';
-};
+/** Fields that lead from the graph into the event log: those of the graph's types that read it, whatever their type is. */
+const intoLog: ReadonlySet<string> = new Set(
+  (
+    await Promise.all(
+      Object.values(schema.getTypeMap()).flatMap((type) =>
+        isObjectType(type) && NOUNS.test(type.name)
+          ? Object.values(type.getFields()).map(async (field) =>
+              (await readsOf(field)).has('reads.events') ? `${type.name}.${field.name}` : '',
+            )
+          : [],
+      ),
+    )
+  ).filter((name) => name !== ''),
+);
+const isIntoLog = (owner: string, field: string): boolean => intoLog.has(`${owner}.${field}`);
 
 /** All fields that lie outside the graph, and the id of whatever each edge leads to. */
 function selectionOf(type: GraphQLNamedType, above: readonly string[] = []): string {
@@ -92,7 +102,7 @@ function selectionOf(type: GraphQLNamedType, above: readonly string[] = []): str
     if (field.args.some(isRequiredArgument) || above.includes(target.name)) return [];
     const name = `${type.name}_${field.name}: ${field.name}`;
     // What the log holds is gone through from its root field.
-    if (isIntoLog(type.name, field.name)) return [`${name} { reachesBackTo }`];
+    if (isIntoLog(type.name, field.name)) return [isLeafType(target) ? name : `${name} { __typename }`];
     return [`${name} ${selectionOf(target, [...above, type.name])}`];
   });
   return `{ __typename ${fields.join(' ')} }`;
@@ -236,6 +246,20 @@ function changes(): Record<string, { readonly scope: Scope; readonly document: s
 
 const EVENTS = `{ events(first: 100) ${selected(schema.getQueryType(), 'events')} }`;
 
+describe('the ways into the event log', () => {
+  it('are shut without events:read, also of what the caller may read', async () => {
+    for (const type of Object.values(schema.getTypeMap())) {
+      // What the log itself has given needs no more.
+      if (!isObjectType(type) || type.name.startsWith('__') || type.name === 'EventConnection') continue;
+      for (const field of Object.values(type.getFields())) {
+        const read = await readsOf(field, (scope) => scope !== 'events:read');
+        const told = `${type.name}.${field.name} reads the event log without asking for events:read: wrap its resolver in withLogScope`;
+        expect(read.has('reads.events'), told).toBe(false);
+      }
+    }
+  });
+});
+
 describe('the ways into the graph', () => {
   it('are found by themselves', () => {
     const names = edges.map(({ owner, field }) => `${owner}.${field}`);
@@ -259,6 +283,7 @@ describe('the ways into the graph', () => {
         'UpdateWebhookSuccess.webhook',
       ]),
     );
+    expect([...intoLog]).toEqual(expect.arrayContaining(['Account.moneyIn', 'Transaction.events']));
     // A relation that could not be null would take its parent along when it is refused.
     for (const { owner, field } of edges) {
       const type = schema.getType(owner) as GraphQLObjectType;

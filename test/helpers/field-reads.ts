@@ -1,0 +1,47 @@
+import type { GraphQLField, GraphQLResolveInfo } from 'graphql';
+
+const ID = '11111111-2222-4333-8444-555555555555';
+
+/** An object each part of which is such an object, and a function that returns one. It notes what is asked for. */
+function noting(path: string, note: (path: string) => void): object {
+  return new Proxy(() => undefined, {
+    get(_target, name) {
+      // It is no promise, and nothing that can be gone through.
+      if (typeof name === 'symbol' || name === 'then') return undefined;
+      const inner = `${path}.${name}`;
+      note(inner);
+      return noting(inner, note);
+    },
+    apply: () => noting(`${path}()`, note),
+  });
+}
+
+/**
+ * Resolves a field of an object each part of which is an id, over an operation that holds nothing.
+ *
+ * @param may which scopes the caller has; all of them if it is absent.
+ * @returns the parts of the operation's context that the resolver has asked for, two names each, such as `reads.session`. What it
+ * would ask for only once it has found something is not among them.
+ */
+export async function readsOf(
+  field: GraphQLField<unknown, unknown>,
+  may: (scope: string) => boolean = () => true,
+): Promise<ReadonlySet<string>> {
+  const parts = new Set<string>();
+  const note = (path: string) => void parts.add(path.split('.').slice(0, 2).join('.'));
+  const part = (name: string) => noting(name, note);
+  const caller = { scopes: { has: may }, clientId: ID };
+  const identity = { identify: () => caller, caller, apiKey: 'key', servesBootstrap: true, credential: 'x' };
+  const context = { identity, reads: part('reads'), budget: part('budget'), services: part('services') };
+  const parent = new Proxy(
+    {},
+    { get: (_target, name) => (typeof name === 'symbol' || name === 'then' ? undefined : ID) },
+  );
+  const given: Readonly<Record<string, unknown>> = { id: ID, by: { id: ID } };
+  const args = Object.fromEntries(field.args.map(({ name }) => [name, given[name]]));
+  // What finds nothing, or not what it looks for, may fail.
+  try {
+    await field.resolve?.(parent, args, context, part('info') as unknown as GraphQLResolveInfo);
+  } catch {}
+  return parts;
+}
