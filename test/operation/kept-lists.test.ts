@@ -7,28 +7,31 @@ import { callerToken, serviceFor } from '../helpers/service.ts';
 const MAX_AGE_MS = 600_000;
 
 let sandbox: Sandbox;
-let gateway: RunningGateway;
-let authorization: string;
 beforeAll(async () => {
   sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, customers: 200 });
-  gateway = await startGateway({
-    sandbox,
-    webhooks: false,
-    config: { service: serviceFor(sandbox), listsMaxAgeMs: MAX_AGE_MS },
-  });
-  authorization = `Bearer ${await callerToken()}`;
 });
-afterAll(async () => {
-  await gateway.stop();
-  await sandbox.stop();
-});
+afterAll(() => sandbox.stop());
+
+const NOBODY = 'account(by: { clabe: "646180000000000000" }) { id }';
 
 /** What an operation tells, and how many REST calls it took. */
-async function ask(document: string) {
+async function ask(gateway: RunningGateway, token: string, document: string) {
   const before = (await control(sandbox, 'GET', '/sandbox/requests')).total;
-  const { data, errors } = await gateway.query(document, {}, { authorization });
+  const { data, errors } = await gateway.query(document, {}, { authorization: `Bearer ${token}` });
   expect(errors).toBeUndefined();
   return { data, calls: (await control(sandbox, 'GET', '/sandbox/requests')).total - before };
+}
+
+/** Another access token of the sandbox's client. */
+async function otherToken(): Promise<string> {
+  const { url, clientId, apiKey, clientSecret } = sandbox;
+  const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
+    method: 'POST',
+    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+    body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
+  });
+  const { token }: { readonly token: string } = JSON.parse(await answer.text());
+  return token;
 }
 
 /** Opens an account beside the gateway. */
@@ -48,22 +51,44 @@ async function open(like: Readonly<Record<string, string>>): Promise<void> {
 }
 
 it('answers that are kept for others go with what the gateway has learned of the list since', async () => {
-  const nobody = 'account(by: { clabe: "646180000000000000" }) { id }';
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { service: serviceFor(sandbox), listsMaxAgeMs: MAX_AGE_MS },
+  });
+  const token = await callerToken();
+  const told = (document: string) => ask(gateway, token, document);
   const page = (first: number) =>
     `client { accounts(first: ${first}) { totalCount nodes { bankId ownerId clientBankAdapterId accountId } } }`;
-  await ask(`{ ${nobody} }`);
-  const old = await ask(`{ ${page(50)} }`);
+  await told(`{ ${NOBODY} }`);
+  const old = await told(`{ ${page(50)} }`);
   const [like] = old.data.client.accounts.nodes;
   const { totalCount } = old.data.client.accounts;
   expect(totalCount).toBeGreaterThan(100);
-  expect(await ask(`{ ${page(50)} }`)).toMatchObject({ calls: 0 });
+  expect(await told(`{ ${page(50)} }`)).toMatchObject({ calls: 0 });
 
   await open(like);
   // Another page shows that the list has grown, and its ends show how.
-  expect((await ask(`{ ${page(40)} }`)).data.client.accounts.totalCount).toBe(totalCount + 1);
-  expect((await ask(`{ ${nobody} }`)).calls).toBeGreaterThan(0);
+  expect((await told(`{ ${page(40)} }`)).data.client.accounts.totalCount).toBe(totalCount + 1);
+  expect((await told(`{ ${NOBODY} }`)).calls).toBeGreaterThan(0);
 
-  const both = await ask(`{ ${page(50)} ${nobody} }`);
+  const both = await told(`{ ${page(50)} ${NOBODY} }`);
   expect(both).toMatchObject({ calls: 1, data: { client: { accounts: { totalCount: totalCount + 1 } } } });
-  expect(await ask(`{ ${page(50)} ${nobody} }`)).toMatchObject({ calls: 0 });
+  expect(await told(`{ ${page(50)} ${NOBODY} }`)).toMatchObject({ calls: 0 });
+});
+
+it('what the service has shown one token alone makes nothing absent for another', async () => {
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { listsMaxAgeMs: MAX_AGE_MS },
+  });
+  const tokens = [sandbox.accessToken, await otherToken()] as const;
+  // So that it is known whose they are.
+  for (const token of tokens) await ask(gateway, token, '{ client { id } }');
+  expect((await ask(gateway, tokens[0], `{ ${NOBODY} }`)).calls).toBeGreaterThan(2);
+  const calls = [];
+  for (const token of [...tokens, ...tokens]) calls.push((await ask(gateway, token, `{ ${NOBODY} }`)).calls);
+  // The first and the last page, once, with the places that all of them share.
+  expect(calls).toEqual([0, 2, 0, 0]);
 });
