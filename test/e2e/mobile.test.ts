@@ -10,7 +10,7 @@ import { folder, prepareExample, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 import { until } from '../helpers/until.ts';
-import { closesOf, recordCloses, showApp } from './mobile-page.ts';
+import { closesOf, recordCloses, showApp, verify } from './mobile-page.ts';
 import { describeSignedIn } from './mobile-signed-in.ts';
 
 const EXAMPLE = 'examples/mobile';
@@ -135,6 +135,23 @@ it('pays for a verification once, though the gateway is killed while it is sent'
   await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
   await page.getByRole('button', { name: 'Enviando…' }).waitFor();
   await gateway.start();
+  await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+  await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
+});
+
+it('keeps the steps of a verification while the gateway is away, and tells its end once it is back', async () => {
+  // The receipt is not there yet: the sandbox's time stands still.
+  await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 0 });
+  await verify(page, 'Imprenta');
+  const steps = page.getByLabel('Avance de la verificación');
+  await steps.waitFor();
+  await gateway.kill();
+  await page.getByText('No hay conexión con el gateway').waitFor();
+  expect(await steps.count()).toBe(1);
+  expect(await page.getByText('No encontramos esa verificación.').count()).toBe(0);
+  await gateway.start();
+  await page.getByText('No hay conexión con el gateway').waitFor({ state: 'detached' });
+  await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 60 });
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
 });
