@@ -163,6 +163,8 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
         const { events: event } = Next.parse(step.data);
         show(event);
         variables.after = event.cursor;
+      } else if ('bookmark' in step) {
+        variables.after = step.bookmark;
       } else {
         const [failure] = step.failures;
         if (failure === undefined) continue;

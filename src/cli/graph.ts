@@ -95,8 +95,15 @@ export class GraphError extends CommandError {
   }
 }
 
-/** What one subscription yields: data, or the errors that end it. */
-type Step = { readonly data: unknown } | { readonly failures: readonly GraphFailure[] };
+/**
+ * What one subscription yields: data, the cursor up to which all data has been sent, the errors that end it, or what has broken
+ * the connection for good.
+ */
+type Step =
+  | { readonly data: unknown }
+  | { readonly bookmark: string }
+  | { readonly failures: readonly GraphFailure[] };
+type Heard = Step | { readonly broken: unknown };
 
 /**
  * Subscribes over WebSocket, and connects again for as long as it takes. Each time it sends `variables` as they then are, so
@@ -113,6 +120,7 @@ export async function* subscribe(
   let opened = 0;
   let used: string | undefined;
   let refused: string | undefined;
+  let hear: ((heard: Heard) => void) | undefined;
   const client = createClient({
     url: graph.url.replace(/^http/, 'ws'),
     webSocketImpl: WebSocket,
@@ -131,29 +139,55 @@ export async function* subscribe(
         opened += 1;
         if (opened > 1) onReconnect();
       },
+      // The socket has one operation.
+      ping: (_received, payload) => {
+        for (const bookmark of Object.values(Ping.safeParse(payload).data?.bookmarks ?? {}))
+          hear?.({ bookmark });
+      },
       closed: (event) => {
         if (Closed.safeParse(event).data?.code === FORBIDDEN) refused = used;
       },
     },
   });
+  // One queue, so that no bookmark overtakes an event.
+  const queue = new ReadableStream<Heard>({
+    start(controller) {
+      const end = (last?: Heard) => {
+        hear = undefined;
+        if (last !== undefined) controller.enqueue(last);
+        controller.close();
+      };
+      hear = (heard) => controller.enqueue(heard);
+      client.subscribe(
+        { query: document, variables },
+        {
+          next: ({ data, errors = [] }) => hear?.(errors.length > 0 ? { failures: errors } : { data }),
+          error: (cause) => end(Array.isArray(cause) ? { failures: cause } : { broken: cause }),
+          complete: () => end(),
+        },
+      );
+    },
+    cancel() {
+      hear = undefined;
+    },
+  });
   try {
-    for await (const result of client.iterate({ query: document, variables })) {
-      if (result.errors !== undefined && result.errors.length > 0) yield { failures: result.errors };
-      else yield { data: result.data };
+    for await (const heard of queue) {
+      if ('broken' in heard) throw closedBy(heard.broken);
+      yield heard;
     }
-  } catch (cause) {
-    if (Array.isArray(cause)) {
-      yield { failures: cause };
-      return;
-    }
-    const closed = Closed.safeParse(cause).data;
-    const reason = closed === undefined ? String(cause) : `${closed.code} ${closed.reason}`;
-    throw new CommandError(`The gateway closed the stream: ${reason}`, { cause });
   } finally {
     await client.dispose();
   }
 }
 
+function closedBy(cause: unknown): CommandError {
+  const closed = Closed.safeParse(cause).data;
+  const reason = closed === undefined ? String(cause) : `${closed.code} ${closed.reason}`;
+  return new CommandError(`The gateway closed the stream: ${reason}`, { cause });
+}
+
 /** The close code for a caller that the gateway does not know, or no longer knows. */
 const FORBIDDEN = 4403;
 const Closed = z.object({ code: z.number(), reason: z.string() });
+const Ping = z.object({ bookmarks: z.record(z.string(), z.string()) });

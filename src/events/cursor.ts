@@ -10,6 +10,16 @@ export interface LogPosition {
   readonly position: string;
 }
 
+/** Where a reader goes on: after a position, or at the oldest event that the log holds when it is read. */
+export interface ReadFrom extends LogPosition {
+  /**
+   * True for the oldest event. `position` is then the end of the log at the time when the reader was told of a gap: as long as
+   * nothing after it is missing, the reader has been told of all that is.
+   */
+  readonly isOldest?: boolean;
+}
+
+const OLDEST = 'oldest';
 const TIME_DIGITS = 9;
 const EPOCH = /^[0-9a-z]{9}[0-9a-f]{12}$/;
 
@@ -26,12 +36,13 @@ export function newEpoch(now: number): string {
 }
 
 /** Returns an opaque text: base64url, without padding. */
-export function encodeCursor(clientId: string, at: LogPosition): string {
-  return Buffer.from(`1|${at.epoch}|${clientId}|${at.position}`).toString('base64url');
+export function encodeCursor(clientId: string, { epoch, position, isOldest = false }: ReadFrom): string {
+  const end = isOldest ? `|${OLDEST}` : '';
+  return Buffer.from(`1|${epoch}|${clientId}|${position}${end}`).toString('base64url');
 }
 
 /**
- * Returns the position that a cursor stands for.
+ * Returns what a cursor stands for.
  *
  * @param isPosition whether the text can be an event's position in this implementation
  * @throws {CursorInvalidError} for anything but a cursor that such a log made for this client
@@ -40,11 +51,11 @@ export function decodeCursor(
   clientId: string,
   cursor: string,
   isPosition: (text: string) => boolean,
-): LogPosition {
-  const [version, epoch = '', client, position = '', ...rest] = Buffer.from(cursor, 'base64url')
+): ReadFrom {
+  const [version, epoch = '', client, position = '', end, ...rest] = Buffer.from(cursor, 'base64url')
     .toString('utf8')
     .split('|');
-  const at = { epoch, position };
+  const at = end === undefined ? { epoch, position } : { epoch, position, isOldest: true };
   const whole =
     version === '1' &&
     EPOCH.test(epoch) &&

@@ -4,8 +4,8 @@
  */
 
 /**
- * Two cursors to start again from. Reading after `oldest` gives all retained events; reading after `head` gives only events
- * to come.
+ * Two cursors to start again from. Reading after `oldest` gives all events that are retained when it is read, and is no gap as
+ * long as reading after `head` is none. Reading after `head` gives only events to come.
  */
 export interface LogBounds {
   readonly oldest: string;
@@ -30,7 +30,7 @@ export interface Gap {
 }
 
 /**
- * Events after the cursor are missing from the log: trimmed, flushed, or lost in a failover. A reader starts again from
+ * Events next to the cursor are missing from the log: trimmed, flushed, or lost in a failover. A reader starts again from
  * `oldest` (all retained events) or `head` (only events to come).
  */
 export class EventsGapError extends Error {
@@ -42,7 +42,7 @@ export class EventsGapError extends Error {
   readonly gap: Gap;
 
   constructor(bounds: LogBounds, gap: Gap) {
-    super('Events after the given cursor are no longer in the log. Start again from `oldest` or `head`.');
+    super('Events next to the given cursor are no longer in the log. Start again from `oldest` or `head`.');
     this.oldest = bounds.oldest;
     this.head = bounds.head;
     this.gap = gap;

@@ -1,5 +1,5 @@
 import { encodeCursor, type LogPosition } from './cursor.ts';
-import { EventsGapError, type GapReason } from './errors.ts';
+import { EventsGapError, type GapReason, type LogBounds } from './errors.ts';
 import type { Source } from './source.ts';
 
 /** The positions before the oldest retained event and of the newest one. */
@@ -7,6 +7,12 @@ interface Bounds {
   readonly oldest: LogPosition;
   readonly head: LogPosition;
 }
+
+/** Returns the cursors from which a reader starts again who is told of a gap now. */
+export const startsAgain = (clientId: string, head: LogPosition): LogBounds => ({
+  oldest: encodeCursor(clientId, { ...head, isOldest: true }),
+  head: encodeCursor(clientId, head),
+});
 
 /**
  * Returns the error for a reader when the log cannot go on from the reader's position.
@@ -19,11 +25,10 @@ export function gapError(
   at: LogPosition | undefined,
   bounds: Bounds,
 ): EventsGapError {
-  const { oldest, head } = bounds;
-  return new EventsGapError(
-    { oldest: encodeCursor(clientId, oldest), head: encodeCursor(clientId, head) },
-    { clientId, reason: reasonOf(source, at, bounds) },
-  );
+  return new EventsGapError(startsAgain(clientId, bounds.head), {
+    clientId,
+    reason: reasonOf(source, at, bounds),
+  });
 }
 
 function reasonOf(

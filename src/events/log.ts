@@ -223,7 +223,7 @@ export interface EventLog {
   head(clientId: string): Promise<string>;
 
   /**
-   * Returns the cursors before the oldest retained event and of the newest one.
+   * Returns the cursors from which a reader who is told of a gap starts again.
    *
    * @throws {StoreUnavailableError}
    */

@@ -2,10 +2,10 @@ import { clock } from '../common/clock.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { SingleFlight } from '../common/single-flight.ts';
 import { isUnbroken } from './chain.ts';
-import { decodeCursor, encodeCursor, type LogPosition } from './cursor.ts';
+import { decodeCursor, encodeCursor, type LogPosition, type ReadFrom } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { CursorInvalidError, type LogBounds } from './errors.ts';
-import { gapError, readWhole } from './gap.ts';
+import { gapError, readWhole, startsAgain } from './gap.ts';
 import { Hub } from './live/hub.ts';
 import type {
   EventLog,
@@ -57,7 +57,20 @@ export class LogReader
     limit: number,
     search?: EventSearch,
   ): Promise<EventPage> {
-    const after = await this.#decode(clientId, cursor);
+    const from = await this.#decode(clientId, cursor);
+    const after = from?.isOldest === true ? undefined : from;
+    const page = await this.#pageAfter(clientId, after, limit, search);
+    // Only now: what has been trimmed before the page was read is missing here too.
+    if (from !== after) await this.#pageAfter(clientId, from, 1);
+    return page;
+  }
+
+  async #pageAfter(
+    clientId: string,
+    after: LogPosition | undefined,
+    limit: number,
+    search?: EventSearch,
+  ): Promise<EventPage> {
     if (search !== undefined) {
       const found = await this.#find(clientId, after, 'on', limit, search);
       if (found !== undefined) return found;
@@ -77,7 +90,9 @@ export class LogReader
     limit: number,
     search?: EventSearch,
   ): Promise<EventPage> {
-    const before = await this.#decode(clientId, cursor);
+    const from = await this.#decode(clientId, cursor);
+    // Nothing stands before the oldest event, as nothing stands before the position with which a log begins.
+    const before = from?.isOldest === true ? { ...from, position: from.epoch } : from;
     if (search !== undefined) {
       const found = await this.#find(clientId, before, 'back', limit, search);
       if (found !== undefined) return found;
@@ -110,8 +125,7 @@ export class LogReader
   }
 
   async bounds(clientId: string): Promise<LogBounds> {
-    const { oldest, head } = await this.#source.bounds(clientId);
-    return { oldest: encodeCursor(clientId, oldest), head: encodeCursor(clientId, head) };
+    return startsAgain(clientId, await this.#source.head(clientId));
   }
 
   sealKey(clientId: string): Promise<Buffer> {
@@ -167,7 +181,7 @@ export class LogReader
     return page(found.entries, found.hasMore);
   }
 
-  #decode(clientId: string, cursor: string | null): MaybePromise<LogPosition | undefined> {
+  #decode(clientId: string, cursor: string | null): MaybePromise<ReadFrom | undefined> {
     if (cursor === null) return undefined;
     try {
       return decodeCursor(clientId, cursor, (text) => this.#source.isPosition(text));

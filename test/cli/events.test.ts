@@ -5,9 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { Secret } from '../../src/common/secret.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
+import { startNetwork } from '../client/network.ts';
+import { readMetric } from '../helpers/fleet.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { SECRET } from '../helpers/ingress.ts';
 import { startProgram } from '../helpers/program.ts';
+import { until } from '../helpers/until.ts';
 import { pasarela } from './run.ts';
 
 let gateway: RunningGateway;
@@ -119,6 +122,34 @@ describe('pasarela events', () => {
       expect(json((await events('replay', '--json', '--after', again)).stdout)).toHaveLength(3);
       expect(code).toBe(1);
     }
+  });
+
+  it('of types that seldom come keeps its place by bookmarks, and meets no gap where nothing of them is missing', async () => {
+    await using network = await startNetwork();
+    network.route(Number(new URL(gateway.url).port));
+    const own = ['events', 'tail', '--types', 'STATUS_UPDATE', '--url', network.graphql];
+    await using program = startProgram('src/cli/pasarela.ts', environment, own);
+    await program.says(/Following http/);
+    const places = () => [...program.output().matchAll(/(?:Following \S+|going on) after ([\w-]+)/g)];
+    const comeBack = async () => {
+      await until(async () => (await readMetric(gateway.url, 'pasarela_events_subscribers')) === 1);
+      const before = places().length;
+      network.cut();
+      await until(() => places().length > before);
+      return places().at(-1)?.[1];
+    };
+    const start = places()[0]?.[1];
+    await credit('7.00');
+    await until(async () => (await comeBack()) !== start);
+    for (const amount of ['8.00', '9.00', '10.00']) await credit(amount);
+    await comeBack();
+    await fetch(gateway.ingress.url(gateway.sandbox.clientId, 'STATUS_UPDATE') ?? '', {
+      method: 'POST',
+      body: '{}',
+    });
+    await program.says(/STATUS_UPDATE {2}/);
+    expect(program.output()).not.toContain('EVENTS_GAP');
+    expect(await program.end('SIGINT')).toBe(0);
   });
 
   it('says so when no gateway answers, or the token is not accepted', async () => {

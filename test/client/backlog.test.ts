@@ -7,8 +7,11 @@ import { until } from '../helpers/until.ts';
 function measure() {
   const pages: PromiseWithResolvers<unknown>[] = [];
   const told: (number | 'caught up')[] = [];
+  /** After which cursor each page was asked for. */
+  const asked: unknown[] = [];
   const source: Pick<Source, 'query'> = {
-    query: () => {
+    query: (_document, variables) => {
+      asked.push((variables as { readonly after: string }).after);
       const page = Promise.withResolvers<unknown>();
       pages.push(page);
       return page.promise as never;
@@ -24,11 +27,15 @@ function measure() {
     },
     { ownerId: null, clabe: null, types: null },
   );
-  const answer = (index: number, cursors: readonly string[], hasNextPage = false) =>
+  const answer = (
+    index: number,
+    cursors: readonly string[],
+    pageInfo: object = { hasNextPage: false, endCursor: cursors.at(-1) ?? null },
+  ) =>
     pages[index]?.resolve({
-      data: { events: { nodes: cursors.map((cursor) => ({ cursor })), pageInfo: { hasNextPage } } },
+      data: { events: { nodes: cursors.map((cursor) => ({ cursor })), pageInfo } },
     });
-  return { backlog, pages, told, answer };
+  return { backlog, pages, asked, told, answer };
 }
 
 it('what arrives while it is asked what was missed is not missing', async () => {
@@ -43,7 +50,7 @@ it('what arrives while it is asked what was missed is not missing', async () => 
 
 it('asks for the next page once a page is here, and tells nothing once it is over', async () => {
   const { backlog, pages, told, answer } = measure();
-  answer(0, ['a'], true);
+  answer(0, ['a'], { hasNextPage: true, endCursor: 'a' });
   await until(() => told.length > 0);
   backlog.arrive('a');
   await until(() => pages.length === 2);
@@ -53,4 +60,16 @@ it('asks for the next page once a page is here, and tells nothing once it is ove
   backlog.arrive('b');
   for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
   expect(told).toEqual([1]);
+});
+
+it('asks on from where a page ended that showed nothing, not from its own place again', async () => {
+  const { pages, asked, told, answer } = measure();
+  answer(0, [], { hasNextPage: true, endCursor: 'far' });
+  await until(() => pages.length === 2);
+  answer(1, [], { hasNextPage: true, endCursor: 'further' });
+  await until(() => pages.length === 3);
+  answer(2, []);
+  await until(() => told.length > 0);
+  expect(asked).toEqual(['start', 'far', 'further']);
+  expect(told).toEqual(['caught up']);
 });

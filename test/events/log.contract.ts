@@ -299,6 +299,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         const cursors = [beyond];
         for (const epoch of [earlier, later]) {
           cursors.push(encodeCursor(client, { epoch, position: epoch }));
+          cursors.push(encodeCursor(client, { epoch, position: epoch, isOldest: true }));
           if (own[3]?.includes('-') !== true) cursors.push(encodeCursor(client, { epoch, position }));
         }
         for (const cursor of cursors) {
@@ -319,6 +320,43 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         const { oldest } = error as EventsGapError; // matched just above
         const { events } = await small.readAfter(client, oldest, 10);
         expect(ids(events)).toEqual(appended.slice(3).map((event) => event.id));
+      });
+
+      it('goes on from `oldest`, whatever is trimmed meanwhile, until something is missing of which nobody was told', async () => {
+        const small = await openLog(5);
+        const readers = [small, sealedReads(small, randomUUID())];
+        const starts = await Promise.all(readers.map((reads) => reads.head(client)));
+        const appended = await appendMany(8, small);
+        const oldest = await Promise.all(
+          readers.map(async (reads, index) => {
+            const told = await reads
+              .readAfter(client, starts[index] ?? '', 5)
+              .catch((error: unknown) => error);
+            return (told as EventsGapError).oldest; // of the contract: the cursor has been trimmed
+          }),
+        );
+        // As many as are retained: all that the log held then has gone, and nothing that came since.
+        for (let more = 1; more <= 5; more += 1) {
+          appended.push(...(await appendMany(1, small)));
+          for (const [index, reads] of readers.entries()) {
+            const { events } = await reads.readAfter(client, oldest[index] ?? '', 10);
+            expect(ids(events)).toEqual(appended.slice(-5).map((event) => event.id));
+            const stream = await reads.follow(client, { after: oldest[index] });
+            expect(ids(await take(stream, 5))).toEqual(appended.slice(-5).map((event) => event.id));
+            await stream.return();
+            expect(await reads.readBefore(client, oldest[index] ?? '', 5)).toEqual({
+              events: [],
+              hasMore: false,
+            });
+          }
+        }
+        await appendMany(1, small);
+        for (const [index, reads] of readers.entries()) {
+          const after = oldest[index] ?? '';
+          const gap = { code: 'EVENTS_GAP', gap: { reason: 'trimmed' } };
+          await expect(reads.readAfter(client, after, 5)).rejects.toMatchObject(gap);
+          await expect(reads.follow(client, { after })).rejects.toMatchObject(gap);
+        }
       });
 
       it('never ends a replay early when that happens between two pages', async () => {

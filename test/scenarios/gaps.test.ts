@@ -109,6 +109,22 @@ describe.each([
       expect(ids(fromHead.results)).toEqual(fresh);
     });
 
+    it('whoever is told of a gap goes on from `oldest` though events come meanwhile', async () => {
+      const old = await head();
+      await deliver(RETENTION + 1);
+      await using late = follow(old);
+      await late.ended;
+      const oldest = String(late.results[0]?.errors?.[0]?.extensions?.['oldest']);
+      const retained = await deliver(RETENTION);
+      await using again = follow(oldest);
+      await again.received(RETENTION);
+      expect(again.results.map(({ data }) => data.events.id)).toEqual(retained);
+      await deliver(1);
+      await using tooLate = follow(oldest);
+      await tooLate.ended;
+      expect(tooLate.results).toMatchObject([{ errors: [{ extensions: { code: 'EVENTS_GAP' } }] }]);
+    });
+
     it('the cursor of another client is CURSOR_INVALID', async () => {
       await deliver(1);
       const [other] = (await control(gateway.sandbox, 'GET', '/sandbox')).otherClients;
@@ -138,6 +154,7 @@ describe.each([
       const { errors } = await gateway.query(PAGE, variables);
       const { extensions = {} } = errors?.[0] ?? {};
       expect(extensions).toMatchObject({ code: 'EVENTS_GAP', oldest: expect.any(String) });
+      await deliver(1);
       const again = await gateway.query(PAGE, { first: 100, after: extensions['oldest'] });
       expect(again.data.events.nodes).toHaveLength(RETENTION);
     }

@@ -16,6 +16,8 @@ export class Backlog {
   #arrived: Set<string> | undefined;
   /** True if more events were missed than the last page showed. */
   #more = false;
+  /** Where the last page ended, if it showed no event and none has arrived since. */
+  #end: string | null | undefined;
   #over = false;
 
   constructor(options: CatchingOptions, asked: Asked) {
@@ -25,6 +27,7 @@ export class Backlog {
   }
 
   arrive(cursor: string): void {
+    this.#end = null;
     this.#arrived?.add(cursor);
     if (this.#awaited.delete(cursor)) this.#reportProgress();
   }
@@ -46,6 +49,8 @@ export class Backlog {
       }
       for (const { cursor } of missed.nodes) if (!arrived.has(cursor)) this.#awaited.add(cursor);
       this.#more = missed.pageInfo.hasNextPage;
+      // Of a filter that seldom matches, a page may end before it has found anything.
+      if (!(missed.nodes.length + arrived.size)) this.#end = missed.pageInfo.endCursor;
       this.#arrived = undefined;
       this.#reportProgress();
       return;
@@ -55,7 +60,7 @@ export class Backlog {
   /** Reads a page of the events that have arrived in the log after the last one received. */
   async #missed() {
     const { source, cursor } = this.#options;
-    return (await ask(source, MISSED, { after: cursor(), ...this.#asked })).events;
+    return (await ask(source, MISSED, { after: this.#end ?? cursor(), ...this.#asked })).events;
   }
 
   #reportProgress(): void {

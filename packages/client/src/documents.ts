@@ -12,7 +12,7 @@ export const EVENT_CURSOR: TypedDocument<
 export interface Missed {
   readonly events: {
     readonly nodes: readonly { readonly cursor: string }[];
-    readonly pageInfo: { readonly hasNextPage: boolean };
+    readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor?: string | null };
   } | null;
 }
 
@@ -32,6 +32,7 @@ export const MISSED: TypedDocument<Missed, MissedVariables> =
     }
     pageInfo {
       hasNextPage
+      endCursor
     }
   }
 }`);

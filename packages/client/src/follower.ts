@@ -62,8 +62,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #backlog: ReturnType<Catching> | undefined;
   /** True if the connection was ended because too many events wait for the app. */
   #full = false;
-  /** True if nothing has come since the last gap. */
-  #inGap = false;
+  /** The place that the last gap gave, until something comes. */
+  #gapAt: unknown;
 
   constructor(
     source: Source,
@@ -136,13 +136,11 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   /** Gives the feed a place in the log, and reports what may be missing before it. */
   async *#begin(reason: Gap['reason'], bounds: Problem['extensions'] = {}): AsyncGenerator<Item<Data>, void> {
-    // In a busy log the oldest event may be gone again before the feed is back. That is still the same gap.
-    const isSame = this.#inGap;
+    // Up to version 0.2 of the gateway the oldest event may be gone again before the feed is back. That is still the same gap.
+    const isSame = this.#gapAt === this.#cursor;
     const given = bounds[isSame ? 'head' : 'oldest'];
-    if (reason !== 'FIRST_START') {
-      this.#inGap = true;
-      this.#change({ status: 'gap' });
-    }
+    this.#gapAt = given;
+    if (reason !== 'FIRST_START') this.#change({ status: 'gap' });
     const begun =
       this.#options.getState === undefined && typeof given === 'string'
         ? { cursor: given, events: undefined }
@@ -150,7 +148,9 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
             const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
             const events = await this.#options.getState?.(eventCursor);
             const last = events?.at(-1);
-            return { events, cursor: last === undefined ? eventCursor : cursorOf(last) };
+            const own = last === undefined ? eventCursor : cursorOf(last);
+            // The place that has just been refused would be refused again.
+            return { events, cursor: String((own === this.#cursor && given) || own) };
           });
     if (begun === undefined) return;
     const { cursor, events } = begun;
@@ -249,7 +249,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   /** All events up to a place in the log have come: the feed is live. */
   #reach(cursor: string): void {
     this.#backlog?.close();
-    this.#inGap = false;
+    this.#gapAt = '';
     const now = ambient.now();
     if (cursor !== this.#cursor && now >= this.#saveFrom) {
       this.#saveFrom = now + STEADY_MS;
@@ -260,7 +260,6 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   #pass(next: Buffered<EventOf<Data>>): void {
     this.#cursor = next.cursor;
-    this.#inGap = false;
     this.#waiting.push(next);
     this.#pause.wake();
   }

@@ -119,7 +119,8 @@ function cureOf(reason: string): string {
   if (/NOREPLICAS|replicas? ha/.test(reason)) {
     return 'Bring the missing replica back. For good without it: lower min-replicas-to-write, and have the Sentinels or the Cluster forget it.';
   }
-  if (/OOM/.test(reason)) return 'Give Redis more memory (maxmemory), or lower EVENTS_RETENTION.';
+  if (/OOM/.test(reason))
+    return 'Give Redis more memory (maxmemory). A lower EVENTS_RETENTION frees some only once Redis takes events again.';
   if (/MISCONF/.test(reason)) return 'Make room on the disk of Redis, and look at its log.';
   if (/ECONNREFUSED/.test(reason)) return 'Start Redis, or correct host and port in REDIS_URL.';
   if (/alert/.test(reason)) {

@@ -156,10 +156,11 @@ export class Feed implements Listener {
       ?.entries.filter(({ event }) => this.#topics.of(event).some((topic) => topics.has(topic)));
   }
 
-  /** Returns a page of history without gaps. Followers that resume from the same position share one read. */
-  async history(position: string): Promise<Slice> {
-    const slice = await this.#reads.run(position, () => this.#read(position));
-    if (slice === undefined) throw await this.gap(this.#tail && { ...this.#tail, position });
+  /** Returns a page of history without gaps, from the oldest event for null. Followers that resume from one position share a read. */
+  async history(position: string | null): Promise<Slice> {
+    const slice = await this.#reads.run(position ?? '', () => this.#read(position));
+    const at = this.#tail && position !== null ? { ...this.#tail, position } : undefined;
+    if (slice === undefined) throw await this.gap(at);
     return slice;
   }
 
@@ -272,7 +273,7 @@ export class Feed implements Listener {
   }
 
   /** Returns a page of the log after a position; undefined if the log lacks what follows it. */
-  #read(position: string): Promise<Slice | undefined> {
+  #read(position: string | null): Promise<Slice | undefined> {
     return readWhole(
       this.#source,
       this.clientId,

@@ -1,6 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
-import type { LogPosition } from '../cursor.ts';
+import type { ReadFrom } from '../cursor.ts';
 import type { Entry } from '../entry.ts';
 import { SlowConsumerError, StoreUnavailableError } from '../errors.ts';
 import type { FollowOptions, StoredEvent } from '../log.ts';
@@ -48,7 +48,7 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
   }
 
   /** Attaches to the feed, and checks that the log still holds `after`. Throws what `EventLog.follow` throws. */
-  async open(after: LogPosition | undefined): Promise<void> {
+  async open(after: ReadFrom | undefined): Promise<void> {
     try {
       let tail = await this.#feed.attach();
       const isOfAnotherLife = (): boolean => after !== undefined && after.epoch !== tail.epoch;
@@ -56,7 +56,8 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
       if (isOfAnotherLife()) tail = await this.#feed.lookAgain();
       if (isOfAnotherLife()) throw await this.#feed.gap(after);
       this.#position = after?.position ?? tail.position;
-      if (!this.#closed) await this.#advance();
+      if (this.#closed) return;
+      await (after?.isOldest === true ? this.#beginAtOldest() : this.#advance());
     } catch (error) {
       throw this.#close(error);
     }
@@ -148,6 +149,14 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
     );
   }
 
+  /** Queues the oldest page of history. Its position is the one up to which the reader has been told of all that is missing. */
+  async #beginAtOldest(): Promise<void> {
+    const { entries } = await this.#feed.history(null);
+    // Only now: what has been trimmed before the page was read is missing here too.
+    await this.#feed.history(this.#position);
+    this.#queueHistory(entries);
+  }
+
   /** Goes live, or queues the next page of history. */
   async #advance(): Promise<void> {
     const missed =
@@ -161,13 +170,17 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
       return;
     }
     const { entries } = missed ?? (await this.#feed.history(this.#position));
+    this.#queueHistory(entries);
+    // The log already holds entries that the feed has not received.
+    if (entries.length === 0) await this.#feed.reachHead();
+  }
+
+  #queueHistory(entries: readonly Entry[]): void {
     for (const entry of entries) {
       // A REST call takes time, so it is made for one entry after the other, as they are taken.
       if (this.#ask !== undefined || this.#feed.concerns(this.topics, entry)) this.#enqueue(entry);
       this.#position = entry.position;
     }
-    // The log already holds entries that the feed has not received.
-    if (entries.length === 0) await this.#feed.reachHead();
   }
 
   /** Hands an entry on if it has one of the topics. A live entry has: the feed has checked. */

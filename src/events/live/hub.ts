@@ -1,5 +1,5 @@
 import { stagger } from '../../common/stagger.ts';
-import type { LogPosition } from '../cursor.ts';
+import type { ReadFrom } from '../cursor.ts';
 import { DrainingError } from '../errors.ts';
 import type { FollowOptions, Watcher } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
@@ -27,7 +27,7 @@ export class Hub {
   /** Resolves once attached. Throws what `EventLog.follow` throws. */
   async follow(
     clientId: string,
-    after: LogPosition | undefined,
+    after: ReadFrom | undefined,
     options: Omit<FollowOptions, 'after'>,
   ): Promise<Follower> {
     if (this.#stopped) throw new DrainingError();

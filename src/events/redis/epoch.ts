@@ -1,7 +1,7 @@
 /**
  * Before events are trimmed, notes the time of receipt of the latest of them: `gone` of meta, and in `goneTo` up to which
- * event it holds. Takes the rows in the order of the log. Events in between that an earlier version trimmed, or stored
- * without their time, count with the time at which they were stored at the latest.
+ * event it holds. Takes the rows in the order of the log. For events without a noted time, the time of storing is used
+ * instead.
  */
 export const NOTE_GONE = `
   local function noteGone(rows)

@@ -6,7 +6,10 @@ import { INDEX, LEFT_AT_MOST } from './search-scripts.ts';
 /** Number of appended events after which the index takes in what they have left for it. */
 const LEFT = 100;
 
-/** Events that a lowered bound trims at once, of which the time of receipt is read. */
+/**
+ * If a lowered bound trims many events at once, the receipt times of the first so many are noted; for the rest the time of storing
+ * stands in.
+ */
 const NOTED_AT_ONCE = 100;
 
 /**
@@ -18,6 +21,8 @@ const NOTED_AT_ONCE = 100;
  *
  * A recognised message has its memory prolonged: that is a write, so that WAIT after it proves that a replica has all
  * that was written before it too.
+ *
+ * XADD trims by number here; `trim` of search-scripts.ts by bytes.
  */
 export const APPEND = durableScript(`
   ${BEGIN_EPOCH}

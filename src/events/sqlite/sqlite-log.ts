@@ -158,6 +158,7 @@ export class SqliteLog extends LogReader implements EventLog {
     const entry = this.#store.entry(clientId, position, last, stored);
     const { receivedAt, digests } = indexed(clientId, entry.event, this.#names);
     insert.run(clientId, number, run, last.run, stored, receivedAt, digests);
+    // Trims too: `SqliteIndex.#trim`.
     const kept = { events: retention, bytes: retentionBytes };
     const isBehind = this.#store.index.appended(clientId, number, kept);
     forget.run(now);

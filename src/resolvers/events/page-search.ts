@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../../common/maybe-promise.ts';
-import type { EventSearch, StoredEvent } from '../../events/log.ts';
+import { EventsGapError } from '../../events/errors.ts';
+import type { EventPage, EventSearch, StoredEvent } from '../../events/log.ts';
 import type { EventReads, LogScan } from '../../events/sealed-reads.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
@@ -74,15 +75,26 @@ export class PageSearch {
     const { events } = this.#context.reads;
     const { caller } = this.#context.identity;
     const reading = this.#context.budget.log;
-    const { size, from, search } = this.#wanted;
+    const { isBack, size, from, search } = this.#wanted;
     // By name a narrowed caller's own events are found without those of others.
     if (this.#isNarrowed && search?.name === undefined && !reading.beginWholeRead()) {
       throw new LogReadingError('too many of its fields read the whole event log');
     }
     const scan: LogScan = (await events.scan?.(caller.clientId)) ?? { ...unsealed(events) };
-    this.#position = from === null ? null : await scan.open(from);
+    const start = from === null ? null : await scan.open(from);
+    this.#position = start;
     for (;;) {
-      const page = await this.#readBatch(scan);
+      let page: EventPage | undefined;
+      try {
+        page = await this.#readBatch(scan);
+      } catch (error) {
+        if (!(error instanceof EventsGapError) || this.#position === start) throw error;
+        // Events next to the last batch have been trimmed. Back, the log ends there; onwards it may still go on from the start.
+        if (isBack && error.gap.reason === 'trimmed') return this.#ended(scan, false);
+        this.#found.length = 0;
+        this.#position = start;
+        continue;
+      }
       if (page === undefined) return this.#stopped(scan);
       if ((await this.#look(page.events)) === 'late') return this.#stopped(scan);
       if (this.#found.length > size) return this.#ended(scan, true);
@@ -91,7 +103,7 @@ export class PageSearch {
   }
 
   /** The next batch; undefined where no more may be read. */
-  async #readBatch(scan: LogScan): Promise<Awaited<ReturnType<LogScan['readAfter']>> | undefined> {
+  async #readBatch(scan: LogScan): Promise<EventPage | undefined> {
     const { caller } = this.#context.identity;
     const reading = this.#context.budget.log;
     const { isBack, isFiltered, size, search } = this.#wanted;

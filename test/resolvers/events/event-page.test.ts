@@ -57,11 +57,15 @@ function reading(deadline = Date.now() + 60_000) {
 }
 
 /** A page; credits are told apart without the service. */
-const page = (args: EventPageArgs, how: { readonly narrowed: boolean; readonly reading: LogReading }) =>
+const page = (
+  args: EventPageArgs,
+  how: { readonly narrowed: boolean; readonly reading: LogReading },
+  from = log,
+) =>
   eventPage(args, {
     identity: { caller: { clientId, customerId: how.narrowed ? customerId : undefined } },
     reads: {
-      events: how.narrowed ? sealedReads(log, customerId) : log,
+      events: how.narrowed ? sealedReads(from, customerId) : from,
       session: { transactions: { get: async () => null } },
     },
     budget: {
@@ -76,6 +80,62 @@ const page = (args: EventPageArgs, how: { readonly narrowed: boolean; readonly r
       },
     },
   });
+
+describe('a page of a log that is trimmed while it is read', () => {
+  /** Reads a page of a log of 300, in which 250 more arrive before the second batch. */
+  const readTrimmed = async (ask: (first: string) => EventPageArgs) => {
+    const folder = await mkdtemp(join(tmpdir(), 'pasarela-trimmed-'));
+    const small = await openEventLog({
+      redisUrl: undefined,
+      dataDir: folder,
+      retention: 300,
+      names: eventNames,
+      logger: silentLogger,
+    });
+    const append = async (count: number, owner = randomUUID()) => {
+      for (let made = 0; made < count; made += 1) await small.append(clientId, ownedBy(owner));
+    };
+    await append(1, customerId);
+    const first = await sealedReads(small, customerId).head(clientId);
+    await append(299);
+    let batches = 0;
+    const reading = new LogReading({
+      async turn() {
+        batches += 1;
+        if (batches === 2) {
+          await append(249);
+          await append(1, customerId);
+        }
+      },
+      deadline: () => Date.now() + 60_000,
+      signal: new AbortController().signal,
+    });
+    try {
+      const { nodes, pageInfo } = await page(ask(first), { narrowed: true, reading }, small);
+      return { nodes: nodes.length, ...pageInfo };
+    } finally {
+      await small.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  };
+
+  it('is no gap for a caller who has given no cursor', async () => {
+    const last = expect.any(String);
+    expect(await readTrimmed(() => ({ first: 10 }))).toMatchObject({
+      nodes: 1,
+      hasNextPage: false,
+      endCursor: last,
+    });
+    // Back from the newest of that moment: its own event has gone meanwhile, and so have all before.
+    expect(await readTrimmed(() => ({ last: 10 }))).toMatchObject({ nodes: 0, hasPreviousPage: false });
+  });
+
+  it('is one for a caller whose own cursor has been trimmed', async () => {
+    await expect(readTrimmed((after) => ({ first: 10, after }))).rejects.toMatchObject({
+      code: 'EVENTS_GAP',
+    });
+  });
+});
 
 describe('a page of a narrowed caller', () => {
   it.each([
