@@ -73,5 +73,6 @@ export async function storeAnswer(
   return isOwn;
 }
 
-const tellOf = ({ order, logger, onMismatch }: Call, fields: readonly string[]): void =>
-  tellMismatch({ mutation: order.mutation, clientId: order.clientId, fields }, logger, onMismatch);
+function tellOf({ order, name, records, logger, onMismatch }: Call, fields: readonly string[]): void {
+  void tellMismatch({ mutation: order.mutation, name, fields }, records, logger, onMismatch);
+}

@@ -78,7 +78,7 @@ export function createMoney(options: MoneyParts): Money {
   const served = new Set<string>();
   const payments = createPayments(records, served);
   const persistence = createPersistence(ambient, logger);
-  const settler = createSettler({ records, payments, persistence, ambient, logger, onSettled, onMismatch });
+  const settler = createSettler({ records, persistence, ambient, logger, onSettled, onMismatch });
   const running = new Set<Promise<unknown>>();
   const track = (work: Promise<unknown>): void => {
     const tracked = work.finally(() => running.delete(tracked)).catch(() => undefined);

@@ -1,6 +1,8 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { clock } from '../common/clock.ts';
 import { MONEY_MUTATIONS, type MoneyIntent, ownerDigest, type RecordName, recordName } from './intent.ts';
 import type { MoneyRecords, PaymentPosition, PaymentRecord, PaymentSearch } from './record.ts';
+import { LOOKED_FOR_MS } from './settling/open-records.ts';
 
 /** A record and the name that it has for people. */
 export interface RecordedPayment extends PaymentRecord {
@@ -44,8 +46,13 @@ export interface Payments {
   ): Promise<PaymentsPage>;
   /** Returns the id of the record of this name. */
   idOf(name: RecordName): Promise<string>;
-  /** Returns when the oldest payment of unknown outcome was asked for, in ms since the epoch; undefined if there is none. */
+  /**
+   * Returns when the oldest payment of unknown outcome of the last two days was asked for, in ms since the epoch; undefined if
+   * there is none. One that a call, or the settler, is at counts too: it has been unknown no less long.
+   */
   oldestUnknown(): Promise<number | undefined>;
+  /** Returns how many are older than that, and are still in the record: 200 at most for each client. */
+  oldUnknown(): Promise<number>;
   /** Returns the key that seals the cursors of a client. */
   sealKey(clientId: string): Promise<Buffer>;
 }
@@ -53,6 +60,8 @@ export interface Payments {
 /** The caller that names a key. */
 type KeyHolder = Pick<MoneyIntent, 'clientId' | 'customerId' | 'keyOwner' | 'key'>;
 
+/** How many old payments of unknown outcome are counted of each client. */
+const MOST_COUNTED = 200;
 const ID = /^[\w-]{43}$/;
 
 /** @param served clients whose payments the process settles, whether or not it has paid for them */
@@ -108,37 +117,53 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
     },
     idOf: async ({ clientId, hash }) => idOf(await records.idKey(clientId), hash),
     async oldestUnknown() {
-      const clients = new Set([...(await records.clients()), ...served]);
-      const oldest = await Promise.all([...clients].map((clientId) => oldestUnknownOf(records, clientId)));
-      const times = oldest.filter((time) => time !== undefined);
+      const from = clock.now() - LOOKED_FOR_MS;
+      const some = await oldestUnknownOfEach(records, served, { from, to: undefined, limit: 1 });
+      const times = some.map(({ createdAt }) => createdAt);
       return times.length === 0 ? undefined : Math.min(...times);
+    },
+    async oldUnknown() {
+      const to = clock.now() - LOOKED_FOR_MS;
+      const some = await oldestUnknownOfEach(records, served, { from: undefined, to, limit: MOST_COUNTED });
+      return some.length;
     },
     sealKey: (clientId) => records.idKey(clientId),
   };
 }
 
-/** Finds the oldest unknown payment of a client among its open ones. Only a few of these are held by a call. */
-async function oldestUnknownOf(records: MoneyRecords, clientId: string): Promise<number | undefined> {
-  let beyond: PaymentPosition | undefined;
-  do {
-    const search = { ...EVERYTHING, clientId, classes: ['open'] as const, beyond };
-    const found = await records.search({ ...search, isBack: true, limit: 20 });
-    // In Redis, an earlier version leaves payments that it settles among the open ones until they are tidied up.
-    const unknown = found.records.find(
-      ({ isHeld, answer }) => !isHeld && (answer?.kind ?? 'unknown') === 'unknown',
-    );
-    if (unknown !== undefined) return unknown.createdAt;
-    beyond = found.next;
-  } while (beyond !== undefined);
-  return undefined;
+async function oldestUnknownOfEach(
+  records: MoneyRecords,
+  served: Iterable<string>,
+  asked: UnknownSearch,
+): Promise<readonly PaymentRecord[]> {
+  const clients = new Set([...(await records.clients()), ...served]);
+  const found = await Promise.all([...clients].map((clientId) => oldestUnknownOf(records, clientId, asked)));
+  return found.flat();
 }
 
-const EVERYTHING = {
-  customerId: undefined,
-  operations: MONEY_MUTATIONS,
-  from: undefined,
-  to: undefined,
-} as const;
+/** The time within which payments were asked for, and how many are wanted of each client. */
+type UnknownSearch = Pick<PaymentSearch, 'from' | 'to' | 'limit'>;
+
+/** Finds payments of a client of which nobody knows what became of them, the oldest first. */
+async function oldestUnknownOf(
+  records: MoneyRecords,
+  clientId: string,
+  { from, to, limit }: UnknownSearch,
+): Promise<readonly PaymentRecord[]> {
+  const search = {
+    ...{ clientId, customerId: undefined, operations: MONEY_MUTATIONS, classes: ['open'] as const },
+    ...{ from, to, isBack: true, limit: Math.max(limit, 20) },
+  };
+  const unknown: PaymentRecord[] = [];
+  let beyond: PaymentPosition | undefined;
+  do {
+    const found = await records.search({ ...search, beyond });
+    // In Redis, an earlier version leaves payments that it settles among the open ones until they are tidied up.
+    unknown.push(...found.records.filter(({ answer }) => (answer?.kind ?? 'unknown') === 'unknown'));
+    beyond = found.next;
+  } while (beyond !== undefined && unknown.length < limit);
+  return unknown.slice(0, limit);
+}
 
 /** Returns undefined for a record whose call ended before it sent anything: its key is free. */
 const unlessNothing = (record: PaymentRecord | undefined): PaymentRecord | undefined =>
@@ -153,6 +178,16 @@ export function idOf(key: Buffer, hash: string): string {
   const cipher = createCipheriv(CIPHER, key, NO_VECTOR).setAutoPadding(false);
   return Buffer.concat([cipher.update(hash, 'base64url'), cipher.final()]).toString('base64url');
 }
+
+/** Returns the id of a payment for the log; undefined while the store is away. */
+export const paymentIdOf = (
+  records: Pick<MoneyRecords, 'idKey'>,
+  { clientId, hash }: RecordName,
+): Promise<string | undefined> =>
+  records
+    .idKey(clientId)
+    .then((key) => idOf(key, hash))
+    .catch(() => undefined);
 
 function hashOf(key: Buffer, id: string): string {
   const decipher = createDecipheriv(CIPHER, key, NO_VECTOR).setAutoPadding(false);

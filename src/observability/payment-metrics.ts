@@ -8,10 +8,13 @@ interface WatchedMoney {
   /** The reasons for which payments are held; none while they are not. */
   held(): Promise<readonly unknown[]>;
   inFlight(): number;
-  readonly payments: {
-    /** In ms since the epoch; undefined where there is none. */
-    oldestUnknown(): Promise<number | undefined>;
-  };
+  readonly payments: UnknownPayments;
+}
+
+interface UnknownPayments {
+  /** In ms since the epoch; undefined where there is none. */
+  oldestUnknown(): Promise<number | undefined>;
+  oldUnknown(): Promise<number>;
 }
 
 export interface PaymentMetrics {
@@ -65,15 +68,7 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
       this.set(watched?.inFlight() ?? 0);
     },
   });
-  new Gauge({
-    name: 'pasarela_payments_oldest_unknown_seconds',
-    help: 'How long ago the oldest payment was asked for whose outcome is unknown; 0 where there is none.',
-    registers,
-    async collect() {
-      const since = await watched?.payments.oldestUnknown().catch(() => undefined);
-      this.set(since === undefined ? 0 : Math.max(0, clock.now() - since) / 1000);
-    },
-  });
+  watchUnknown(registers, () => watched?.payments);
   // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
   for (const mutation of MONEY_MUTATIONS) {
     mismatches.inc({ mutation }, 0);
@@ -91,6 +86,33 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
       watched = money;
     },
   };
+}
+
+/** Payments of unknown outcome: those of two days by the age of the oldest, and how many are older. */
+function watchUnknown(registers: Registry[], payments: () => UnknownPayments | undefined): void {
+  new Gauge({
+    name: 'pasarela_payments_oldest_unknown_seconds',
+    help: 'How long ago the oldest payment of the last two days was asked for whose outcome is unknown; 0 where there is none.',
+    registers,
+    async collect() {
+      const since = await payments()
+        ?.oldestUnknown()
+        .catch(() => undefined);
+      this.set(since === undefined ? 0 : Math.max(0, clock.now() - since) / 1000);
+    },
+  });
+  new Gauge({
+    name: 'pasarela_payments_unknown_for_long',
+    help: 'Payments whose outcome has been unknown for more than two days: a person has to find out. 200 of a client at most.',
+    registers,
+    async collect() {
+      this.set(
+        (await payments()
+          ?.oldUnknown()
+          .catch(() => undefined)) ?? 0,
+      );
+    },
+  });
 }
 
 function balanceMetrics(registers: Registry[]): Pick<PaymentMetrics, 'comparison' | 'difference'> {

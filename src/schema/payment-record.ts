@@ -20,7 +20,9 @@ const OperationType = builder.enumType('PaymentOperation', {
 const StateType = builder.enumType('PaymentState', {
   description: 'What became of an intent to pay.',
   values: {
-    IN_FLIGHT: { description: 'It was asked for, and a call is at it: nothing is known yet.' },
+    IN_FLIGHT: {
+      description: 'It was asked for, and a call, or the gateway itself, is at it: nothing is known yet.',
+    },
     DONE: { description: 'The service has taken it.' },
     REFUSED: { description: 'The service has refused it: nothing has moved.' },
     UNKNOWN: { description: 'It was sent, and may have happened.' },

@@ -81,7 +81,29 @@ export const isTransaction = (value: unknown): value is Transaction =>
 /**
  * Reads a transaction (docs/upstream-api.md, endpoint 15).
  *
- * @returns null when the upstream knows none of this id for the client.
+ * @throws UpstreamError also for a 404, whoever it comes from
+ */
+export async function readNamedTransaction(
+  rest: Rest,
+  transactionId: string,
+  match: TransactionMatch = {},
+): Promise<Transaction> {
+  const body = await rest.get(TRANSACTION, {
+    params: { transactionId },
+    query: {
+      transaction_status: match.status ?? undefined,
+      tracking_id: match.trackingId ?? undefined,
+      transaction_category: match.category ?? undefined,
+      bank_id: match.bankId ?? undefined,
+    },
+  });
+  return identified<Transaction>(body, 'a transaction');
+}
+
+/**
+ * Reads a transaction.
+ *
+ * @returns null when the upstream knows none of this id for the client, as far as a 404 says so.
  */
 export async function readTransaction(
   rest: Rest,
@@ -89,16 +111,7 @@ export async function readTransaction(
   match: TransactionMatch = {},
 ): Promise<Transaction | null> {
   try {
-    const body = await rest.get(TRANSACTION, {
-      params: { transactionId },
-      query: {
-        transaction_status: match.status ?? undefined,
-        tracking_id: match.trackingId ?? undefined,
-        transaction_category: match.category ?? undefined,
-        bank_id: match.bankId ?? undefined,
-      },
-    });
-    return identified<Transaction>(body, 'a transaction');
+    return await readNamedTransaction(rest, transactionId, match);
   } catch (error) {
     if (error instanceof UpstreamError && error.refusal?.httpStatus === 404) return null;
     throw error;

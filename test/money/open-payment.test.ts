@@ -253,3 +253,32 @@ it('a repeat counts where it may have left, and not where it has not', async () 
   expect(await attempts(false)).toBe(1);
   expect(await attempts(true)).toBe(2);
 });
+
+it.each([
+  ['that has failed', () => Promise.reject(new Error('The service is away.')), true],
+  ['that has not read all', async () => ({ kind: 'open', seen: 'unread' }) as const, true],
+  ['that could not read one', async () => ({ kind: 'open', seen: 'unreadable' }) as const, true],
+  ['that has read all, and found nothing', async () => ({ kind: 'open', seen: 'nothing' }) as const, false],
+] satisfies [string, SettlingCalls['look'], boolean][])(
+  'after two days a payment is looked for again after a look %s: %#',
+  async (_what, look, isAgain) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await STORES[0]?.[1]();
+    if (store === undefined) throw new Error('There is a store.');
+    cleanup.defer(() => store.close());
+    const records = await store.open();
+    cleanup.defer(() => records.stop());
+    const { name } = await leaveOpen(records, 'createInternalTransaction');
+    await records.hasten(name);
+    const payment = await records.takeOpen(name, OWNER, 60_000);
+    if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+    const putOff = vi.fn(records.putOff);
+    const never = () => expect.unreachable();
+    const old = { ...payment, ageMs: 49 * 60 * 60_000 };
+    await settleOpen(old, callsWith({ look }), {
+      ...{ records: { ...records, putOff }, persistence: createPersistence(systemAmbient, logger) },
+      ...{ ambient: systemAmbient, onSettled: never, onMismatch: never, onLookFailed: () => {} },
+    });
+    expect(putOff.mock.calls.map(([, pause]) => pause !== undefined)).toEqual([isAgain]);
+  },
+);

@@ -126,7 +126,7 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
     expect(await payments.byKey(holder('never used'))).toBeUndefined();
   });
 
-  it('tell since when the oldest is unknown of clients that are served too, not of what a call has under way', async () => {
+  it('tell since when the oldest is unknown of clients that are served too, and of none before it is sent', async () => {
     const [clientId, nobodys] = [randomUUID(), randomUUID()];
     // As after a failover that has lost which clients have paid.
     const money = createMoney({ records: { ...other, clients: async () => [] }, logger });
@@ -135,9 +135,9 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
     money.serve(clientId, { repeat: never, look: never, reading, codeOf: () => '', isOver: () => false });
     await make(records, { clientId: nobodys, until: 'sent' });
     await make(records, { clientId, until: 'done' });
-    await make(records, { clientId, until: 'sent', leaseMs: 600_000 });
+    await make(records, { clientId, until: 'claimed', leaseMs: 600_000 });
     expect(await money.payments.oldestUnknown()).toBeUndefined();
-    const key = await make(records, { clientId, until: 'sent' });
+    const key = await make(records, { clientId, until: 'sent', leaseMs: 600_000 });
     const { createdAt } = (await payments.byKey(holder(key, clientId))) ?? {};
     expect(await money.payments.oldestUnknown()).toBe(createdAt);
     await money.stop();

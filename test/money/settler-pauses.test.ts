@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { type Logger, silentLogger } from '../../src/common/logger.ts';
 import type { Ambient } from '../../src/money/ambient.ts';
@@ -43,15 +44,14 @@ function createTime(most: number) {
 function createWorld(most: number, reachable: Partial<MoneyRecords>, logger: Logger = silentLogger) {
   const time = createTime(most);
   // A settler takes and asks; a step that is missing here throws, which the tests below would show as a failure of a look.
-  const records = reachable as MoneyRecords;
+  const records = { ...reachable, idKey: later } as MoneyRecords;
   const { ambient } = time;
   const persistence = createPersistence(ambient, logger);
-  const payments = {
-    // Later than what is under way when it is asked for.
-    idOf: () => new Promise<string>((resolve) => setImmediate(() => resolve(''))),
-  };
-  return { ...time, settler: createSettler({ records, payments, persistence, ambient, logger }) };
+  return { ...time, settler: createSettler({ records, persistence, ambient, logger }) };
 }
+
+/** The key of ids of payments, later than what is under way when it is asked for. */
+const later = () => new Promise<Buffer>((resolve) => setImmediate(() => resolve(randomBytes(32))));
 
 /** A record of which no more is read here than its answer. */
 const recordOf = (answer: StoredAnswer | null) => ({ answer }) as Awaited<ReturnType<MoneyRecords['read']>>;

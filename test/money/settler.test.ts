@@ -57,7 +57,6 @@ it.each(STORES)(
     };
     const settler = createSettler({
       records: contested,
-      payments: { idOf: async () => '' },
       persistence: createPersistence(ambient, logger),
       ambient,
       logger,

@@ -134,7 +134,7 @@ it.each(['stopped by an operator', 'stopped by PAYMENTS=off'])(
       const all = await Promise.all(names.map((name) => records.read(name)));
       return all.every((record) => record?.seen === state || record?.state === 'answered');
     };
-    await until(() => settledOr('no-answer'));
+    await until(() => settledOr('stopped'));
     expect(repeats).toEqual([]);
   },
 );
@@ -163,7 +163,7 @@ it.each(STORES.slice(0, 2))(
     off.serve(clientId, calls);
     await until(async () => {
       const all = await Promise.all(names.map((name) => records.read(name)));
-      return all.every((record) => record?.seen === 'no-answer');
+      return all.every((record) => record?.seen === 'stopped');
     });
     expect(repeats).toEqual([]);
   },

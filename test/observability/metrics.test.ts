@@ -81,7 +81,7 @@ it('asks of payments whether they are held, how many run, and how old the oldest
   metrics.money.watch({
     held: async () => held,
     inFlight: () => 3,
-    payments: { oldestUnknown: () => oldest() },
+    payments: { oldestUnknown: () => oldest(), oldUnknown: async () => 2 },
   });
   const before = await scrape();
   expect(before('payments_held')).toBe(0);
@@ -92,6 +92,7 @@ it('asks of payments whether they are held, how many run, and how old the oldest
   oldest = async () => clock.now() - 90_000;
   const after = await scrape();
   expect(after('payments_held')).toBe(1);
+  expect(after('payments_unknown_for_long')).toBe(2);
   expect(after('payments_oldest_unknown_seconds')).toBeGreaterThanOrEqual(90);
   // A day: a machine may be slow, and a thousand times as much is a wrong unit.
   expect(after('payments_oldest_unknown_seconds')).toBeLessThan(86_400);
@@ -102,10 +103,11 @@ it('asks of payments whether they are held, how many run, and how old the oldest
 });
 
 it('is read also while what it asks cannot be told, and shows no age that nobody knows', async () => {
+  const away = () => Promise.reject(new Error('The store is away.'));
   metrics.money.watch({
     held: async () => [],
     inFlight: () => 0,
-    payments: { oldestUnknown: () => Promise.reject(new Error('The store is away.')) },
+    payments: { oldestUnknown: away, oldUnknown: away },
   });
   metrics.serving.watchState(() => Promise.reject(new Error('Nobody knows.')));
   metrics.operationRefused();

@@ -108,7 +108,7 @@ Examples:
 
   pasarela payments list
   pasarela payments list --state UNKNOWN,IN_FLIGHT --operation MONEY_OUT --from 2026-11-01
-  pasarela payments list --state UNKNOWN --json | jq -r .id | xargs -n 1 pasarela payments settle
+  pasarela payments list --state UNKNOWN,IN_FLIGHT --json | jq -r .id | xargs -n 1 pasarela payments settle
 
 ${WHERE}
 
@@ -135,7 +135,8 @@ const SETTLE_HELP = `Usage: pasarela payments settle ID [--client ID] [--json]
 
 Has a running gateway with AUTH_MODE=service ask the service about a payment now, and waits half a minute for what comes of it. It
 lets money out be sent again that was recorded before the record was put back; nothing else is ever sent again, and nothing at all
-while an operator has stopped payments. In passthrough the caller has to come back with its key.
+while an operator has stopped payments. A payment older than 48 h is looked for until one look has read all that may be it. In
+passthrough the caller has to come back with its key.
 
 Options:
 

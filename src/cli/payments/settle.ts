@@ -27,7 +27,7 @@ export async function settlePayment(args: readonly string[]): Promise<ExitCode> 
     const isStopped = holds.some(({ why }) => why === 'stopped');
     const later = isStopped ? ', and sends money out again once payments go on' : '';
     remark(
-      `It is not settled. A running gateway with AUTH_MODE=service asks the service about it${later}; in passthrough its caller has to come back with its key.`,
+      `It is not settled. A running gateway with AUTH_MODE=service asks the service about it, or looks for it${later}; in passthrough its caller has to come back with its key.`,
     );
     return EXIT.wrong;
   });

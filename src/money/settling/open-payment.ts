@@ -7,7 +7,7 @@ import { type AnswerReading, outcomeOf } from '../outcome.ts';
 import { isStopped } from '../payments-off.ts';
 import type { Persistence } from '../persist.ts';
 import type { MoneyRecords, StoredAnswer } from '../record.ts';
-import type { OpenPayment } from './open-records.ts';
+import { LOOKED_FOR_MS, type OpenPayment } from './open-records.ts';
 
 /** How long the settler takes one payment for, in ms. The calls of {@link SettlingCalls} end sooner. */
 export const SETTLING_LEASE_MS = 20_000;
@@ -18,14 +18,22 @@ const LONGEST_LOOK_MS = 15_000;
 export type Seen =
   /** It was sent again, and no answer came that settles it. */
   | 'no-answer'
+  /** It was to be sent again, and payments were stopped. */
+  | 'stopped'
   /** The service says that the first request is under way. */
   | 'still-processing'
   /** The service's answer is not the answer to this order. */
   | 'mismatch'
-  /** No evidence was found. */
+  /** All that may be it was read, and none of it is. */
   | 'nothing'
+  /** The look has ended before all that may be it was read: the next one reads on. */
+  | 'unread'
   /** A movement like it was found, but it could be another payment's; or several such movements were found. */
   | 'alike'
+  /** A movement like it was found that was named before the payment was sent. */
+  | 'early'
+  /** Events name more transactions, or the record has more payments, than are compared. */
+  | 'too-many'
   /** The credit does not read REFUNDED. */
   | 'not-refunded'
   /** The credit reads REFUNDED, but another refund of the record may have done that. */
@@ -106,7 +114,7 @@ async function repeat(
   const { records, ambient } = parts;
   // Nobody waits for it: what may be stopped is not sent.
   if (await isStopped(records, true)) {
-    await records.putOff(payment, repeatPause(payment, 'no-answer', ambient), 'no-answer');
+    await records.putOff(payment, repeatPause(payment, 'stopped', ambient), 'stopped');
     return 'open';
   }
   const attempt = await calls.repeat(payment, key);
@@ -159,7 +167,7 @@ async function seek(
   try {
     found = await calls.look(payment, records);
     // Another process may have taken it, and look at it by now: the next look of either settles it.
-    if (clock.monotonic() - begunAt > LONGEST_LOOK_MS) found = { kind: 'open', seen: 'nothing' };
+    if (clock.monotonic() - begunAt > LONGEST_LOOK_MS) found = { kind: 'open', seen: 'unread' };
   } catch (error) {
     parts.onLookFailed(payment, error);
     isUnanswered = true;
@@ -174,7 +182,7 @@ async function seek(
   }
   // The movement was stored for another payment at the same moment, so it is not this one's.
   const seen = found.kind === 'open' ? found.seen : 'alike';
-  await records.putOff(payment, lookPause(payment, ambient), seen);
+  await records.putOff(payment, lookPause(payment, seen, ambient), seen);
   return isUnanswered ? 'away' : 'open';
 }
 
@@ -223,19 +231,15 @@ const FIRST_PAUSE_MS = 2 * SECOND;
 const LONGEST_ASKED_MS = 10 * MINUTE;
 /** The longest pause after an answer that is not the answer to the order: it would be the same a moment later. */
 const MISMATCH_PAUSE_MS = 10 * MINUTE;
-/**
- * How long evidence is looked for after the sending. It may come late: webhooks are delivered again, and receipts take three
- * hours.
- */
-const LOOKED_FOR_MS = 48 * HOUR;
-
 function repeatPause({ tries, ageMs }: OpenPayment, seen: Seen, { random }: Ambient): number {
   const most = seen === 'mismatch' ? MISMATCH_PAUSE_MS : ageMs < HOUR ? 20 * SECOND : 2 * MINUTE;
   return backoff({ first: seen === 'mismatch' ? MINUTE : FIRST_PAUSE_MS, most }, tries, random);
 }
 
-function lookPause({ tries, ageMs }: OpenPayment, { random }: Ambient): number | undefined {
-  if (ageMs > LOOKED_FOR_MS) return undefined;
-  const most = ageMs < 15 * MINUTE ? 20 * SECOND : ageMs < 4 * HOUR ? 5 * MINUTE : HOUR;
+function lookPause({ tries, ageMs }: OpenPayment, seen: Seen, { random }: Ambient): number | undefined {
+  const isUnread = seen === 'unread';
+  if (ageMs > LOOKED_FOR_MS && !isUnread && seen !== 'unreadable') return undefined;
+  const isSoon = isUnread || ageMs < 15 * MINUTE;
+  const most = isSoon ? 20 * SECOND : ageMs < 4 * HOUR ? 5 * MINUTE : HOUR;
   return backoff({ first: FIRST_PAUSE_MS, most }, tries, random);
 }

@@ -4,6 +4,12 @@ import type { OrderSummary, Sent, SentDetails, StoredAnswer } from '../record-pa
 /** How long after the sending a payment without an answer is due for the first time, in ms. Most calls have ended by then. */
 export const FIRST_DUE_MS = 5_000;
 
+/**
+ * How long evidence is looked for after the sending, in ms, and then until a look has read all that may be it. It may come
+ * late: webhooks are delivered again, and receipts take three hours.
+ */
+export const LOOKED_FOR_MS = 48 * 60 * 60_000;
+
 /** A payment that was sent, and is neither done nor refused. */
 export interface OpenPayment extends Sent, SentDetails {
   readonly name: RecordName;

@@ -3,7 +3,7 @@ import type { Ambient } from '../ambient.ts';
 import { backoff } from '../backoff.ts';
 import type { MoneyMutation, RecordName } from '../intent.ts';
 import { tellMismatch } from '../mismatch.ts';
-import type { Payments } from '../payment-reads.ts';
+import { paymentIdOf } from '../payment-reads.ts';
 import type { Persistence } from '../persist.ts';
 import type { MoneyRecords } from '../record.ts';
 import {
@@ -55,9 +55,30 @@ interface Settling {
   readonly stopping: AbortSignal;
 }
 
+/** Logs one line for each settled payment, with what a person needs to look it up and no personal data. */
+async function tellSettled(
+  records: MoneyRecords,
+  logger: Logger,
+  { name, asked: { operation: mutation } }: OpenPayment,
+  outcome: 'done' | 'refused',
+  by: SettledBy,
+): Promise<void> {
+  const paymentId = await paymentIdOf(records, name);
+  logger.info({ mutation, clientId: name.clientId, paymentId, outcome, by }, 'payment settled');
+}
+
+async function tellLookFailed(
+  records: MoneyRecords,
+  logger: Logger,
+  { name, asked: { operation: mutation } }: OpenPayment,
+  err: unknown,
+): Promise<void> {
+  const told = { err, mutation, clientId: name.clientId, paymentId: await paymentIdOf(records, name) };
+  logger.warn(told, 'an open payment could not be looked for; it is later');
+}
+
 export function createSettler(options: {
   readonly records: MoneyRecords;
-  readonly payments: Pick<Payments, 'idOf'>;
   readonly persistence: Persistence;
   readonly ambient: Ambient;
   readonly logger: Logger;
@@ -66,17 +87,11 @@ export function createSettler(options: {
     | undefined;
   readonly onMismatch?: ((mutation: MoneyMutation) => void) | undefined;
 }): Settler {
-  const { records, payments, persistence, ambient, logger, onSettled, onMismatch } = options;
+  const { records, persistence, ambient, logger, onSettled, onMismatch } = options;
   const stopping = new AbortController();
   const running = new Set<Promise<unknown>>();
   const remembered = new Remembered();
 
-  /** Logs one line for each settled payment, with what a person needs to look it up and no personal data. */
-  const logged = async (payment: OpenPayment, outcome: 'done' | 'refused', by: SettledBy): Promise<void> => {
-    const paymentId = await payments.idOf(payment.name).catch(() => undefined);
-    const { operation: mutation } = payment.asked;
-    logger.info({ mutation, clientId: payment.name.clientId, paymentId, outcome, by }, 'payment settled');
-  };
   const run = (work: Promise<unknown>): void => {
     const job = work
       .catch((err: unknown) => logger.warn({ err }, 'open payments could not be looked at; they are later'))
@@ -89,13 +104,14 @@ export function createSettler(options: {
     ambient,
     onSettled(payment, kind, by) {
       onSettled?.(payment.asked.operation, kind, by);
-      run(logged(payment, kind, by));
+      run(tellSettled(records, logger, payment, kind, by));
     },
-    onMismatch({ asked: { operation: mutation }, name: { clientId } }, fields) {
-      tellMismatch({ mutation, clientId, fields }, logger, onMismatch);
+    onMismatch({ asked: { operation: mutation }, name }, fields) {
+      run(tellMismatch({ mutation, name, fields }, records, logger, onMismatch));
     },
-    onLookFailed: ({ asked }, err) =>
-      logger.warn({ err, mutation: asked.operation }, 'an open payment could not be looked for; it is later'),
+    onLookFailed(payment, err) {
+      run(tellLookFailed(records, logger, payment, err));
+    },
   };
   const settling: Settling = { parts, owner: ambient.newId(), logger, stopping: stopping.signal };
   let isKeeping = false;

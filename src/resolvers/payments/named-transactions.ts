@@ -1,7 +1,7 @@
 import { Lru } from '../../common/lru.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
-import { isTransaction, readTransaction, type Transaction } from '../../upstream/transactions.ts';
+import { isTransaction, readNamedTransaction, type Transaction } from '../../upstream/transactions.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -13,6 +13,8 @@ const MAY_CHANGE_MS = HOUR;
 /** Longer than a payment is looked for: what was read is not read again, so that each look gets further. */
 const KEPT_MS = 72 * HOUR;
 const MOST = 20_000;
+/** A refusal in another form than the documented one may be a proxy's. It counts once it has come again, so much later, and for a minute. */
+const DOUBTED_MS = 5_000;
 /** An id at whose reading the service failed is left alone for half a minute, then for twice as long each time, up to an hour. */
 const FIRST_REST_MS = MINUTE / 2;
 const LONGEST_REST_MS = HOUR;
@@ -33,6 +35,9 @@ export class NamedTransactions {
   readonly #read = new Lru<Known>(MOST, { ttl: KEPT_MS });
   readonly #failing = new Lru<Failure>(MOST, { ttl: KEPT_MS });
 
+  /** When an id was refused first in another form than the documented one, in ms since the epoch. */
+  readonly #doubted = new Lru<number>(MOST, { ttl: KEPT_MS });
+
   /** What was read, and holds still; undefined where there is nothing. */
   known(id: string): Known | undefined {
     return this.#read.get(id);
@@ -46,28 +51,40 @@ export class NamedTransactions {
   /**
    * @param age of the event that names it, in ms
    * @param now in ms since the epoch
-   * @returns what is known now; `forbidden` where the service does not let it be read, and `failed` where it fails at this id: neither says
-   *   anything of other ids
+   * @returns what is known now; `untold` where the service does not let it be read, or somebody on the way may have refused it, and `failed`
+   *   where it fails at this id: neither says anything of other ids
    * @throws what the service throws
    */
-  async read(id: string, age: number, rest: Rest, now: number): Promise<Known | 'forbidden' | 'failed'> {
-    const read = await readTransaction(rest, id).catch((error: unknown): null | 'forbidden' | 'failed' => {
+  async read(id: string, age: number, rest: Rest, now: number): Promise<Known | 'untold' | 'failed'> {
+    const read = await readNamedTransaction(rest, id).catch((error: unknown) => {
       if (!(error instanceof UpstreamError)) throw error;
       const { code, status, dispatched } = error;
-      // What an event names need not be a transaction.
-      if (code === 'REFUSED') return null;
-      if (code === 'FORBIDDEN' || code === 'UPSTREAM_INVALID') return 'forbidden';
+      // What an event names need not be a transaction: the service says so, and not a proxy with a wrong route.
+      if (code === 'REFUSED' && error.isServices) return null;
+      if (code === 'REFUSED') return this.#isRefusedAgain(id, now) ? 'absent' : 'untold';
+      if (code === 'FORBIDDEN' || code === 'UPSTREAM_INVALID') return 'untold';
       const isOwnFailure = status !== undefined || (code === 'UPSTREAM_TIMEOUT' && dispatched);
       if (isOwnFailure) this.#failed(id, now);
       if (status !== undefined) return 'failed';
       throw error;
     });
-    if (read === 'forbidden' || read === 'failed') return read;
+    if (read === 'untold' || read === 'failed') return read;
     this.#failing.delete(id);
+    if (read === 'absent') {
+      this.#read.set(id, { transaction: null }, { ttl: READ_AGAIN_MS });
+      return { transaction: null };
+    }
+    this.#doubted.delete(id);
     const transaction = isTransaction(read) ? read : null;
     const [settledMs, againMs] = transaction === null ? [OUTRUN_MS, READ_AGAIN_MS] : [MAY_CHANGE_MS, HOUR];
     this.#read.set(id, { transaction }, { ttl: age > settledMs ? KEPT_MS : againMs });
     return { transaction };
+  }
+
+  #isRefusedAgain(id: string, now: number): boolean {
+    const since = this.#doubted.get(id);
+    if (since === undefined) this.#doubted.set(id, now);
+    return since !== undefined && now - since >= DOUBTED_MS;
   }
 
   #failed(id: string, now: number): void {

@@ -119,8 +119,15 @@ function retryUntilOf({ sent, answer }: PaymentRecord, asked: OrderSummary, now:
   return now < until ? until : undefined;
 }
 
-function reasonFor({ answer }: PaymentRecord, asked: OrderSummary, safeToRetry: boolean): UnknownReason {
+/** By what the service has answered, to its caller or to the gateway since. */
+function reasonFor(
+  { answer, seen }: PaymentRecord,
+  asked: OrderSummary,
+  safeToRetry: boolean,
+): UnknownReason {
   if (answer !== null) return reasonOf(answer.kind, answer.status);
+  if (seen === 'mismatch') return 'ANSWER_DOES_NOT_MATCH';
+  if (seen === 'still-processing') return 'STILL_PROCESSING';
   return asked.operation === 'createMoneyOut' && !safeToRetry ? 'TOO_LATE_TO_ASK' : 'NO_ANSWER';
 }
 

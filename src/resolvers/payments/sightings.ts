@@ -63,11 +63,11 @@ export class Sightings {
    * Those that were first named from this time on, in ms since the epoch, the earliest first.
    *
    * @param now likewise
-   * @returns `unread` while more of the log is to be read, and where ids since that time were dropped; `given-up` where the log had given up
-   *   events of that time, or lost them, before they were read. A log that has begun later and lost nothing is whole.
+   * @returns `unread` while more of the log is to be read; `too-many` where ids since that time were dropped; `given-up` where the log had
+   *   given up events of that time, or lost them, before they were read. A log that has begun later and lost nothing is whole.
    * @throws what the log throws
    */
-  async since(time: number, now: number): Promise<readonly Sighting[] | 'unread' | 'given-up'> {
+  async since(time: number, now: number): Promise<readonly Sighting[] | 'unread' | 'too-many' | 'given-up'> {
     // Nothing is begun anew for what the log does not hold: what was read of it stays known.
     if (time < this.#from && time < (await this.#reach())) return 'given-up';
     // Nobody begins anew while another reads on: what lies before that one's beginning would never be read. Asked again
@@ -84,7 +84,8 @@ export class Sightings {
       await this.#looking;
     }
     if (time < this.#wholeFrom) return 'given-up';
-    if (!this.#isWhole || this.#droppedUpTo >= time) return 'unread';
+    if (this.#droppedUpTo >= time) return 'too-many';
+    if (!this.#isWhole) return 'unread';
     return [...this.#ids.values()].filter(({ at }) => at >= time).sort((one, other) => one.at - other.at);
   }
 

@@ -8,13 +8,18 @@ const WHY: Readonly<Record<UnknownReason, string>> = {
   TOO_LATE_TO_ASK: 'The service remembers a key for a day only, so it is not asked again.',
 };
 
-/** What the gateway has found while it looked by itself. */
+/** What the gateway saw when it asked or looked last. Nothing here says that it goes on: that ends (docs/payments.md). */
 const SEEN: Readonly<Record<Seen, string>> = {
-  'no-answer': 'The gateway asks again by itself.',
-  'still-processing': 'The gateway asks again by itself.',
-  mismatch: 'The gateway asks again by itself.',
-  nothing: 'The gateway looks for it: so far no event names a transaction that is this payment.',
+  'no-answer': 'The gateway has sent it again, and no answer of the service came.',
+  stopped: 'The gateway has not sent it again, as payments were stopped.',
+  'still-processing': 'It was still so when the gateway sent it again.',
+  mismatch: 'The gateway has sent it again, and had such an answer.',
+  nothing: 'The gateway has looked for it: so far no event names a transaction that is this payment.',
+  unread: 'The gateway has begun to look for it, and has not read yet all that may be it.',
   alike: 'A movement like it has been found, and more than one payment, or movement, could be it.',
+  early:
+    'A movement like it has been found, which was named before the payment was sent: it is another one, or clocks are wrong.',
+  'too-many': 'There are more transactions, or payments, that may be it than the gateway compares.',
   'not-refunded': 'The credit did not read REFUNDED when it was read last.',
   'other-refund': 'The credit reads REFUNDED, and more than one refund could have returned it.',
   unreadable: 'The gateway could not look for it when it tried last, or could not read all that may be it.',

@@ -1,5 +1,5 @@
 import type { UpstreamAnswer } from '../../common/attempt.ts';
-import { isObject } from './json.ts';
+import { isObject } from './object.ts';
 
 /** By status: the documented identifiers of refusals whose body is not documented. They may stand anywhere in the answer. */
 const IDENTIFIERS = new Map([

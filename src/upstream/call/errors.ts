@@ -1,4 +1,6 @@
 import type { Answered } from '../../common/attempt.ts';
+import { isDocumentedError } from './documented-error.ts';
+import { isObject } from './object.ts';
 
 /**
  * Why the REST service could not be asked, or why its answer cannot be used. Each code is public (docs/graph.md, "Error
@@ -43,6 +45,8 @@ export class UpstreamError extends Error {
   readonly retryAfterMs: number | undefined;
   /** Of an answer that says that the service has failed: 500 or above. Undefined for anything else. */
   readonly status: number | undefined;
+  /** True if it is a refusal in the service's documented form: somebody on the way cannot have written it. */
+  readonly isServices: boolean;
 
   constructor(
     code: UpstreamErrorCode,
@@ -53,6 +57,7 @@ export class UpstreamError extends Error {
       refusal?: Refusal;
       retryAfterMs?: number;
       status?: number;
+      isServices?: boolean;
     } = {},
   ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -61,6 +66,7 @@ export class UpstreamError extends Error {
     this.refusal = options.refusal;
     this.retryAfterMs = options.retryAfterMs;
     this.status = options.status;
+    this.isServices = options.isServices ?? false;
   }
 }
 
@@ -85,9 +91,6 @@ export class SuspendedError extends UpstreamError {
     );
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The documented kinds of refusal. If an answer gives several explanations, the first of these kinds counts. */
 const DOCUMENTED_REASONS: ReadonlySet<unknown> = new Set(['FAILED_PRECONDITION', 'DATA_ERROR']);
@@ -147,6 +150,7 @@ export function errorOfAnswer(answer: Answered): UpstreamError {
   if (status >= 400 && status < 500) {
     return new UpstreamError('REFUSED', refusal.detail ?? `The service refused with status ${status}.`, {
       refusal,
+      isServices: isDocumentedError(answer),
     });
   }
   if (status >= 500) {

@@ -1,16 +1,13 @@
 import { UpstreamError } from './errors.ts';
+import { isObject } from './object.ts';
 
-/** A JSON object as it came. The nouns type the fields that are documented; the others are kept unread. */
-export type JsonObject = Readonly<Record<string, unknown>>;
+export { isObject, type JsonObject } from './object.ts';
 
 /**
  * A text that the upstream may also send as null, as `""` or as the text `None`, or leave out (docs/upstream-api.md,
  * "Conventions"). Nothing has checked what came: `present` reads it.
  */
 export type Optional = unknown;
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * Checks that a value is an object with a string `id`, which is all that the loaders need. Other fields are checked where

@@ -22,6 +22,13 @@ const ASKED = {
   ...{ customerId: null, amount: '10.00', source: SOURCE, destination: DESTINATION, requestedBy: 'somebody' },
 } as const;
 
+/** The error body of docs/upstream-api.md, "Errors". */
+const NOT_FOUND = {
+  code: 5,
+  message: 'API Error',
+  details: [{ reason: 'transaction_not_found', domain: 'CORE', metadata: { http_code: '404' } }],
+};
+
 let cleanup: AsyncDisposableStack;
 /** The transactions that the service shows, by id. Each is what was ordered. */
 let shown: Set<string>;
@@ -29,6 +36,10 @@ let shown: Set<string>;
 let forbidden: Set<string>;
 /** Those that it fails at. */
 let failing: Set<string>;
+/** Those that a proxy on the way has no route for. */
+let unrouted: Set<string>;
+/** When the service says that it made those that it shows, in ms since the epoch; it says nothing of others. */
+let made: Map<string, number>;
 /** In ms since the epoch. */
 let now: number;
 let lost: Awaited<ReturnType<typeof losePayment>>;
@@ -37,6 +48,8 @@ beforeEach(async () => {
   shown = new Set();
   forbidden = new Set();
   failing = new Set();
+  unrouted = new Set();
+  made = new Map();
   now = Date.now();
   lost = await losePayment();
 });
@@ -65,10 +78,13 @@ async function losePayment(retention = 10_000) {
       const id = request.url?.split('/').at(-1) ?? '';
       if (forbidden.has(id)) return json(response, {}, 403);
       if (failing.has(id)) return json(response, {}, 500);
-      if (!shown.has(id)) return json(response, { error: { code: 404, message: 'unknown' } }, 404);
+      if (unrouted.has(id)) return json(response, { message: 'no Route matched' }, 404);
+      if (!shown.has(id)) return json(response, NOT_FOUND, 404);
       const between = { sourceInstrument: { id: SOURCE }, destinationInstrument: { id: DESTINATION } };
       const kind = { category: 'INTER_TRANS', subCategory: 'INT_DEBIT', transactionStatus: 'LIQUIDATED' };
-      return json(response, { id, amount: '10.00', currency: 'MXN', ...kind, ...between });
+      const time = made.get(id);
+      const audit = time === undefined ? {} : { audit: { createdAt: new Date(time).toISOString() } };
+      return json(response, { id, amount: '10.00', currency: 'MXN', ...kind, ...between, ...audit });
     }),
   );
   const key = randomUUID();
@@ -77,7 +93,7 @@ async function losePayment(retention = 10_000) {
   const claim = { ...NOBODYS, asked: ASKED, owner: 'call', inputHash: hash, leaseMs: 0, twin: key };
   await records.claim(name, claim);
   await records.markSent(name, 'call', '{}', { upstreamKey: null, original: null });
-  const evidence = new Evidence(new Sightings(log, CLIENT_ID), '-06:00');
+  let evidence = new Evidence(new Sightings(log, CLIENT_ID), '-06:00');
   return {
     /** An event names a transaction so long after the payment was sent. */
     async named(id: string, laterMs: number) {
@@ -91,6 +107,14 @@ async function losePayment(retention = 10_000) {
       const event = () => moneyIn({ payload: '{"body":{}}', receivedAt });
       await Promise.all(Array.from({ length: count }, () => log.append(CLIENT_ID, event())));
     },
+    /** Sends the same order under another key, now. Its answer is lost, too. */
+    async another() {
+      const other = randomUUID();
+      const otherName = recordName({ clientId: CLIENT_ID, customerId: undefined, key: other });
+      await records.claim(otherName, { ...claim, inputHash: other, twin: other });
+      await records.markSent(otherName, 'call', '{}', { upstreamKey: null, original: null });
+      return otherName;
+    },
     /** Another payment that is known to be done, by this transaction. */
     async paid(id: string) {
       const other = randomUUID();
@@ -98,13 +122,19 @@ async function losePayment(retention = 10_000) {
       await records.claim(otherName, { ...claim, inputHash: other, twin: other });
       await records.answer(otherName, other, { kind: 'done', status: 200, text: '{}' }, id);
     },
+    /** The payment itself is answered after all, with this transaction. */
+    answered: (id: string) => records.answer(name, hash, { kind: 'done', status: 200, text: '{}' }, id),
     /** How often the service was asked for a transaction. */
     reads: (id: string) => service.requests.filter((request) => request.endsWith(id)).length,
     log,
+    /** As a process does that begins. */
+    forget() {
+      evidence = new Evidence(new Sightings(log, CLIENT_ID), '-06:00');
+    },
     /** @param onAsked is told each time that the record is asked for a transaction */
-    async look(onAsked: () => void = () => {}): Promise<Found> {
-      await records.hasten(name);
-      const payment = await records.takeOpen(name, 'settler', 1);
+    async look(onAsked: () => void = () => {}, which = name): Promise<Found> {
+      await records.hasten(which);
+      const payment = await records.takeOpen(which, 'settler', 1);
       if (payment === undefined) throw new Error('it is due');
       now += MINUTE;
       const readByTransaction: typeof records.readByTransaction = (...asked) => {
@@ -121,7 +151,7 @@ it('is none while a movement that is alike may still be unread', async () => {
   const ids = Array.from({ length: 25 }, () => randomUUID());
   for (const [index, id] of ids.entries()) await lost.named(id, 1_000 + index);
   shown = new Set([ids[0] ?? '', ids[24] ?? '']);
-  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'unread' });
   expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
 });
 
@@ -131,7 +161,7 @@ it('is none until the log has been read to its end', async () => {
   await lost.named(ids[0] ?? '', 1_000);
   await lost.unnamed(5_200, 2_000);
   await lost.named(ids[1] ?? '', 3_000);
-  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'unread' });
   expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
 });
 
@@ -139,7 +169,7 @@ it('is not certain where the movement was named before the payment was sent, by 
   const id = randomUUID();
   shown.add(id);
   await lost.named(id, -90_000);
-  expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'early' });
 });
 
 it('is found behind many ids that lead to no transaction, however seldom it is looked for', async () => {
@@ -254,10 +284,97 @@ it('is looked for over several looks where the record answers slowly: none outla
   const found = await lost.look(() => {
     leapMs += 100;
   });
-  expect(found).toEqual({ kind: 'open', seen: 'nothing' });
+  expect(found).toEqual({ kind: 'open', seen: 'unread' });
   expect(leapMs - began).toBeLessThan(15_000);
   const next = await lost.look(() => {
     leapMs += 100;
   });
   expect(next).toMatchObject({ kind: 'done', transactionId: id });
+});
+
+it('is none where another open payment is alike, however late it is looked for', async () => {
+  now += 5 * MINUTE;
+  const second = await lost.another();
+  const id = randomUUID();
+  shown.add(id);
+  made.set(id, now - 5 * MINUTE);
+  await lost.named(id, 90_000);
+  now += 4 * 24 * HOUR;
+  expect(await lost.look(undefined, second)).toEqual({ kind: 'open', seen: 'alike' });
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
+});
+
+it('is none where the event came late, and by the service’s clock another open payment could be the one', async () => {
+  now += 10 * MINUTE;
+  await lost.another();
+  const id = randomUUID();
+  shown.add(id);
+  made.set(id, now);
+  await lost.named(id, 50 * MINUTE);
+  now += HOUR;
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
+});
+
+it('is none where an older payment could have moved it, and the service does not say when it was made', async () => {
+  now += 3 * HOUR;
+  const second = await lost.another();
+  const id = randomUUID();
+  shown.add(id);
+  await lost.named(id, MINUTE);
+  expect(await lost.look(undefined, second)).toEqual({ kind: 'open', seen: 'alike' });
+  made.set(id, now);
+  lost.forget();
+  expect(await lost.look(undefined, second)).toMatchObject({ kind: 'done', transactionId: id });
+});
+
+it('is none where the event of a payment that was done hours before comes late, with its other leg', async () => {
+  const [debit, credit] = [randomUUID(), randomUUID()];
+  await lost.answered(debit);
+  now += 3 * HOUR;
+  const second = await lost.another();
+  shown.add(credit);
+  await lost.named(credit, MINUTE);
+  expect(await lost.look(undefined, second)).toEqual({ kind: 'open', seen: 'nothing' });
+});
+
+it('is none while a proxy has no route for one that may match, and is found once it has', async () => {
+  const [id, hidden] = [randomUUID(), randomUUID()];
+  shown.add(id);
+  unrouted.add(hidden);
+  await lost.named(id, 1_000);
+  await lost.named(hidden, 2_000);
+  now += HOUR;
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'unreadable' });
+  unrouted.clear();
+  expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
+});
+
+it('is found where the route comes back after the proxy has refused it again and again', async () => {
+  let leapMs = 0;
+  const measured = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+  const id = randomUUID();
+  unrouted.add(id);
+  await lost.named(id, 1_000);
+  now += HOUR;
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'unreadable' });
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  unrouted.clear();
+  shown.add(id);
+  leapMs = MINUTE + 1;
+  // The cache takes a moment to ask for the time again.
+  const found = await until(async () => {
+    const look = await lost.look();
+    return look.kind === 'done' && look;
+  });
+  expect(found).toMatchObject({ transactionId: id });
+});
+
+it('is found in an event that came hours after the payment, long before it is looked for', async () => {
+  const id = randomUUID();
+  shown.add(id);
+  made.set(id, now);
+  await lost.named(id, 8 * HOUR);
+  now += 23 * HOUR;
+  expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
 });

@@ -142,7 +142,7 @@ describe.each([
     gateway.log
       .map((line) => JSON.parse(line))
       .filter(({ level, message }) => level === 'error' && message.includes('not the answer to its order'))
-      .filter((line) => line.mutation === mutation);
+      .filter((line) => line.mutation === mutation && /^[\w-]{43}$/.test(line.paymentId));
   const counted = async (mutation: MoneyMutation): Promise<number> => {
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     const name = `pasarela_payment_answer_mismatches_total{mutation="${mutation}"}`;
