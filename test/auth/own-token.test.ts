@@ -25,12 +25,14 @@ async function start(answer: {
   token?: string;
   expires_at?: string | null;
   never?: boolean;
+  retryAfter?: string;
 }) {
   const presented: unknown[] = [];
   const upstream = await startUpstream(
     ({ headers, url }, response) => {
       presented.push([headers['x-api-key'], url]);
-      const { status = 200, never = false, ...issued } = answer;
+      const { status = 200, never = false, retryAfter, ...issued } = answer;
+      if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter);
       if (!never) json(response, { id: 't', token: 'plain', ...issued }, status);
     },
     answer.never === true ? { timeoutMs: 100 } : {},
@@ -83,6 +85,16 @@ describe('the gateway’s own token', () => {
       await expect(authorize()).rejects.toMatchObject({ code, dispatched: false });
     },
   );
+
+  it('that the service gives later is to be asked for no earlier than it says', async () => {
+    const { authorize, upstream } = await start({ status: 429, retryAfter: '7' });
+    await using _ = upstream;
+    await expect(authorize()).rejects.toMatchObject({
+      code: 'UPSTREAM_UNAVAILABLE',
+      dispatched: false,
+      retryAfterMs: 7_000,
+    });
+  });
 
   it('is each client’s own, and let go of with the gateway', async () => {
     const { auth, authorize, presented, stopped, upstream } = await start({});

@@ -9,6 +9,7 @@ import { Calls } from '../../src/operation/calls.ts';
 import { Identity } from '../../src/operation/identity.ts';
 import type { Incoming } from '../../src/operation/incoming.ts';
 import { Report } from '../../src/operation/report.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import type { Asker } from '../../src/upstream/call/shared-work.ts';
 import { steppedClock } from '../helpers/clock.ts';
 import { stillTime } from '../helpers/still-time.ts';
@@ -40,15 +41,18 @@ function operation(
     caller?: Caller;
     servesBootstrap?: boolean;
     clock?: AlarmClock;
+    /** Why it cannot be told who is calling. */
+    failure?: Error;
   } = {},
 ) {
-  const { incoming = {}, caller = ALMA, servesBootstrap = true, clock = systemAlarmClock } = given;
+  const { incoming = {}, caller = ALMA, servesBootstrap = true, clock = systemAlarmClock, failure } = given;
   const askers: Asker[] = [];
   const asked: { readonly fresh: boolean; readonly stranger: string | undefined }[] = [];
   const auth: Authenticator = {
     async identify(_token, _restFor, fresh, asker, stranger) {
       askers.push(asker);
       asked.push({ fresh, stranger });
+      if (failure !== undefined) throw failure;
       return caller;
     },
     authorize: () => async () => undefined,
@@ -222,3 +226,21 @@ it('asks a credential without an end about afresh, each time with the whole time
   left.abort();
   expect(await end).toBeUndefined();
 });
+
+it.each([
+  ['is still accepted', undefined, undefined],
+  ['is refused', new UnauthenticatedError('no'), 'no'],
+  ['cannot be asked about now', new UpstreamError('UPSTREAM_UNAVAILABLE', 'later'), undefined],
+  ['breaks something', new Error('broken'), undefined],
+])(
+  'a credential that %s once it is asked about again has ended only by a refusal',
+  async (_what, failure, why) => {
+    using time = stillTime();
+    const { identity, asked, askers } = operation(failure === undefined ? {} : { failure });
+    await time.pass(3_600_000);
+    expect((await identity.whyEnded())?.message).toBe(why);
+    // It is asked about afresh, with the whole time of an operation.
+    expect(asked).toMatchObject([{ fresh: true }]);
+    expect(askers[0]?.deadline).toBe(Date.now() + 60_000);
+  },
+);

@@ -1,5 +1,6 @@
-import { buildSchema, type ExecutionResult, parse } from 'graphql';
+import { buildSchema, type ExecutionResult, GraphQLError, parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { UnauthenticatedError } from '../../../src/auth/authenticator.ts';
 import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
 import { useCredentialExpiry } from '../../../src/graphql/plugins/credential-expiry.ts';
 import { useErrorMasking } from '../../../src/graphql/plugins/error-masking.ts';
@@ -85,6 +86,7 @@ describe('a stream of a credential that ends', () => {
     const source = new Source();
     const sink = new Noting();
     const ended = Promise.withResolvers<Error | undefined>();
+    const why = Promise.withResolvers<Error | undefined>();
     let until: AbortSignal | undefined;
     const identity = {
       closesSocketAtEnd,
@@ -92,10 +94,11 @@ describe('a stream of a credential that ends', () => {
         until = signal;
         return ended.promise;
       },
+      whyEnded: () => why.promise,
     };
     const made = streamOf(subscribed(useCredentialExpiry(), { identity }, source));
     made.connect(sink);
-    return { source, sink, ended, made, isWatched: () => until?.aborted === false };
+    return { source, sink, ended, why, made, isWatched: () => until?.aborted === false };
   };
 
   it('says so, and ends what it reads', async () => {
@@ -119,6 +122,37 @@ describe('a stream of a credential that ends', () => {
     await turn();
     expect(sink.got).toEqual(how === 'is left' ? [] : ['end']);
     expect(source.isStopped).toBe(how === 'is left');
+  });
+
+  const refused: ExecutionResult = {
+    errors: [new GraphQLError('no', { originalError: new UnauthenticatedError('no') })],
+  };
+
+  it('says so instead of what it could not read, once the credential is refused again', async () => {
+    const { source, sink, why } = start();
+    source.sink?.take(refused);
+    expect(sink.got).toEqual([]);
+    const over = new Error('over');
+    why.resolve(over);
+    await turn();
+    expect(sink.got).toEqual([over]);
+    expect(source.isStopped).toBe(true);
+  });
+
+  it('shows what was refused for another reason, and nothing to one who has left meanwhile', async () => {
+    const lasting = start();
+    lasting.source.sink?.take(refused);
+    lasting.why.resolve(undefined);
+    await turn();
+    expect(lasting.sink.got).toEqual([refused]);
+    expect(lasting.source.isStopped).toBe(false);
+
+    const left = start();
+    left.source.sink?.take(refused);
+    left.made.stop();
+    left.why.resolve(undefined);
+    await turn();
+    expect(left.sink.got).toEqual([]);
   });
 
   it('stands where the stream does that it reads', () => {

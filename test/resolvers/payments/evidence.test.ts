@@ -250,6 +250,15 @@ it('is not looked for where the service fails at whatever is read', async () => 
   await expect(lost.look()).rejects.toThrow('fails at each transaction');
 });
 
+it('is none while the service fails at three that may match, and the look does not fail where it has shown another', async () => {
+  const id = randomUUID();
+  shown.add(id);
+  failing = new Set([randomUUID(), randomUUID(), randomUUID()]);
+  await lost.named(id, 1_000);
+  for (const failed of failing) await lost.named(failed, 2_000);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'unreadable' });
+});
+
 it('is none where the log has given up events since the payment was sent', async () => {
   lost = await losePayment(2);
   const id = randomUUID();

@@ -14,7 +14,7 @@ import {
 } from '../../../src/money/reconciling/reconciler.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import { createReconcilingCalls } from '../../../src/resolvers/payments/reconciling-calls.ts';
-import { available, recordingLogger } from '../../helpers/events.ts';
+import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
 import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
 import { NOBODYS } from '../../money/orders.ts';
@@ -41,8 +41,10 @@ async function aClient() {
   cleanup.defer(() => log.stop());
   await available(log);
   let balance = '500.00';
+  let onRead: (() => Promise<unknown>) | undefined;
   const service = cleanup.use(
-    await startUpstream((request, response) => {
+    await startUpstream(async (request, response) => {
+      await onRead?.();
       // A credit at which the service fails.
       if (request.url?.includes('/transactions/')) {
         response.writeHead(500).end();
@@ -71,6 +73,7 @@ async function aClient() {
   const stopping = new AbortController();
   return {
     calls,
+    log,
     told,
     outcomes,
     /** Compares from now on. */
@@ -95,6 +98,10 @@ async function aClient() {
     pay: () => records.answer(name, hash, { kind: 'done', status: 200, text: '{}' }, randomUUID()),
     move(left: string): void {
       balance = left;
+    },
+    /** What happens before the service answers with the balances. */
+    beforeAnswer(happens: () => Promise<unknown>): void {
+      onRead = happens;
     },
     /** A refund of 50.00 that is done, of a credit that the service does not show. */
     async refund(): Promise<void> {
@@ -173,4 +180,13 @@ it('a refund of a credit at which the service fails keeps no balance from being 
   await until(() => told.length > 0);
   await compared(2);
   expect(told).toEqual(['less']);
+});
+
+it('a credit whose event comes while the balances are read is among those that explain them', async () => {
+  const { calls, log, beforeAnswer } = await aClient();
+  await log.append(CLIENT_ID, moneyIn({ id: 'before' }));
+  beforeAnswer(() => log.append(CLIENT_ID, moneyIn({ id: 'meanwhile' })));
+  const { cursor } = await calls.look(new AbortController().signal);
+  const { events } = await log.readAfter(CLIENT_ID, cursor, 10);
+  expect(events.map(({ id }) => id)).toEqual(['meanwhile']);
 });

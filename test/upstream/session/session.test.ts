@@ -1,0 +1,90 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { expect, it } from 'vitest';
+import { silentLogger } from '../../../src/common/logger.ts';
+import { BANK_FIELD_NAMES } from '../../../src/upstream/banks.ts';
+import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
+import { createBankCache, createSession } from '../../../src/upstream/session/session.ts';
+import { checkTransfer, sendRefund } from '../../../src/upstream/transactions.ts';
+import { json, startUpstream } from '../../helpers/http-stub.ts';
+
+const CUSTOMER = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
+const STRANGER = '7c9e6679-7425-40de-944b-e07fc1f90ae8';
+const OWN = '11111111-2222-4333-8444-000000000001';
+const OTHER = '11111111-2222-4333-8444-000000000002';
+
+/** What one operation reads and changes for a caller, over a service that answers like this. */
+async function operation(
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  customerId?: string,
+) {
+  const upstream = await startUpstream(answer);
+  const now = () => performance.now();
+  const lists = createClientLists({ maxAgeMs: 0, now, logger: silentLogger, onPlaces: () => undefined });
+  const session = createSession(upstream.rest, () => upstream.rest, customerId, {
+    banks: createBankCache(BANK_FIELD_NAMES, 60_000, now),
+    lists,
+    now,
+    utcOffset: '-06:00',
+  });
+  return { session, requests: upstream.requests, [Symbol.asyncDispose]: upstream[Symbol.asyncDispose] };
+}
+
+const mayNotRenew = () => false;
+
+it.each([
+  ['fails', (response: ServerResponse) => json(response, {}, 500), { code: 'UPSTREAM_UNAVAILABLE' }],
+  [
+    'has too much to do',
+    (response: ServerResponse) => {
+      response.setHeader('retry-after', '3600');
+      json(response, {}, 429);
+    },
+    { code: 'UPSTREAM_RATE_LIMITED', retryAfterMs: 3_600_000 },
+  ],
+  ['refuses', (response: ServerResponse) => json(response, {}, 403), { refusal: { httpStatus: 403 } }],
+])(
+  'a change of a narrowed caller has not left where the service %s before it is known what it touches',
+  async (_what, answer, error) => {
+    await using made = await operation((_request, response) => answer(response), CUSTOMER);
+    const { rest } = made.session;
+    const body = JSON.stringify({ source_instrument_id: OWN, destination_instrument_id: OTHER });
+    const told = { kind: 'failed', error: { ...error, dispatched: false } };
+    expect(await checkTransfer(rest, 'createMoneyOut', body)).toMatchObject(told);
+    expect(await sendRefund(rest, OTHER, '{}', mayNotRenew)).toMatchObject(told);
+    expect(made.requests.filter((request) => !request.startsWith('GET '))).toEqual([]);
+  },
+);
+
+it.each([
+  [{ ownerId: CUSTOMER, customerId: STRANGER }, false],
+  [{ ownerId: STRANGER, customerId: CUSTOMER }, false],
+  [{ ownerId: CUSTOMER, customerId: CUSTOMER.toUpperCase() }, true],
+  [{ ownerId: CUSTOMER }, true],
+  [{ customerId: CUSTOMER }, true],
+  [{}, false],
+])(
+  'an instrument is the customer’s of a narrowed caller where all that names its owner does: %j',
+  async (owner, isOwn) => {
+    await using made = await operation(
+      (_request, response) => json(response, { id: OWN, ...owner }),
+      CUSTOMER,
+    );
+    const found = await made.session.instruments.find('id', OWN);
+    expect(found?.id).toBe(isOwn ? OWN : undefined);
+    const body = JSON.stringify({ source_instrument_id: OWN, destination_instrument_id: OWN });
+    const check = await checkTransfer(made.session.rest, 'createMoneyOut', body);
+    expect(check).toEqual(isOwn ? undefined : expect.objectContaining({ kind: 'answered', status: 404 }));
+  },
+);
+
+it('a transaction that is asked for by two conditions is asked for by each, and once by the same', async () => {
+  await using made = await operation(({ url = '' }, response) => {
+    if (url.includes('REFUNDED')) json(response, {}, 404);
+    else json(response, { id: OWN });
+  });
+  const { transactions } = made.session;
+  const asked = [undefined, { status: 'REFUNDED' }, { status: 'LIQUIDATED' }, { status: 'REFUNDED' }];
+  const found = await Promise.all(asked.map((match) => transactions.get(OWN, match)));
+  expect(found.map((one) => one?.id)).toEqual([OWN, undefined, OWN, undefined]);
+  expect(made.requests).toHaveLength(3);
+});
