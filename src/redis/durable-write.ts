@@ -26,7 +26,7 @@ export function durableScript(lua: string): Script {
     end
     local reply = write()
     ${REPLICATION_IN_LUA}
-    return {reply or false, replid, replicas, syncs, former}`);
+    return {reply or false, replid, replicas, lately, syncs, former}`);
 }
 
 /** How many replicas a write waits for, and how long. */
@@ -47,6 +47,7 @@ interface Answer {
  */
 export class DurableWrites {
   readonly #authority: FailoverAuthority | undefined;
+  readonly #replicaTimeoutMs: number;
   readonly #replication: Replication;
   readonly #routes = new KeyRoutes();
   /** The replication history that a connection last wrote to, or looked at. */
@@ -58,8 +59,6 @@ export class DurableWrites {
   /** Why primaries refused writes at the last look. */
   #refusals: readonly string[] = [];
   #silence: string | undefined;
-
-  readonly #replicaTimeoutMs: number;
 
   /**
    * @param url any form that `parseRedisUrl` reads
@@ -287,12 +286,13 @@ async function send(
 
 function answerOf(reply: unknown): Answer {
   if (!Array.isArray(reply)) throw new TypeError('a durable script returned no list');
-  const [own, replid, replicas, syncs, former] = reply;
+  const [own, replid, replicas, lately, syncs, former] = reply;
   return {
     reply: own,
     primary: {
       replid: String(replid),
       replicas: Number(replicas),
+      lately: Number(lately),
       syncs: Number(syncs),
       former: String(former),
     },

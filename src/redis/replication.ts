@@ -20,6 +20,8 @@ export interface Primary {
   readonly replid: string;
   /** Replicas that are in step and still answer. One that is still copying, or has fallen silent, does not count. */
   readonly replicas: number;
+  /** Those, and the ones in step that have fallen silent, but said something in the last {@link ALONE_FOR_MS}. */
+  readonly lately: number;
   /** How often a replica has begun to follow. */
   readonly syncs: number;
   /** The history that this server followed until it was promoted; empty where it never was. */
@@ -110,7 +112,7 @@ export class Replication {
   /** Takes in what a primary says of itself now. */
   observe(primary: Primary): void {
     const now = this.#now();
-    this.#most = Math.max(this.#most, primary.replicas);
+    this.#most = Math.max(this.#most, this.#seen(primary));
     const history = this.#histories.get(primary.replid) ?? this.#begin(primary, now);
     // Replicas that have come since may have gone again, unseen, with all that was written until then.
     const came = Math.max(primary.syncs - history.last.syncs, 0);
@@ -167,11 +169,16 @@ export class Replication {
   }
 
   #begin(primary: Primary, now: number): History {
-    const wanted = Math.max(primary.replicas, this.#wantedAtFirst(primary));
+    const wanted = Math.max(this.#seen(primary), this.#wantedAtFirst(primary));
     const history = { last: primary, wanted, fullAt: now, word: undefined, stalledAt: undefined };
     if (this.#histories.size >= MOST_HISTORIES) this.#histories.clear();
     this.#histories.set(primary.replid, history);
     return history;
+  }
+
+  /** This process may be younger than the silence of a replica. Those who watch, where there are any, say which could be promoted. */
+  #seen({ replicas, lately }: Primary): number {
+    return this.#isWatched ? replicas : lately;
   }
 
   /**
@@ -205,11 +212,11 @@ export class Replication {
 }
 
 /**
- * The end of a Lua function: what this server says of its replicas, as `{replid, replicas, syncs, former}`. Where INFO is
+ * The end of a Lua function: what this server says of its replicas, as `{replid, replicas, lately, syncs, former}`. Where INFO is
  * forbidden it has none.
  */
 export const REPLICATION_IN_LUA = `
-  local replid, replicas, syncs, former = '', 0, 0, ''
+  local replid, replicas, lately, syncs, former = '', 0, 0, 0, ''
   local info, stats = redis.pcall('INFO', 'replication'), redis.pcall('INFO', 'stats')
   if type(info) == 'string' and type(stats) == 'string' then
     if info:match('role:(%w+)') ~= 'master' then
@@ -219,6 +226,7 @@ export const REPLICATION_IN_LUA = `
     former = (info:match('master_replid2:(%w+)') or ''):gsub('^0+$', '')
     for lag in info:gmatch('state=online,offset=%d+,lag=(%d+)') do
       if tonumber(lag) <= ${MOST_LAG_SECONDS} then replicas = replicas + 1 end
+      if tonumber(lag) < ${ALONE_FOR_MS / 1000} then lately = lately + 1 end
     end
     syncs = (stats:match('sync_full:(%d+)') or 0) + (stats:match('sync_partial_ok:(%d+)') or 0)
   end`;
@@ -226,10 +234,13 @@ export const REPLICATION_IN_LUA = `
 /** Reads the text of INFO, of its sections `replication` and `stats`. */
 export function primaryIn(info: string): Primary {
   const counter = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
-  const lags = [...info.matchAll(/^slave\d+:.*state=online,offset=\d+,lag=(\d+)/gm)];
+  const lags = [...info.matchAll(/^slave\d+:.*state=online,offset=\d+,lag=(\d+)/gm)].map(([, lag]) =>
+    Number(lag),
+  );
   return {
     replid: /^master_replid:(\w+)/m.exec(info)?.[1] ?? '',
-    replicas: lags.filter(([, lag]) => Number(lag) <= MOST_LAG_SECONDS).length,
+    replicas: lags.filter((lag) => lag <= MOST_LAG_SECONDS).length,
+    lately: lags.filter((lag) => lag * 1000 < ALONE_FOR_MS).length,
     syncs: counter('sync_full') + counter('sync_partial_ok'),
     former: (/^master_replid2:(\w+)/m.exec(info)?.[1] ?? '').replace(/^0+$/, ''),
   };

@@ -238,6 +238,11 @@ it('a stop that the replica does not have is told as uncertain, and stays once i
     await operator.resume();
   }
   replica.freeze();
+  // A command that starts later than that has never seen it answer.
+  await until(async () => {
+    const [, lag] = /state=online,offset=\d+,lag=(\d+)/.exec(await primary.admin.info('replication')) ?? [];
+    return Number(lag) > 2;
+  });
   const told = await pasarela(['payments', 'stop'], environment);
   expect(told).toMatchObject({ code: 1, stderr: expect.stringContaining('a failover may forget the stop') });
 });

@@ -40,6 +40,13 @@ async function startReplica(primary: RedisServer): Promise<RedisServer> {
   return replica;
 }
 
+/** Resolves once the primary says that a replica which it still lists as in step has been silent for longer than it may be. */
+const isHeardNoMore = ({ admin }: RedisServer): Promise<unknown> =>
+  until(async () => {
+    const [, lag] = /state=online,offset=\d+,lag=(\d+)/.exec(await admin.info('replication')) ?? [];
+    return Number(lag) > 2;
+  });
+
 const sentinelRows = ({ admin }: RedisServer): Promise<unknown> =>
   admin.call('SENTINEL', 'REPLICAS', 'events');
 
@@ -70,6 +77,25 @@ it('is not done when one of two replicas falls silent or goes, and is again when
   await other.kill();
   await until(async () => !(await primary.admin.info('replication')).includes('slave1'));
   await expect(set('key', '4')).rejects.toThrow('1 follow');
+});
+
+it('is not done without a replica that fell silent before this process began, for as long as without one that goes', async () => {
+  let now = 0;
+  await using primary = await startRedis(PROMPT);
+  await using replica = await startReplica(primary);
+  replica.freeze();
+  await isHeardNoMore(primary);
+  const writes = new DurableWrites(primary.url, 300, () => now);
+  const client = connect(primary.url);
+  const set = writing(writes, client);
+  await expect(set('key', '1')).rejects.toThrow('1 replicas should have this: 0 follow');
+  expect(writes.problems).toEqual(['A write counts once 1 replica has it, and 0 answer now.']);
+  const looking = new DurableWrites(primary.url, 300, () => now);
+  await looking.look(client);
+  expect(looking.isDurable).toBe(false);
+  now = ALONE_FOR_MS;
+  expect(await set('key', '2')).toBe('1');
+  expect(writes).toMatchObject({ isDurable: true, problems: [] });
 });
 
 it('is not done on a primary whose replica came back for a moment, after long without, and saw nothing of it', async () => {

@@ -20,8 +20,8 @@ function watching(isWatched: boolean) {
       syncs += count;
     },
     /** How many replicas have to acknowledge a write that finds so many. */
-    required: (replicas: number, replid = 'a', former = '') => {
-      replication.observe({ replid, replicas, syncs, former });
+    required: (replicas: number, replid = 'a', former = '', lately = replicas) => {
+      replication.observe({ replid, replicas, lately, syncs, former });
       return replication.required(replid);
     },
     /** Those who decide about failovers say how many replicas could be promoted. */
@@ -52,6 +52,17 @@ describe('a write on a primary of which nobody else can be asked', () => {
     primary.pass(1);
     expect(primary.required(1)).toBe(1);
     expect(primary.replication.isDurable).toBe(true);
+  });
+
+  it('needs those that were silent before it was first looked at, from then on for as long', () => {
+    const primary = watching(false);
+    expect(primary.required(1, 'a', '', 2)).toBe(2);
+    primary.pass(ALONE_FOR_MS - 1);
+    expect(primary.required(1)).toBe(2);
+    // Also on the history that begins where the primary starts again.
+    expect(primary.required(1, 'restarted')).toBe(2);
+    primary.pass(1);
+    expect(primary.required(1)).toBe(1);
   });
 
   it('needs a replica that came and went between two looks, for as long again', () => {
@@ -139,6 +150,15 @@ describe('a write on a primary that Sentinels or a Cluster watch', () => {
     primary.required(1);
     primary.told(2);
     expect(primary.required(1)).toBe(2);
+  });
+
+  it('needs of those that were silent before it was first looked at the ones that they could promote', () => {
+    const primary = watching(true);
+    primary.required(1, 'a', '', 3);
+    primary.told(2);
+    expect(primary.required(1, 'a', '', 3)).toBe(2);
+    primary.told(1);
+    expect(primary.required(1, 'a', '', 3)).toBe(1);
   });
 
   it('needs a replica that has gone until they agree, however long that takes', () => {
@@ -239,6 +259,7 @@ describe('INFO', () => {
     expect(await look()).toEqual({
       replid: expect.stringMatching(/^\w{40}$/),
       replicas: 0,
+      lately: 0,
       syncs: 0,
       former: '',
     });
@@ -249,7 +270,7 @@ describe('INFO', () => {
 
     replica.freeze();
     await until(async () => (await look()).replicas === 0);
-    expect(await client.info('replication')).toContain('state=online');
+    expect(await look()).toMatchObject({ replicas: 0, lately: 1 });
     replica.thaw();
     await until(async () => (await look()).replicas === 1);
 
@@ -260,7 +281,19 @@ describe('INFO', () => {
     client.disconnect();
   });
 
+  it('tells of replicas that have fallen silent only lately, and are still in step', () => {
+    const line = (number: number, state: string, lag: number) =>
+      `slave${number}:ip=127.0.0.1,port=6379,state=${state},offset=7,lag=${lag}`;
+    const lines = [
+      line(0, 'online', 2),
+      line(1, 'online', 29),
+      line(2, 'online', 30),
+      line(3, 'wait_bgsave', 0),
+    ];
+    expect(primaryIn(lines.join('\r\n'))).toMatchObject({ replicas: 1, lately: 2 });
+  });
+
   it('that tells nothing is of a primary without a name or replicas', () => {
-    expect(primaryIn('')).toEqual({ replid: '', replicas: 0, syncs: 0, former: '' });
+    expect(primaryIn('')).toEqual({ replid: '', replicas: 0, lately: 0, syncs: 0, former: '' });
   });
 });

@@ -231,7 +231,7 @@ it('the scripts of the event log and of payments do in the model what they do in
   for (const [index, step] of steps.entries()) {
     // What a durable script says of the server is not the model's to know: see the test below.
     const own = (reply: unknown) =>
-      Array.isArray(reply) && reply.length === 5 && typeof reply[1] === 'string' && reply[1].length === 40
+      Array.isArray(reply) && reply.length === 6 && typeof reply[1] === 'string' && reply[1].length === 40
         ? reply[0]
         : reply;
     expect({ index, step: step.slice(3), reply: leveled(own(ask(server, step)), here) }).toEqual({
@@ -248,8 +248,8 @@ it('replicas, WAIT and a failover are told of in the model as by Redis', async (
   const primary = new RedisServer(sim, 'primary', true);
   const replica = new RedisServer(sim, 'replica', false);
   const told = (info: string): Omit<Primary, 'replid' | 'former'> & { readonly wasPromoted: boolean } => {
-    const { replicas, syncs, former } = primaryIn(info);
-    return { replicas, syncs, wasPromoted: former !== '' };
+    const { replicas, lately, syncs, former } = primaryIn(info);
+    return { replicas, lately, syncs, wasPromoted: former !== '' };
   };
   const tell = (server: RedisServer) =>
     told(`${server.run('INFO', ['replication'])}${server.run('INFO', ['stats'])}`);
