@@ -243,6 +243,17 @@ describe('a token that the service decides on', () => {
     expect(await identify(token)).toMatchObject({ clientId: CLIENT });
   });
 
+  it('is asked about for five minutes after its end, by the service’s own clock, and not after that', async () => {
+    const { upstream, identify } = await start();
+    await using _ = upstream;
+    const ended = (msAgo: number) =>
+      tokenOf({ client_id: CLIENT, exp: Math.floor((Date.now() - msAgo) / 1_000) }, `ended ${msAgo} ago`);
+    expect(await identify(ended(4 * MINUTE))).toMatchObject({ clientId: CLIENT });
+    expect(upstream.requests).toHaveLength(1);
+    await expect(identify(ended(6 * MINUTE))).rejects.toThrow('has expired');
+    expect(upstream.requests).toHaveLength(1);
+  });
+
   it('that the service accepts for two clients is nobody’s', async () => {
     const { upstream, identify } = await start();
     await using _ = upstream;

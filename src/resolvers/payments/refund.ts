@@ -83,8 +83,7 @@ async function readOriginal(input: RefundInput, context: Context): Promise<Attem
     error: new GivenUpError(cause.message, { dispatched: false, cause }),
   });
   try {
-    // Afresh, and only as far as the caller may see.
-    context.reads.forget();
+    // Read afresh each time, and only as far as the caller may see.
     const original = await context.reads.session.original(input.transactionId);
     if (original === null) {
       return refused(

@@ -124,7 +124,7 @@ export function createSession(
   const instruments = createInstrumentLoader(rest, scope, lists);
   const begin = (name: PrefetchList): Promise<unknown> => {
     if (name !== 'customers.accounts') return { banks, accounts, customers }[name].begin();
-    prefetchesAccounts = scope.wholeClient;
+    prefetchesAccounts = true;
     return accounts.begin();
   };
   const ownershipReads = (): OwnershipReads => {

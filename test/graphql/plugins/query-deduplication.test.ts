@@ -6,6 +6,7 @@ import {
   type QueryDeduplication,
 } from '../../../src/graphql/plugins/query-deduplication.ts';
 import { Report } from '../../../src/operation/report.ts';
+import type { CallRecord } from '../../../src/upstream/call/rest.ts';
 import { until } from '../../helpers/until.ts';
 
 interface Asking {
@@ -16,6 +17,7 @@ interface Asking {
   readonly waiters?: Waiters;
   readonly closesSocketAtEnd?: boolean;
   readonly identify?: () => unknown;
+  readonly report?: Report;
 }
 
 const DOCUMENT = parse('query A($n: Int) { client { id } } query B { client { id } }');
@@ -58,7 +60,7 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
         closesSocketAtEnd: asking.closesSocketAtEnd ?? false,
       },
       budget: { waiters: asking.waiters },
-      report: new Report(),
+      report: asking.report ?? new Report(),
     },
   };
   const setExecuteFn = (fn: typeof run): void => {
@@ -199,6 +201,43 @@ describe('a caller that is not known yet', () => {
     first.remove();
     expect(first.signal.aborted).toBe(true);
   });
+
+  it('is counted as gone once, when it cannot be identified and leaves after that', async () => {
+    const [first, second] = [new Waiters(), new Waiters()];
+    void ask({ waiters: first });
+    void ask({ waiters: second, identify: () => Promise.reject(new Error('nobody')) });
+    await until(() => executions.length === 2);
+    second.remove();
+    expect(first.signal.aborted).toBe(false);
+    first.remove();
+    expect(first.signal.aborted).toBe(true);
+  });
+});
+
+it('a caller that joins is told of all calls beneath the result, also of those that the first one shared itself', async () => {
+  const call = (path: string): CallRecord => ({
+    ...{
+      method: 'GET',
+      route: path,
+      path,
+      status: 200,
+      milliseconds: 1,
+      startedAt: 0,
+      queuedMs: 0,
+      unreadMs: 0,
+    },
+    ...{ cached: false, identifies: false },
+  });
+  const [first, second] = [new Report(), new Report()];
+  void ask({ report: first });
+  const joined = ask({ report: second });
+  first.add(call('/made'));
+  first.addShared(call('/shared'));
+  end(0);
+  await joined;
+  expect(second.calls).toEqual([]);
+  expect(second.sharedCalls.map(({ path }) => path)).toEqual(['/made', '/shared']);
+  expect(second.way.isShared).toBe(true);
 });
 
 describe('a caller that leaves', () => {

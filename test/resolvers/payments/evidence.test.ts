@@ -131,8 +131,15 @@ async function losePayment(retention = 10_000) {
     forget() {
       evidence = new Evidence(new Sightings(log, CLIENT_ID), '-06:00');
     },
-    /** @param onAsked is told each time that the record is asked for a transaction */
-    async look(onAsked: () => void = () => {}, which = name): Promise<Found> {
+    /**
+     * @param onAsked is told each time that the record is asked for a transaction
+     * @param beforeSearch happens before the record is searched
+     */
+    async look(
+      onAsked: () => void = () => {},
+      which = name,
+      beforeSearch: () => Promise<void> = async () => {},
+    ): Promise<Found> {
       await records.hasten(which);
       const payment = await records.takeOpen(which, 'settler', 1);
       if (payment === undefined) throw new Error('it is due');
@@ -141,7 +148,11 @@ async function losePayment(retention = 10_000) {
         onAsked();
         return records.readByTransaction(...asked);
       };
-      const book = { search: records.search, readByTransaction };
+      const search: typeof records.search = async (...asked) => {
+        await beforeSearch();
+        return records.search(...asked);
+      };
+      const book = { search, readByTransaction };
       return evidence.look(payment, service.rest, book, now);
     },
   };
@@ -257,6 +268,19 @@ it('is none while the service fails at three that may match, and the look does n
   await lost.named(id, 1_000);
   for (const failed of failing) await lost.named(failed, 2_000);
   expect(await lost.look()).toEqual({ kind: 'open', seen: 'unreadable' });
+});
+
+it('is none where another payment turns out to be done by the movement while open ones are compared', async () => {
+  const id = randomUUID();
+  shown.add(id);
+  await lost.named(id, 1_000);
+  let settled = false;
+  const settleOnce = async () => {
+    if (!settled) await lost.paid(id);
+    settled = true;
+  };
+  expect(await lost.look(undefined, undefined, settleOnce)).toEqual({ kind: 'open', seen: 'nothing' });
+  expect(settled).toBe(true);
 });
 
 it('is none where the log has given up events since the payment was sent', async () => {

@@ -88,3 +88,18 @@ it('a transaction that is asked for by two conditions is asked for by each, and 
   expect(found.map((one) => one?.id)).toEqual([OWN, undefined, OWN, undefined]);
   expect(made.requests).toHaveLength(3);
 });
+
+it.each([undefined, CUSTOMER])(
+  'lists that are read ahead are read once each, whoever looks (customer %s)',
+  async (customerId) => {
+    await using made = await operation(({ url = '' }, response) => {
+      const item = url.includes('/accounts') ? { id: OTHER, ownerId: CUSTOMER } : { id: CUSTOMER };
+      json(response, { data: [item], currentPage: 1, perPage: 50, totalItem: 1, totalItems: 1 });
+    }, customerId);
+    const { session } = made;
+    await session.prefetch(['customers', 'customers.accounts']);
+    expect((await session.customers.find('id', CUSTOMER))?.id).toBe(CUSTOMER);
+    expect((await session.accounts.where('ownerId', CUSTOMER)).map(({ id }) => id)).toEqual([OTHER]);
+    expect(made.requests).toHaveLength(2);
+  },
+);

@@ -1,0 +1,60 @@
+import { buildSchema, type ExecutionResult, parse } from 'graphql';
+import { expect, it } from 'vitest';
+import { useLimits } from '../../../src/graphql/plugins/limits.ts';
+import { DEFAULT_PAGE, MAX_PAGE } from '../../../src/resolvers/connection.ts';
+
+const SCHEMA = buildSchema(`
+  type Query { items(first: Int): ItemConnection! }
+  type ItemConnection { nodes: [Item!]! }
+  type Item { id: ID! name: String }
+`);
+
+/** Executes one document again and again; each answer is refused for its cost, or not. */
+function executing(text: string, cost: number) {
+  const limits = { tokens: 1_000, depth: 10, aliases: 10, directives: 10, cost };
+  const document = parse(text);
+  const plugin = useLimits(limits);
+  return (variableValues: Readonly<Record<string, unknown>>, isIdentified = true): 'executed' | 'refused' => {
+    let execute: () => ExecutionResult = () => ({ data: {} });
+    const setExecuteFn = (fn: typeof execute): void => {
+      execute = fn;
+    };
+    const args = { schema: SCHEMA, document, variableValues, contextValue: { identity: { isIdentified } } };
+    // Only these members of the hook's payload are used, and of what it returns.
+    const hook = plugin.onExecute as unknown as (
+      payload: object,
+    ) => { onExecuteDone?: () => void } | undefined;
+    const done = hook({ args, setExecuteFn });
+    const { errors } = execute();
+    done?.onExecuteDone?.();
+    if (errors !== undefined) expect(errors[0]?.extensions['code']).toBe('TOO_COMPLEX');
+    return errors === undefined ? 'executed' : 'refused';
+  };
+}
+
+it('a page size that is left out has its default, and one that is null has not, whichever was asked first', () => {
+  const text = `query ($first: Int = ${MAX_PAGE}) { items(first: $first) { nodes { id name } } }`;
+  // Between what a page that nobody has written the size of costs, and the largest one.
+  const between = (DEFAULT_PAGE + MAX_PAGE) / 2 + 5;
+  for (const order of [
+    [{ first: null }, {}, { first: null }, {}],
+    [{}, { first: null }, {}, { first: null }],
+  ]) {
+    const execute = executing(text, between);
+    expect(order.map((variables) => execute(variables))).toEqual(
+      order.map((variables) => ('first' in variables ? 'executed' : 'refused')),
+    );
+  }
+});
+
+it('what one size of a page costs says nothing of another', () => {
+  const execute = executing('query ($first: Int) { items(first: $first) { nodes { id name } } }', 50);
+  const sizes = [10, MAX_PAGE, 10, '10', MAX_PAGE];
+  expect(sizes.map((first) => execute({ first }))).toEqual([
+    'executed',
+    'refused',
+    'executed',
+    'executed',
+    'refused',
+  ]);
+});

@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { PushStream } from '../../../src/common/push-stream.ts';
+import type { Context } from '../../../src/operation/context.ts';
+import { followEvents, followMoneyIn } from '../../../src/resolvers/events/subscriptions.ts';
+
+const CLIENT = '11111111-2222-4333-8444-555555555555';
+const CUSTOMER = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
+const STRANGER = '7c9e6679-7425-40de-944b-e07fc1f90ae8';
+const CLABE = '646180157000000004';
+
+class Nothing extends PushStream<never> {
+  override connect(): void {}
+  override stop(): void {}
+}
+
+/** What the log is asked to wait for, for a caller narrowed to a customer or not. */
+async function waitedFor(
+  customerId: string | undefined,
+  follow: (context: Context) => Promise<unknown>,
+): Promise<unknown> {
+  const waited: unknown[] = [];
+  const events = {
+    async follow(clientId: string, { topics, needsLookup }: Record<string, unknown>) {
+      waited.push([clientId, topics, needsLookup]);
+      return new Nothing();
+    },
+  };
+  const context = { identity: { caller: { clientId: CLIENT, customerId } }, reads: { events } };
+  // A stream that has nothing to show asks for nothing else of its operation.
+  await follow(context as unknown as Context);
+  expect(waited).toHaveLength(1);
+  return waited[0];
+}
+
+it.each([
+  ['all', {}, ['MONEY_IN'], [`MONEY_IN owner ${CUSTOMER}`]],
+  ['to a CLABE', { clabe: CLABE }, [`MONEY_IN clabe ${CLABE}`], [`MONEY_IN owner ${CUSTOMER}`]],
+  ['of an owner', { ownerId: STRANGER }, [`MONEY_IN owner ${STRANGER}`], [`MONEY_IN owner ${STRANGER}`]],
+])(
+  'credits, %s, are waited for by what brings the fewest others; by a narrowed caller never by a CLABE, which may be another’s',
+  async (_what, args, whole, narrowed) => {
+    const credits = (context: Context) => followMoneyIn(args, context);
+    expect(await waitedFor(undefined, credits)).toEqual([CLIENT, whole, undefined]);
+    expect(await waitedFor(CUSTOMER, credits)).toEqual([CLIENT, narrowed, undefined]);
+  },
+);
+
+it('events are waited for by their types; by a narrowed caller by those that name it, and never status updates', async () => {
+  const all = (context: Context) => followEvents({}, context);
+  expect(await waitedFor(undefined, all)).toEqual([CLIENT, undefined, undefined]);
+  const own = [`MONEY_IN owner ${CUSTOMER}`, `CEP owner ${CUSTOMER}`];
+  expect(await waitedFor(CUSTOMER, all)).toEqual([CLIENT, own, true]);
+  const updates = (context: Context) => followEvents({ types: ['STATUS_UPDATE', 'MONEY_IN'] }, context);
+  expect(await waitedFor(undefined, updates)).toEqual([CLIENT, ['STATUS_UPDATE', 'MONEY_IN'], undefined]);
+  expect(await waitedFor(CUSTOMER, updates)).toEqual([CLIENT, own.slice(0, 1), false]);
+});

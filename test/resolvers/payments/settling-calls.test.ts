@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { OpenPayment } from '../../../src/money/settling/open-records.ts';
+import { createSettlingCalls } from '../../../src/resolvers/payments/settling-calls.ts';
+import type { AuthHeaders } from '../../../src/upstream/call/credential.ts';
+import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
+
+const KEY = randomUUID();
+const BODY = '{"amount":"1.00"}';
+
+it('a repeat of money out is sent again with the next credential, whoever on the way has refused the one before', async () => {
+  const sent: unknown[] = [];
+  await using service = await startUpstream(async (request, response) => {
+    const { authorization, 'idempotency-key': key } = request.headers;
+    sent.push([authorization, key, String(Buffer.concat(await request.toArray()))]);
+    // A proxy says no, in words that are not the service's.
+    if (authorization === 'old') response.writeHead(401).end('no');
+    else json(response, { id: 'done' });
+  });
+  const authorize = (refused?: AuthHeaders): AuthHeaders => ({
+    authorization: refused === undefined ? 'old' : 'new',
+  });
+  const calls = createSettlingCalls({
+    ...{ clientId: CLIENT_ID, utcOffset: '-06:00', isOver: () => false, now: () => Date.now() },
+    // It is not looked for what events name.
+    log: { readAfter: unread, givenUpTo: unread },
+    rest: () => service.restOf({ authorize }),
+  });
+  // Of the payment its text alone is sent.
+  const payment = { body: BODY } as OpenPayment;
+  expect(await calls.repeat(payment, KEY)).toMatchObject({ kind: 'answered', status: 200 });
+  expect(sent).toEqual([
+    ['old', KEY, BODY],
+    ['new', KEY, BODY],
+  ]);
+});
+
+const unread = (): never => {
+  throw new Error('is not read');
+};
