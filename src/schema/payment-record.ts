@@ -150,7 +150,7 @@ builder.queryFields((t) => ({
     type: PaymentType,
     authScopes: { scope: 'payments:read' },
     description:
-      'One intent to pay, as the record has it; never sends anything. Null where the caller has not used this key.',
+      'One intent to pay, as the record has it; never sends anything. Null where the caller has not used this key, or nothing had been sent until then: a request that is still on its way may be.',
     args: {
       idempotencyKey: t.arg.string({
         required: true,

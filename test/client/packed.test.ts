@@ -13,7 +13,7 @@ const OWN_BYTES: Readonly<Record<string, number>> = {
   fetch: 4_820,
   'graphql-sse': 5_320,
   'indexed-db': 880,
-  react: 4_430,
+  react: 4_440,
   'react-native': 250,
   relay: 5_320,
   request: 3_420,
@@ -34,14 +34,14 @@ const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
     "export { follow, isGap, keyValueStore, memoryStore, typed, watch } from '@pasarela/client';",
     4_000,
   ],
-  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 3_140],
+  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 3_350],
   // The whole of what an app loads to follow, which stays below 10 KB, 10,240 bytes.
   socket: [
     "export { follow } from '@pasarela/client'; export { createSocket } from '@pasarela/client/graphql-ws';",
     10_060,
   ],
   // Both together, which no app has to load at once.
-  whole: ["export * from '@pasarela/client';", 5_640],
+  whole: ["export * from '@pasarela/client';", 5_870],
   ...Object.fromEntries(
     Object.entries(OWN_BYTES).map(([entry, most]) => [
       entry,
@@ -170,9 +170,12 @@ describe.concurrent('a project that installs the packed file', { timeout: 120_00
     });
     await run(process.execPath, [folder(`${PACKAGES}/node_modules/vite/bin/vite.js`), 'build'], inside);
     expect(await runApp(process.execPath, 'dist/app.js', inside)).toEqual(GOOD);
+    const tooHeavy: Record<string, number> = {};
     for (const [name, [, most]] of Object.entries(WEIGHTS)) {
-      expect(gzipSync(await bundleOf(name, inside)).length, name).toBeLessThanOrEqual(most);
+      const bytes = gzipSync(await bundleOf(name, inside)).length;
+      if (bytes > most) tooHeavy[name] = bytes;
     }
+    expect(tooHeavy).toEqual({});
   });
 
   it('is bundled by Metro', async () => {

@@ -79,6 +79,7 @@ const STEPS: Readonly<Record<string, fc.Arbitrary<Step>>> = {
       call?.answer(w.gateway.carryOut(call, 'unsafe'));
     }),
   ),
+  'learn how the unknown have ended': fc.constant(named('learn', (w) => w.gateway.learn())),
   'say that it is running': which.map((of) =>
     named(`in progress ${of}`, (w) => {
       const result = { __typename: 'ConflictError', code: 'IDEMPOTENCY_IN_PROGRESS', message: 'Running.' };
@@ -217,6 +218,26 @@ it('a payment that was let go of while it asked sends nothing more, also where t
   await step(world, async () => void (await vi.advanceTimersByTimeAsync(600)));
   expect(world.gateway.pending).toEqual([anew]);
   expect(world.ended).toMatchObject([{ status: 'unknown', safeToRetry: false, intent: first }]);
+});
+
+it('an unknown payment that the gateway has learned the end of is told as done, and not made again', async () => {
+  const world = new World();
+  await step(
+    world,
+    (w) => w.press(0, '1.00'),
+    (w) => {
+      const call = w.take(0);
+      call?.answer(w.gateway.carryOut(call, 'unsafe'));
+    },
+    (w) => w.gateway.learn(),
+    (w) => w.start(1),
+    (w) => {
+      const call = w.take(0);
+      call?.answer(w.gateway.carryOut(call, 'done'));
+    },
+  );
+  expect(world.ended).toMatchObject([{ status: 'unknown', safeToRetry: false }, { status: 'done' }]);
+  expect(world.gateway.moved).toHaveLength(1);
 });
 
 it.each([

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import {
   type Answer,
+  type Intent,
+  type IntentStore,
   memoryIntents,
   pay,
   type Source,
@@ -13,7 +15,13 @@ interface Result {
 }
 const MUTATION = typed<
   { readonly pay: Result },
-  { readonly input: { readonly idempotencyKey: string; readonly amount: string } }
+  {
+    readonly input: {
+      readonly idempotencyKey: string;
+      readonly amount: string;
+      readonly note?: string | null;
+    };
+  }
 >('mutation Pay($input: PayInput!) { pay(input: $input) { __typename } }');
 const INPUT = { amount: '1.00' };
 
@@ -28,21 +36,36 @@ const result =
   async () => ({ data: { pay: { __typename, ...more } } });
 const done = result('PaySuccess');
 
-/** A gateway that answers as it is told, one call after another, and the keys that it was shown. */
-function scripted(...answers: (() => Promise<Answer<{ pay: Result }>>)[]): {
+type Answers = (() => Promise<Answer<{ pay: Result }>>)[];
+
+/**
+ * A gateway that answers as it is told, one call after another, and the keys that it was shown: in payments, and in questions
+ * after what became of one.
+ */
+function scripted(...answers: Answers): {
   source: Source;
   keys: string[];
+  /** The keys of those questions, and what they are answered. */
+  looks: string[];
+  states: Answers;
 } {
   const keys: string[] = [];
+  const looks: string[] = [];
+  const states: Answers = [];
   const source = {
-    query: (_document: unknown, { input }: { input: { idempotencyKey: string } }) => {
+    query: (document: unknown, variables: { idempotencyKey: string; input: { idempotencyKey: string } }) => {
+      const { input } = variables;
+      if (String(document).startsWith('query PasarelaPayment(')) {
+        looks.push(variables.idempotencyKey);
+        return (states.shift() ?? lost)();
+      }
       keys.push(input.idempotencyKey);
       return answers.length > 1 ? (answers.shift() ?? lost)() : (answers[0] ?? lost)();
     },
     subscribe: () => () => {},
   };
   // Of the documents that a source takes, these tests send one.
-  return { source: source as unknown as Source, keys };
+  return { source: source as unknown as Source, keys, looks, states };
 }
 
 it('asks again with one key until it knows', async () => {
@@ -106,14 +129,29 @@ it.each([
   expect(keys).toHaveLength(calls);
 });
 
-it('a mutation that lacks `__typename` is sent once, and says what is missing', async () => {
-  const answer = { data: { pay: { transaction: { id: 'a' } } } } as unknown as Answer<{ pay: Result }>;
+it.each([
+  ['`__typename`', { transaction: { id: 'a' } }],
+  ['`__typename` under its name', { kind: 'PaySuccess' }],
+  // Such as one that an earlier call of the same payment is under way.
+  ['`code`', { __typename: 'ConflictError', message: 'Running.' }],
+  ['`code` under its name', { __typename: 'ConflictError', reason: 'IDEMPOTENCY_IN_PROGRESS' }],
+  ['`code`, as a field of `UserError`', { __typename: 'ConflictError' }],
+  // Money out may be made for a day.
+  ['`safeToRetry`', { __typename: 'OutcomeUnknown', message: 'It may have happened.' }],
+  ['`OutcomeUnknown`', { __typename: 'OutcomeUnknown' }],
+])('a mutation that lacks %s is sent once, keeps its key, and says what is missing', async (_, told) => {
+  const answer = { data: { pay: told } } as unknown as Answer<{ pay: Result }>;
   const { source, keys } = scripted(async () => answer);
   const store = memoryIntents();
   for (const calls of [1, 2]) {
     const outcome = await pay(source, MUTATION, INPUT, { store });
-    expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: false });
-    expect(outcome).toHaveProperty('message', expect.stringContaining('`__typename`'));
+    // Nobody is offered to let go of it.
+    expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: true });
+    expect(outcome).toHaveProperty(
+      'message',
+      expect.stringContaining('`__typename`, `code` and `safeToRetry`'),
+    );
+    await outcome.acknowledge();
     expect(keys).toHaveLength(calls);
   }
   // Once it is there, the same payment is found to be done.
@@ -134,6 +172,100 @@ it('a payment that nobody has seen the end of is told of, and not made again; ac
   expect(await unsettled(store)).toEqual([]);
   await pay(source, MUTATION, INPUT, { store });
   expect(new Set(keys).size).toBe(2);
+});
+
+it('a null says the same as no field: it is one payment', async () => {
+  const { source, keys } = scripted(lost);
+  const store = memoryIntents();
+  await pay(source, MUTATION, { ...INPUT, note: null }, { store, patienceMs: 0 });
+  await pay(source, MUTATION, INPUT, { store, patienceMs: 0 });
+  expect(keys.length).toBeGreaterThan(1);
+  expect(new Set(keys).size).toBe(1);
+});
+
+it('tells why a payment is unknown, and until when it may still be made', async () => {
+  const [reason, retryUntil] = ['NO_ANSWER', '2999-01-01T00:00:00Z'];
+  const { source } = scripted(result('OutcomeUnknown', { safeToRetry: true, reason, retryUntil }));
+  const outcome = await pay(source, MUTATION, INPUT, { store: memoryIntents(), patienceMs: 0 });
+  expect(outcome).toMatchObject({ status: 'unknown', reason, retryUntil });
+  expect(outcome.intent.result).toMatchObject({ __typename: 'OutcomeUnknown', reason });
+});
+
+const unsafe = result('OutcomeUnknown', { safeToRetry: false, message: 'Look first.' });
+const record = (state: string | undefined) => async () =>
+  ({ data: { payment: state === undefined ? null : { state } } }) as never;
+
+it.each([
+  ['DONE', done, 'done'],
+  ['REFUSED', result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' }), 'refused'],
+] as const)(
+  'what the gateway has learned since to be %s is told, under the key of the first call',
+  async (state, end, status) => {
+    const { source, keys, looks, states } = scripted(unsafe, end);
+    const store = memoryIntents();
+    expect(await pay(source, MUTATION, INPUT, { store })).toMatchObject({ status: 'unknown' });
+    expect(looks).toEqual([]);
+    states.push(record(state));
+    expect(await pay(source, MUTATION, INPUT, { store })).toMatchObject({ status });
+    expect(keys).toHaveLength(2);
+    expect(new Set([...keys, ...looks]).size).toBe(1);
+  },
+);
+
+it.each([
+  ['UNKNOWN', record('UNKNOWN')],
+  ['IN_FLIGHT', record('IN_FLIGHT')],
+  ['no payment', record(undefined)],
+  ['a token without the scope', refusedCall('FORBIDDEN')],
+  ['no answer', lost],
+])('a payment that is not safe to repeat is not sent while the gateway tells of %s', async (_, told) => {
+  const { source, keys, looks, states } = scripted(unsafe, done);
+  const store = memoryIntents();
+  await pay(source, MUTATION, INPUT, { store });
+  states.push(told);
+  const outcome = await pay(source, MUTATION, INPUT, { store });
+  expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: false, message: 'Look first.' });
+  expect(looks).toEqual(keys);
+});
+
+/** A store that fails at each writing that it is told of. */
+function failing(...at: number[]): IntentStore {
+  let intents: readonly Intent[] = [];
+  let writings = 0;
+  return {
+    load: () => intents,
+    save(next) {
+      writings += 1;
+      if (at.includes(writings)) throw new Error('the disk is full');
+      intents = next;
+    },
+  };
+}
+
+it('a store that fails once the answer is there takes nothing back of what was told', async () => {
+  for (const [end, status] of [
+    [done, 'done'],
+    [result('PreconditionError', { code: 'INSUFFICIENT_FUNDS' }), 'refused'],
+    [unsafe, 'unknown'],
+  ] as const) {
+    const { source, keys } = scripted(end);
+    const store = failing(2);
+    expect(await pay(source, MUTATION, INPUT, { store })).toMatchObject({ status });
+    // What was not kept is asked for again, and is not another payment.
+    expect(await pay(source, MUTATION, INPUT, { store })).toMatchObject({ status });
+    expect(keys).toHaveLength(2);
+    expect(new Set(keys).size).toBe(1);
+  }
+});
+
+it('a store that fails before a repetition makes nobody believe that nothing was sent', async () => {
+  const { source, keys } = scripted(lost, done);
+  expect((await pay(source, MUTATION, INPUT, { store: failing(2) })).status).toBe('done');
+  expect(new Set(keys).size).toBe(1);
+  const never = failing(...Array.from({ length: 100 }, (_, at) => at + 2));
+  const outcome = await pay(scripted(lost).source, MUTATION, INPUT, { store: never, patienceMs: 300 });
+  expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: true });
+  expect(outcome).toHaveProperty('cause.message', 'the disk is full');
 });
 
 it('an intent is kept before anything is sent: what cannot be kept is not paid', async () => {

@@ -2,6 +2,7 @@ import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLink } from '../../packages/client/src/apollo.ts';
 import { follow, type Source, typed, watch } from '../../packages/client/src/index.ts';
+import { nativePresence } from '../../packages/client/src/react-native.ts';
 import { createFakeSource, type FakeSource } from '../../packages/client/src/testing.ts';
 
 const EVENTS = 'subscription S($after: Cursor) { events(after: $after) { cursor } }';
@@ -166,4 +167,41 @@ it.each(Object.keys(WAYS))('%s watches nothing any more once it is left', async 
   for (const call of [...fake.calls]) call.lose();
   await settle();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+it('a phone in the background is left alone when its network returns', () => {
+  type Listener<State> = (state: State) => void;
+  let tellApp: Listener<string> = () => {};
+  let tellNetwork: Listener<{ isConnected: boolean }> = () => {};
+  const told: string[] = [];
+  const watching = nativePresence(
+    {
+      addEventListener: (_, listener) => {
+        tellApp = listener;
+        return { remove: () => told.push('app left') };
+      },
+    },
+    {
+      addNetworkStateListener: (listener) => {
+        tellNetwork = listener;
+        return { remove: () => told.push('network left') };
+      },
+    },
+  );
+  const stop = watching({ suspend: () => told.push('suspend'), resume: () => told.push('resume') });
+  tellNetwork({ isConnected: true });
+  expect(told.splice(0)).toEqual(['resume']);
+  tellApp('background');
+  tellNetwork({ isConnected: false });
+  tellNetwork({ isConnected: true });
+  expect(told.splice(0)).toEqual(['suspend']);
+  // A dialog over the app, such as that of a permission.
+  tellApp('inactive');
+  tellNetwork({ isConnected: true });
+  expect(told.splice(0)).toEqual([]);
+  tellApp('active');
+  tellNetwork({ isConnected: true });
+  expect(told.splice(0)).toEqual(['resume', 'resume']);
+  stop();
+  expect(told).toEqual(['app left', 'network left']);
 });

@@ -124,4 +124,6 @@ it('useTransactionStatus shows a payment from begun to settled, over a connectio
 it('useTransactionStatus tells what the gateway will never serve', async () => {
   await render(createElement(Transaction, { transactionId: 'no id', from: source }));
   await shows('must be a UUID');
+  // It is followed no more, and will not be.
+  await shows('undefined ended');
 });

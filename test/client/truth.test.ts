@@ -10,7 +10,7 @@ import {
   type Store,
   typed,
 } from '../../packages/client/src/index.ts';
-import { type UseFeedOptions, useFeed } from '../../packages/client/src/react.ts';
+import { type FeedState, type UseFeedOptions, useFeed } from '../../packages/client/src/react.ts';
 import { subscribeFor } from '../../packages/client/src/resume.ts';
 import type { Source } from '../../packages/client/src/source.ts';
 import { feedStore } from '../../packages/client/src/svelte.ts';
@@ -289,5 +289,54 @@ it('a plain subscription is told once of a gap, however often the log is trimmed
   await trimmed('oldest 3', 'oldest 4', 'head 4');
   await until(() => fake.subscriptions.some(({ variables }) => variables['after'] === 'head 4'));
   expect(told).toEqual(['EVENTS_GAP', data, 'EVENTS_GAP']);
+  leave();
+});
+
+it('a feed tells of a store that fails for as long as it does, although its connection is live', async () => {
+  const gateway = createFakeGateway();
+  const values = new Map<string, string>();
+  let isFull = false;
+  const store = keyValueStore<Numbered>(
+    {
+      ...storageOf(values),
+      setItem(key, value) {
+        if (isFull) throw new Error('The disk is full.');
+        values.set(key, value);
+      },
+    },
+    'feed',
+  );
+  let state: Pick<FeedState<Numbered>, 'status' | 'problem' | 'items'> | undefined;
+  const leave = feedStore(gateway.connect(), DOCUMENT, { store }).subscribe((next) => {
+    state = next;
+  });
+  await until(() => state?.status === 'live');
+  isFull = true;
+  gateway.deliver({ id: 1 });
+  await until(() => state?.problem !== undefined);
+  expect(state).toMatchObject({ status: 'live', items: [] });
+  isFull = false;
+  await until(() => state?.items.length === 1);
+  await until(() => state?.problem === undefined);
+  expect(state?.status).toBe('live');
+  leave();
+});
+
+it('a feed that the gateway refuses for good has ended; one whose connection is lost has not', async () => {
+  const source = createFakeSource();
+  const store = { load: () => ({ cursor: 'start' }), save() {} };
+  let state: Pick<FeedState<Numbered>, 'status' | 'problem'> | undefined;
+  const leave = feedStore(source, DOCUMENT, { store }).subscribe((next) => {
+    state = next;
+  });
+  await until(() => source.subscriptions.length === 1);
+  source.subscriptions[0]?.sink.ended(new Error('The network is gone.'));
+  await until(() => state?.problem !== undefined);
+  expect(state?.status).toBe('offline');
+  await until(() => source.subscriptions.length === 1);
+  source.subscriptions[0]?.sink.next({ errors: [{ message: 'No.', extensions: { code: 'FORBIDDEN' } }] });
+  await until(() => state?.status === 'ended');
+  expect(state?.problem).toMatchObject({ code: 'FORBIDDEN' });
+  expect(source.subscriptions).toEqual([]);
   leave();
 });

@@ -18,11 +18,11 @@ export const typed = new Map(
     code,
   ]),
 );
-/** A phone's program, which stands on packages of its own: `e2e/mobile.test.ts` compiles it. */
-export const PHONE = 'App.tsx';
+/** A phone's programs, which stand on packages of their own: `e2e/mobile.test.ts` compiles them. */
+export const PHONE: readonly string[] = ['App.tsx', 'pay-on-a-phone.ts'];
 /** What an app has of its own. */
 const SESSION =
-  'export declare const session: { graphql: string; person: string; token(how: { readonly fresh: boolean }): Promise<string> };\n';
+  'export declare const session: { graphql: string; token(how: { readonly fresh: boolean }): Promise<string> };\n';
 
 /** Compiles the TypeScript of the pages in a folder. @param more what differs from an app that only checks its types */
 export async function compile(work: string, resolution: string, more: object = {}): Promise<void> {
@@ -47,6 +47,6 @@ export async function compile(work: string, resolution: string, more: object = {
   await writeFile(join(inside, 'package.json'), '{ "type": "module" }');
   await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
   await writeFile(join(inside, 'session.d.ts'), SESSION);
-  for (const [name, code] of typed) if (name !== PHONE) await writeFile(join(inside, name), code);
+  for (const [name, code] of typed) if (!PHONE.includes(name)) await writeFile(join(inside, name), code);
   await run('npx', ['tsc', '-p', join(inside, 'tsconfig.json')], folder('.'));
 }

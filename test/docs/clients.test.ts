@@ -1,7 +1,7 @@
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sendQuery } from '../helpers/gateway.ts';
+import { control, sendQuery } from '../helpers/gateway.ts';
 import { folder, installWithClient, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
@@ -15,6 +15,8 @@ const CLIENTS = ['graphql-ws', 'apollo', 'urql', 'relay', 'server-sent-events'] 
 const SHARED = ['app', 'store'];
 /** What a program of this test's own runs: components, a store, and a function. */
 const RUN_BY = ['react', 'next', 'svelte', 'vue', 'pay'];
+/** What an app may need besides, in more lines. */
+const LONGER = ['get-state', 'unsettled', 'pay-spei'];
 /** What an app writes, besides its GraphQL. */
 const LINES = 10;
 /** Long enough to connect with, and short enough to be outlived. */
@@ -70,8 +72,8 @@ it('every block of the pages is a file that is run here, or compiled', () => {
   expect(snippets.size + typed.size).toBe(
     [...page.matchAll(/^```(js|javascript|jsx|ts|tsx|typescript)\b/gm)].length,
   );
-  expect([...typed.keys()].toSorted()).toEqual([PHONE, 'first-file.ts', 'first-screen.tsx']);
-  expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED, ...RUN_BY].toSorted());
+  expect([...typed.keys()].toSorted()).toEqual([...PHONE, 'first-file.ts', 'first-screen.tsx'].toSorted());
+  expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED, ...RUN_BY, ...LONGER].toSorted());
 });
 
 it('the README shows the lines that are run here', async () => {
@@ -200,4 +202,74 @@ console.log(new Set([first, ...both.map(({ result }) => result.transaction.id)])
 process.exit();`,
   );
   expect(output).toBe('gone\ndone\ndone\n1\n');
+});
+
+it('a list that was there before is shown once, and the feed goes on behind it', async () => {
+  for (const concept of ['first', 'second', 'third']) await gateway.credit(concept);
+  await gateway.allDelivered();
+  const client = new Client('get-state', work);
+  try {
+    await client.start();
+    await expect.poll(() => client.kept(), PATIENCE).toEqual(['gap']);
+    await gateway.credit('later');
+    await expect.poll(() => client.kept(), PATIENCE).toEqual(['gap', 'later']);
+    // The list itself, as the gap brings it: oldest first.
+    const [gap = ''] = (await readFile(join(work, 'get-state', 'credits.jsonl'), 'utf8')).split('\n');
+    const shown = JSON.parse(gap).events.map(
+      ({ paymentConcept }: { paymentConcept: string }) => paymentConcept,
+    );
+    expect(shown.slice(-3)).toEqual(['first', 'second', 'third']);
+  } finally {
+    await client.kill();
+  }
+}, 40_000);
+
+it('a payment by SPEI is followed to its end, and each of one person is one, however often it is asked for', async () => {
+  const { centralizingInstrumentId, cardInstrumentIds } = await control(gateway.sandbox, 'GET', '/sandbox');
+  await writeFile(
+    join(work, 'pay-spei-runner.js'),
+    `import { newInput, payOut } from './pay-spei.js';
+const input = newInput(${JSON.stringify(centralizingInstrumentId)}, ${JSON.stringify(cardInstrumentIds[0])}, '12.50');
+const show = ({ status }, transaction) => console.log(status, transaction);
+const both = await Promise.all([payOut(input, show), payOut(input, show)]);
+console.log(new Set(both.map(({ result }) => result.transaction.id)).size, 'moved');
+process.exit();`,
+  );
+  const screen = new Client('pay-spei-runner', work);
+  const tells = (text: string) =>
+    expect.poll(async () => (await screen.kept()).join(), PATIENCE).toContain(text);
+  try {
+    await screen.start();
+    await tells('done INITIALIZED');
+    await control(gateway.sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 60 });
+    await tells('done LIQUIDATED');
+    await tells('1 moved');
+  } finally {
+    await screen.kill();
+  }
+}, 60_000);
+
+it('what was not shown goes to the mutation that it was sent with, although both have one input', async () => {
+  const output = await runBeside(
+    'unsettled',
+    `import { memoryIntents, pay } from '@pasarela/client';
+import { finish } from './unsettled.js';
+const document = (field) => \`mutation ($input: In!) { \${field}(input: $input) { __typename } }\`;
+const mutations = Object.fromEntries(['createMoneyOut', 'createInternalTransaction'].map((field) => [field, document(field)]));
+const keys = {};
+let isUp = false;
+const source = {
+  async query(text, { input }) {
+    (keys[text] ??= new Set()).add(input.idempotencyKey);
+    if (!isUp) throw new Error('The network is gone.');
+    return { data: { paid: { __typename: 'PaidSuccess' } } };
+  },
+};
+const store = memoryIntents();
+for (const mutation of Object.values(mutations)) await pay(source, mutation, { amount: '1.00' }, { store, patienceMs: 0 });
+isUp = true;
+await finish(source, mutations, store, ({ status, intent }) => console.log(intent.mutation, status));
+console.log(Object.values(keys).map(({ size }) => size).join());`,
+  );
+  expect(output).toBe('createMoneyOut done\ncreateInternalTransaction done\n1,1\n');
 });

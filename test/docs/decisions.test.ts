@@ -406,6 +406,25 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     expect(await receiptOf(world.lateReceiptInstrumentId, 0)).toMatchObject({ status: 'PENDING' });
     expect(await receiptOf(world.lateReceiptInstrumentId, 500)).toMatchObject({ status: 'DELAYED' });
   },
+  'cepStatus OTHER': async () => {
+    const { transaction } = await pay('Penny', penny(world.clabeInstrumentIds[0]));
+    const { clientId, accessToken, url } = gateway.sandbox;
+    const path = `/v1/clients/${clientId}/transactions/${transaction.id}`;
+    const headers = { authorization: `Bearer ${accessToken}` };
+    const read = await (await fetch(`${url}${path}`, { headers })).json();
+    // A state that the service does not document.
+    const body = structuredClone(read);
+    (body.data ?? body).metadata.dataCep.status = 'IN_REVIEW';
+    const rule = { match: { method: 'GET', path }, fault: { status: 200, body } };
+    await control(gateway.sandbox, 'POST', '/sandbox/faults', rule);
+    try {
+      const query = 'query ($id: ID!) { transaction(id: $id) { cep { status rawStatus final } } }';
+      const { data } = await gateway.query(query, { id: transaction.id });
+      expect(data.transaction.cep).toEqual({ status: 'OTHER', rawStatus: 'IN_REVIEW', final: false });
+    } finally {
+      await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+    }
+  },
   'cepStatus FAILED': async () => {
     expect(await receiptOf(world.noReceiptInstrumentId, 4 * 3_600)).toMatchObject({ status: 'FAILED' });
   },

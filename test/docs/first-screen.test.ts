@@ -32,7 +32,6 @@ const tells = (screen: Client, text: string) =>
 /** What an app has of its own, as `SESSION` declares it. */
 const sessionFile = (graphql = gateway.graphql) => `export const session = {
   graphql: '${graphql}',
-  person: 'ana',
   token: async () => (await (await fetch('${gateway.sandbox.url}/sandbox')).json()).accessToken,
 };`;
 it('the whole first screen shows credits, pays, says what is unknown, and where credits are missing', async () => {
@@ -45,9 +44,11 @@ it('the whole first screen shows credits, pays, says what is unknown, and where 
   };
   const steps = [
     ['Up to date.', 'Verify the account'],
-    ['It may have happened', 'I have looked: it has not'],
+    ['It may have happened', 'Ask again', 'nothing has moved'],
+    ['It may have happened', 'The provider says that nothing has moved'],
     ['Up to date.', 'Verify the account'],
-    ['Sent as', 'OK'],
+    ['The receipt is on its way.', '', 'OK'],
+    ['The account belongs to', 'OK'],
     ['a credit', ''],
     ['Some credits are missing here.', ''],
   ] as const;
@@ -61,7 +62,9 @@ it('the whole first screen shows credits, pays, says what is unknown, and where 
   const screen = new Client('first-screen-runner', work);
   try {
     await screen.start();
-    await tells(screen, 'Sent as');
+    await tells(screen, 'The receipt is on its way.');
+    await control(gateway.sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 600 });
+    await tells(screen, 'The account belongs to');
     await gateway.credit('a credit');
     await tells(screen, 'a credit');
     await gateway.allDelivered();
@@ -88,7 +91,7 @@ it('the whole first screen lets go of no payment that may still be made', async 
   await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
   await writeFile(join(inside, 'session.js'), sessionFile(address));
-  const steps = [['It may have happened', 'Ask again', 'I have looked']] as const;
+  const steps = [['It may have happened', 'Ask again', 'nothing has moved']] as const;
   await writeFile(join(inside, 'runner.js'), presses({}, [['', 'Verify the account'], ...steps, ...steps]));
   const screen = new Client('runner', inside);
   try {

@@ -65,7 +65,7 @@ Object.defineProperty(globalThis, 'localStorage', { value: localStorage });
 const { FirstScreen } = await import('./first-screen.js');
 let tree;
 globalThis.IS_REACT_ACT_ENVIRONMENT = true;
-await act(async () => { tree = create(createElement(FirstScreen, { input: ${JSON.stringify(input)} })); });
+await act(async () => { tree = create(createElement(FirstScreen, { person: 'ana', input: ${JSON.stringify(input)} })); });
 globalThis.IS_REACT_ACT_ENVIRONMENT = false;
 const steps = ${JSON.stringify(steps)};
 setInterval(() => {

@@ -70,6 +70,12 @@ export const describeSignedIn = (world: () => World) =>
       await verify(device, 'Renta de bodega');
       await device.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
       await device.getByRole('button', { name: 'Verificar otra cuenta' }).click();
+      const { clientId } = await control(other.sandbox, 'GET', '/sandbox');
+      // The gateway, which looks for it, is not told either.
+      await control(other.sandbox, 'POST', '/sandbox/faults', {
+        match: { method: 'GET', path: `/v1/clients/${clientId}/transactions/` },
+        fault: { status: 500 },
+      });
       await control(other.sandbox, 'POST', '/sandbox/faults', {
         match: { path: '/v1/transactions/penny_validation' },
         fault: 'reset-after-commit',
@@ -94,6 +100,7 @@ export const describeSignedIn = (world: () => World) =>
       await signIn();
       await device.getByText('No sabemos si el centavo salió').waitFor();
       expect(await sent()).toBe(before);
+      await control(other.sandbox, 'DELETE', '/sandbox/faults');
     });
 
     it('forgets a credit as well that was still being saved', async () => {

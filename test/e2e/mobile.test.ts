@@ -71,12 +71,12 @@ async function shows(...expected: string[]): Promise<void> {
   await expect.poll(concepts, { timeout: 30_000 }).toEqual(expected);
 }
 
-it('the program on the page of React Native is one that the types of all its packages take', async () => {
+it('the programs on the page of React Native are such that the types of all their packages take them', async () => {
   const work = folder(`${EXAMPLE}/.page`);
   await mkdir(work, { recursive: true });
   try {
-    await writeFile(join(work, PHONE), typed.get(PHONE) ?? '');
-    await writeFile(join(work, 'tsconfig.json'), '{ "extends": "../tsconfig.json", "include": ["*.tsx"] }');
+    for (const name of PHONE) await writeFile(join(work, name), typed.get(name) ?? '');
+    await writeFile(join(work, 'tsconfig.json'), '{ "extends": "../tsconfig.json", "include": ["*.ts*"] }');
     await run('npx', ['tsc', '-p', work], folder(EXAMPLE));
   } finally {
     await rm(work, { recursive: true });

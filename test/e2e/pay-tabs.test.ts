@@ -84,6 +84,36 @@ it.each([
   },
 );
 
+it('a payment whose end is unknown outlives the feeds that an app deletes at sign-out', async () => {
+  context = await browser.newContext();
+  const tab = await context.newPage();
+  await tab.goto(site.origin);
+  const keys = await tab.evaluate(`(async () => {
+    const { pay } = await import('/index.js');
+    const { indexedDbIntents, indexedDbStore } = await import('/indexed-db.js');
+    await indexedDbStore('credits').save(undefined, 'place');
+    const keys = [];
+    const source = {
+      async query(_, { input }) {
+        keys.push(input.idempotencyKey);
+        throw new Error('The network is gone.');
+      },
+    };
+    const press = () => pay(source, 'mutation ($input: In!) { pay(input: $input) { __typename } }', { amount: '1.00' }, { store: indexedDbIntents('payments'), patienceMs: 0 });
+    await press();
+    await new Promise((resolve, reject) => {
+      const request = indexedDB.deleteDatabase('pasarela');
+      request.onsuccess = resolve;
+      request.onerror = request.onblocked = reject;
+    });
+    if ((await indexedDbStore('credits').load()) !== undefined) throw new Error('The feed is still there.');
+    await press();
+    return keys;
+  })()`);
+  expect(new Set(keys as string[]).size).toBe(1);
+  expect((keys as string[]).length).toBeGreaterThan(1);
+});
+
 it('a page over plain http is told what to use instead of Web Locks, and nothing is sent', async () => {
   context = await browser.newContext();
   const sent: unknown[] = [];

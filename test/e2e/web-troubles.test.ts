@@ -120,6 +120,9 @@ describe('a verification', () => {
   });
 
   it('of which nobody knows the end is still told of after a reload, and can be asked about', async () => {
+    const { clientId } = await control(gateway.sandbox, 'GET', '/sandbox');
+    // The gateway, which looks for it, is not told either.
+    await fault(`/v1/clients/${clientId}/transactions/`, { status: 500 });
     await fault('/v1/transactions/penny_validation', 'reset-after-commit', 1);
     await choose(/Imprenta/);
     await page.getByText('No sabemos si el centavo salió').waitFor();
@@ -136,6 +139,7 @@ describe('a verification', () => {
     // Somebody has asked the provider: from here on another verification is another payment.
     await page.getByRole('button', { name: 'Ya lo aclaré con mi proveedor' }).click();
     await page.getByText('No sabemos en qué terminó').waitFor({ state: 'detached' });
+    await healthy();
   });
 
   it('whose end was seen is forgotten as somebody signs out, and one that is unknown is not', async () => {

@@ -37,6 +37,18 @@ export const MISSED: TypedDocument<Missed, MissedVariables> =
   }
 }`);
 
+export interface PaymentLook {
+  readonly payment: { readonly state: string } | null;
+}
+
+/** Asks what became of a payment. */
+export const PAYMENT: TypedDocument<PaymentLook, { readonly idempotencyKey: string }> =
+  /* @__PURE__ */ typed(`query PasarelaPayment($idempotencyKey: String!) {
+  payment(idempotencyKey: $idempotencyKey) {
+    state
+  }
+}`);
+
 /** Returns the first field of a mutation, from its text, its parsed form, or the form of relay-compiler. */
 export function mutationField(document: string | object): string | undefined {
   // Its members show which form it is.

@@ -7,11 +7,12 @@ import { type Gap, isGap, type Store } from './stores.ts';
 export interface FeedState<Event> {
   /** The events of the store, and those that have come since, newest first. */
   readonly items: readonly (Event | Gap<Event>)[];
-  readonly status: Status;
+  /** `ended`: it has ended for good, and `problem` says why. `offline`: it tries again. */
+  readonly status: Status | 'ended';
   readonly missing: number;
   /** The last gap since the feed began. */
   readonly gap: Gap<Event> | undefined;
-  /** Why the feed is offline or has ended. */
+  /** Why the feed is offline or has ended; or the error of the store, while events wait for it. */
   readonly problem: unknown;
 }
 
@@ -102,6 +103,6 @@ async function run<Event>(
       });
     }
   } catch (problem) {
-    set(() => ({ problem }));
+    set(() => ({ status: 'ended', problem }));
   }
 }

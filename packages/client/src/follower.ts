@@ -188,16 +188,21 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   /** Tries until it succeeds. @returns undefined once the feed is closed. @param isHere true if it needs no gateway */
   async #untilDone<Value>(isHere: boolean, work: () => Promise<Value>): Promise<Value | undefined> {
+    let failure: unknown;
     while (!this.#closed) {
       if (this.#suspended && !isHere) {
         await this.#pause.wait();
         continue;
       }
       try {
-        return await work();
+        const value = await work();
+        // The connection may have another problem by now.
+        if (failure !== undefined && this.problem === failure) this.#change({ problem: undefined });
+        return value;
       } catch (cause) {
         const refusal = refusalOf(cause);
         if (refusal !== undefined) throw refusal;
+        failure = cause;
         this.#change({ problem: cause });
         await this.#pause.next(retryAfterOf(cause));
       }

@@ -1,7 +1,10 @@
 import type { Intent, IntentStore } from './intents.ts';
 import { type Saved, type Store, sharedStore } from './stores.ts';
 
-/** The one object store of the database, with a value for each feed and each list of intents. */
+/** The databases. An app deletes that of feeds at signing out. That of intents holds the keys of payments that are unclear. */
+const FEEDS = 'pasarela';
+const INTENTS = 'pasarela payments';
+/** The one object store of each, with a value for each feed, or each list of intents. */
 const OBJECTS = 'feeds';
 
 /**
@@ -9,23 +12,23 @@ const OBJECTS = 'feeds';
  * tabs.
  */
 export function indexedDbStore<Event>(key: string, kept?: number): Store<Event> {
-  const turn = (change?: (saved: Saved<Event> | undefined) => Saved<Event>) => inTransaction(key, change);
+  const turn = (change?: (saved: Saved<Event> | undefined) => Saved<Event>) =>
+    inTransaction(FEEDS, key, change);
   return sharedStore(() => turn(), turn, kept);
 }
 
 /**
  * Makes a store that keeps intents to pay in the browser's IndexedDB, whose transactions let one tab write at a time. It needs
  * no Web Locks, which a page over plain http and an old WebView lack.
- *
- * @param key another one than that of a feed
+ * Its database, `pasarela payments`, is another one than that of the feeds: it must outlive a sign-out.
  */
 export function indexedDbIntents(key: string): IntentStore {
   type Intents = readonly Intent[];
   return {
-    load: async () => (await inTransaction<Intents>(key)) ?? [],
+    load: async () => (await inTransaction<Intents>(INTENTS, key)) ?? [],
     async save(intents, before) {
       let isWritten = false;
-      await inTransaction<Intents>(key, (now = []) => {
+      await inTransaction<Intents>(INTENTS, key, (now = []) => {
         isWritten = JSON.stringify(now) === JSON.stringify(before);
         return isWritten ? intents : now;
       });
@@ -41,11 +44,12 @@ export function indexedDbIntents(key: string): IntentStore {
  * @returns the value before
  */
 async function inTransaction<Value>(
+  name: string,
   key: string,
   change?: (value: Value | undefined) => Value,
 ): Promise<Value | undefined> {
   // Opens the version that is there, because another tab may run a later release.
-  const opening = indexedDB.open('pasarela');
+  const opening = indexedDB.open(name);
   opening.onupgradeneeded = () => opening.result.createObjectStore(OBJECTS);
   const database = await result(opening);
   try {

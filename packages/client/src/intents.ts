@@ -78,13 +78,17 @@ export const changeIntents = (
     }
   });
 
-/** True if two inputs mean the same payment, whatever the order of their fields. */
+/** True if two inputs mean the same payment, whatever the order of their fields. A null says the same as no field. */
 export const isSameInput = (one: unknown, other: unknown): boolean => canonical(one) === canonical(other);
 
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort())
+      ? Object.fromEntries(
+          Object.entries(part)
+            .filter(([, value]) => value != null)
+            .sort(),
+        )
       : part,
   );
 

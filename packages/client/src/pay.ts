@@ -1,6 +1,16 @@
 import { ambient } from './ambient.ts';
-import { fieldOf, mutationField } from './documents.ts';
+import { fieldOf, mutationField, PAYMENT, type PaymentLook } from './documents.ts';
 import { changeIntents, type Intent, type IntentStore, isSameInput, randomKey } from './intents.ts';
+import {
+  incomplete,
+  isClear,
+  isUnclear,
+  lost,
+  type PaymentResult,
+  type Settled,
+  settle,
+  unknown,
+} from './outcome.ts';
 import { Pause } from './pause.ts';
 import { ask, Refused, refusalOf, retryAfterOf, type Source, type TypedDocument } from './source.ts';
 
@@ -28,11 +38,6 @@ export interface PayOptions {
   readonly newKey?: () => string;
 }
 
-/** A result of one of the four mutations that move money. */
-interface PaymentResult {
-  readonly __typename: string;
-}
-
 /** How a payment ended. `result` is the mutation's own. */
 export type Outcome<Result extends PaymentResult> = Settled<Result> & {
   readonly intent: Intent;
@@ -43,33 +48,13 @@ export type Outcome<Result extends PaymentResult> = Settled<Result> & {
   acknowledge(): Promise<void>;
 };
 
-/** The successes among a mutation's results; all results, if the type does not tell them apart. */
-type SuccessOf<Result> = [Extract<Result, { __typename: `${string}Success` }>] extends [never]
-  ? Result
-  : Extract<Result, { __typename: `${string}Success` }>;
-
-type Settled<Result extends PaymentResult> =
-  | { readonly status: 'done'; readonly result: SuccessOf<Result> }
-  /** Nothing has moved. `code` is a `UserErrorCode`, or the code of an error before the gateway looked at the payment. */
-  | { readonly status: 'refused'; readonly code: string; readonly message: string }
-  /**
-   * It may have happened. With `safeToRetry`, the same call goes on asking. Without it nothing is sent: look at the account,
-   * then `forget`.
-   */
-  | {
-      readonly status: 'unknown';
-      readonly safeToRetry: boolean;
-      readonly message: string;
-      /** The error of the connection, if that is the reason. */
-      readonly cause?: unknown;
-    };
-
 /**
  * Pays once. It makes and keeps the idempotency key before it sends anything, and every repetition has that key: on a bad
  * network, after a restart of the app, when the person presses the button again, and in another tab.
  *
- * Ends in done, refused or unknown. Throws errors of `store`. If the store cannot keep the intent, it throws before anything
- * was sent.
+ * Ends in done, refused or unknown. If it throws, such as the error of a store that cannot keep the intent, this call has sent
+ * nothing. If the store fails later, the key is kept already: what the gateway has told stands, and the same input is still the
+ * same payment.
  */
 export async function pay<
   Data extends { [Key in keyof Data]: PaymentResult | 'Mutation' | null | undefined },
@@ -92,6 +77,8 @@ export async function pay<
       unanswered: 0,
     },
     isEntered: false,
+    isOver: false,
+    look: (idempotencyKey) => ask(source, PAYMENT, { idempotencyKey }),
     ask: ({ input: fields, idempotencyKey }) =>
       // The fields of the caller, with the key that they lacked.
       ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs),
@@ -113,8 +100,9 @@ export async function pay<
 type ResultOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | undefined>;
 
 /**
- * Returns the payments whose ends the app has not shown yet, for its next start. `pay` with their inputs returns how they
- * ended, or goes on asking if that is safe.
+ * Returns the payments that may have moved money, and whose ends the app has not shown, for its next start and after an outage.
+ * `pay` with the mutation and the input of each returns how it ended, or goes on asking. One that was refused is not among them:
+ * nothing has moved.
  */
 export const unsettled = async (store: IntentStore): Promise<readonly Intent[]> =>
   (await store.load()).filter((kept) => isSent(kept) && isOpen(kept));
@@ -132,6 +120,10 @@ interface Payment {
   intent: Intent;
   /** True if a call has been entered. */
   isEntered: boolean;
+  /** True if the gateway has said that the payment has ended. */
+  isOver: boolean;
+  /** Asks what became of a key. That sends no payment. */
+  look(idempotencyKey: string): Promise<PaymentLook>;
   ask(intent: Intent): Promise<object>;
 }
 
@@ -139,14 +131,17 @@ interface Payment {
 async function ended(payment: Payment, until: number): Promise<Settled<PaymentResult>> {
   const pause = new Pause();
   for (;;) {
-    const told = await send(payment);
+    const told = await send(payment).catch((cause: unknown) => {
+      if (!payment.isEntered) throw cause;
+      return lost(cause);
+    });
     if (!isUnclear(told)) return told;
     const waitMs = retryAfterOf(told.cause);
     if (refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until) {
       const { code, message } = Object(told.cause) as Partial<Refused>;
       const result = { __typename: 'Refused', code, message };
       // Nothing has moved if each call was answered so.
-      return keep(payment, told, (kept) => (isSent(kept) ? kept : { ...kept, result }));
+      return keep(payment, told, (kept) => (isSent(kept) ? kept : { ...kept, result })).catch(() => told);
     }
     await pause.next(waitMs);
   }
@@ -157,28 +152,46 @@ const UNCLEAR: readonly string[] = ['INTERNAL', 'UNKNOWN'];
 
 /** Sends the payment once, unless its end is known. The store keeps that it is under way before it is sent. */
 async function send(payment: Payment): Promise<Settled<PaymentResult>> {
-  const known = await enter(payment);
+  let known = await enter(payment);
+  if (known?.status === 'unknown' && (await hasEnded(payment))) known = await enter(payment);
   if (known !== undefined) return known;
   const { intent } = payment;
+  let told: Settled<PaymentResult>;
+  let change: (kept: Intent) => Intent;
   try {
     const result: unknown = fieldOf(await payment.ask(intent));
-    const told = settle(result);
-    if (told === undefined) {
-      return result == null ? lost() : unknown('The mutation has to select `__typename`.');
-    }
+    const read = settle(result);
+    if (read === undefined) return result == null ? lost() : incomplete();
+    told = read;
     if (told.status === 'refused') {
       if (told.code === 'IDEMPOTENCY_IN_PROGRESS') return lost();
       // Every call has sent the same input. The gateway sees a difference, and so says nothing of the earlier calls.
       if (told.code === 'IDEMPOTENCY_KEY_REUSED' && intent.unanswered > 1) return unknown(told.message);
     }
-    return await keep(payment, told, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }));
+    change = (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result });
   } catch (cause) {
-    const told = lost(cause);
+    told = lost(cause);
     // An error within the result says that the mutation was executed.
-    return !(cause instanceof Refused) || UNCLEAR.includes(cause.code) || cause.path?.[1] !== undefined
-      ? told
-      : keep(payment, told, (kept) => ({ ...kept, unanswered: kept.unanswered - 1 }));
+    if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code) || cause.path?.[1] !== undefined)
+      return told;
+    change = (kept) => ({ ...kept, unanswered: kept.unanswered - 1 });
   }
+  // A store that fails now still holds the key, and what was told stands.
+  return keep(payment, told, change).catch(() => told);
+}
+
+/**
+ * Asks whether the gateway has learned how a payment ended. Only then is one that is not safe to repeat sent again, and the
+ * gateway answers with that end.
+ */
+async function hasEnded(payment: Payment): Promise<boolean> {
+  try {
+    const { payment: found } = await payment.look(payment.intent.idempotencyKey);
+    payment.isOver = ['DONE', 'REFUSED'].includes(String(found?.state));
+  } catch {
+    // It stays unknown.
+  }
+  return payment.isOver;
 }
 
 /**
@@ -202,7 +215,7 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
     known = settle(before.result);
     if (isEntered && earlier === undefined) known = unknown('It was let go of elsewhere.');
     // An intent that an earlier version has made has no date.
-    else if (isUnclear(known))
+    else if ((payment.isOver && known?.status === 'unknown') || isUnclear(known))
       known = isSent(before) && !isKnown(before) ? unknown('It is too long ago to ask again.') : undefined;
     if (known !== undefined) return intents;
     payment.intent = { ...before, unanswered: before.unanswered + 1 };
@@ -236,56 +249,20 @@ const isKnown = ({ createdAt }: Intent): boolean => {
 
 /** Changes the intent that the store now holds. @returns how the payment ended by that intent, or else what was told */
 async function keep(
-  { store, intent }: Payment,
+  payment: Payment,
   told: Settled<PaymentResult>,
   change: (kept: Intent) => Intent,
 ): Promise<Settled<PaymentResult>> {
   let stands: Settled<PaymentResult> | undefined;
-  await changeIntents(store, (intents) =>
+  await changeIntents(payment.store, (intents) =>
     intents.map((one) => {
-      if (one.idempotencyKey !== intent.idempotencyKey) return one;
-      const kept = change(one);
-      stands = settle(kept.result);
-      return kept;
+      if (one.idempotencyKey !== payment.intent.idempotencyKey) return one;
+      payment.intent = change(one);
+      stands = settle(payment.intent.result);
+      return payment.intent;
     }),
   );
   return isUnclear(stands) ? told : stands;
 }
 
 const isoNow = (): string => new Date(ambient.now()).toISOString();
-
-const unknown = (message: string, safeToRetry = false, cause?: unknown): Settled<PaymentResult> => ({
-  status: 'unknown',
-  safeToRetry,
-  message,
-  cause,
-});
-
-/** No answer came that says anything. @param cause the error of the connection, if that is the reason */
-const lost = (cause?: unknown): Settled<PaymentResult> =>
-  unknown(refusalOf(cause)?.message ?? 'No answer came.', true, cause);
-
-const isClear = (told: Settled<PaymentResult> | undefined): boolean =>
-  told !== undefined && told.status !== 'unknown';
-
-/** True if another call may tell more. */
-const isUnclear = (
-  told: Settled<PaymentResult> | undefined,
-): told is Extract<Settled<PaymentResult>, { readonly status: 'unknown' }> | undefined =>
-  told === undefined || (told.status === 'unknown' && told.safeToRetry);
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Reads a result. Returns undefined if there is none, or one that this package does not know. */
-function settle(result: unknown): Settled<PaymentResult> | undefined {
-  const { __typename = '', code, message = '', safeToRetry, retryUntil } = Object(result) as Fields;
-  const name = String(__typename);
-  if (name.endsWith('Success')) return { status: 'done', result: result as never };
-  if (name === 'OutcomeUnknown') {
-    const isOver = typeof retryUntil === 'string' && Date.parse(retryUntil) <= ambient.now();
-    return unknown(String(message), safeToRetry === true && !isOver);
-  }
-  return name === ''
-    ? undefined
-    : { status: 'refused', code: String(code ?? 'REFUSED'), message: String(message) };
-}

@@ -16,13 +16,20 @@ interface NetworkLike {
  */
 export function nativePresence(appState: AppStateLike, network?: NetworkLike): Presence {
   return (present) => {
+    let isAway = false;
     const watching = [
       appState.addEventListener('change', (state) => {
-        if (state === 'background') present.suspend();
-        if (state === 'active') present.resume();
+        // While a dialog is over the app it is `inactive`, in neither.
+        if (state === 'background') {
+          isAway = true;
+          present.suspend();
+        } else if (state === 'active') {
+          isAway = false;
+          present.resume();
+        }
       }),
       network?.addNetworkStateListener(({ isConnected }) => {
-        if (isConnected) present.resume();
+        if (isConnected && !isAway) present.resume();
       }),
     ];
     return () => {

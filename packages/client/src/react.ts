@@ -73,9 +73,12 @@ function useBegin(): () => void {
 export interface StatusState<Update> {
   /** The present state; undefined until it is known. */
   readonly update: Update | undefined;
-  /** `live`: it is being followed. `offline`: it will be again. `final`: it can no longer change. */
-  readonly status: 'live' | 'offline' | 'final';
-  /** Why it is offline; or what the gateway refused, for good or of the last update. */
+  /**
+   * `live`: it is being followed. `offline`: it will be again. `final`: it can no longer change. `ended`: the gateway has refused
+   * it for good, and `problem` says why.
+   */
+  readonly status: 'live' | 'offline' | 'final' | 'ended';
+  /** Why it is offline or has ended; or what the gateway refused of the last update. */
   readonly problem: unknown;
 }
 
@@ -123,7 +126,7 @@ function useStatus<Data>(
         for await (const update of watched) change({ update });
         change({ status: 'final' });
       } catch (problem) {
-        change({ problem });
+        change({ status: 'ended', problem });
       }
     })();
     return () => {

@@ -83,7 +83,9 @@ function Status({ feed: { status, missing, problem } }: { readonly feed: FeedSta
   const { styles } = useStyles();
   const { t } = useSpeech();
   const text = {
-    live: t.credits.live,
+    // A phone that is out of room holds credits back.
+    live: problem === undefined ? t.credits.live : t.credits.catchingUp,
+    ended: t.credits.ended,
     // Nothing has gone wrong yet.
     offline: problem === undefined ? t.credits.connecting : t.credits.offline,
     gap: t.credits.catchingUp,

@@ -60,7 +60,7 @@ const es = {
   unknown: {
     title: 'No sabemos si el centavo salió',
     safe: 'Puedes intentarlo de nuevo sin riesgo: la misma clave nunca paga dos veces.',
-    unsafe: 'No lo repitas: revisa el estado con tu proveedor.',
+    unsafe: 'Se sigue buscando: consulta más tarde o pregunta a tu proveedor.',
     forget: 'Ya lo aclaré con mi proveedor',
   },
 
@@ -74,7 +74,7 @@ const es = {
     requested: 'Comprobante solicitado',
     waitingNote: 'Suele tardar 90 segundos.',
     delayedNote: 'Tarda más de lo normal; se sigue intentando hasta por tres horas.',
-    failedNote: 'No se emitió en tres horas. Puedes verificar otra vez.',
+    failedNote: 'No se emitió en tres horas. Puedes verificar otro día.',
     received: 'Comprobante recibido',
     holder: 'Titular según el comprobante',
     rfc: 'RFC del titular',
@@ -96,6 +96,7 @@ const es = {
     lead: 'Cada abono aparece al llegar. La lista sobrevive al modo avión, a cortes y a reinicios, sin faltantes ni duplicados.',
     live: 'En vivo',
     connecting: 'Conectando…',
+    ended: 'Ya no se actualiza',
     catchingUp: 'Poniéndose al día…',
     catchingUpWith: (count: number) => `Poniéndose al día: ${count === 1 ? 'falta 1' : `faltan ${count}`}`,
     offline: 'Sin conexión: reconectando…',
@@ -191,7 +192,7 @@ const en: Messages = {
   unknown: {
     title: 'We do not know whether the cent left',
     safe: 'It is safe to try again: the same key never pays twice.',
-    unsafe: 'Do not repeat it: ask your provider for its state.',
+    unsafe: 'It is still looked for: ask again later, or ask your provider.',
     forget: 'My provider has told me',
   },
 
@@ -205,7 +206,7 @@ const en: Messages = {
     requested: 'Receipt requested',
     waitingNote: 'Usually 90 seconds.',
     delayedNote: 'It takes longer than usual; it is tried for up to three hours.',
-    failedNote: 'It was not issued within three hours. You can verify again.',
+    failedNote: 'It was not issued within three hours. You can verify another day.',
     received: 'Receipt received',
     holder: 'Holder according to the receipt',
     rfc: 'Holder’s RFC',
@@ -227,6 +228,7 @@ const en: Messages = {
     lead: 'Each credit shows as it arrives. The list survives airplane mode, outages and restarts, without gap or repeat.',
     live: 'Live',
     connecting: 'Connecting…',
+    ended: 'No longer followed',
     catchingUp: 'Catching up…',
     catchingUpWith: (count) => `Catching up: ${count} to go`,
     offline: 'Offline: reconnecting…',

@@ -35,7 +35,11 @@ export function Verify({ source, clientId }: VerifyProps) {
         } else {
           const { title, safe, unsafe } = t.unknown;
           const { idempotencyKey } = outcome.intent;
-          const forget = () => void letGo(clientId, idempotencyKey).then(() => setStage({ at: 'choosing' }));
+          const forget = () =>
+            void letGo(clientId, idempotencyKey).then(
+              () => setStage({ at: 'choosing' }),
+              () => setStage({ at: 'choosing', problem: t.unstorable, forget }),
+            );
           setStage({
             at: 'choosing',
             problem: `${title}. ${outcome.safeToRetry ? safe : unsafe}`,
@@ -61,7 +65,11 @@ export function Verify({ source, clientId }: VerifyProps) {
   if (stage === undefined) return <Loading />;
   if (stage.at === 'following') {
     const { transactionId, leave } = stage;
-    const another = () => void leave().then(() => setStage({ at: 'choosing' }));
+    // If the phone cannot keep that it was seen, it is shown once more.
+    const another = () =>
+      void leave()
+        .catch(() => {})
+        .then(() => setStage({ at: 'choosing' }));
     return <Progress source={source} transactionId={transactionId} onAnother={another} />;
   }
   const problem = stage.at === 'choosing' ? stage.problem : undefined;

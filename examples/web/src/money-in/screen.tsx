@@ -71,7 +71,9 @@ function Credits({ credits }: { readonly credits: readonly Credit[] }) {
 function Status({ feed: { status, missing, problem } }: { readonly feed: FeedState<Credit> }) {
   const { t } = useSpeech();
   const text = {
-    live: t.credits.live,
+    // A browser that is out of room holds credits back.
+    live: problem === undefined ? t.credits.live : t.credits.catchingUp,
+    ended: t.credits.ended,
     // Nothing has gone wrong yet.
     offline: problem === undefined ? t.credits.connecting : t.credits.offline,
     gap: t.credits.catchingUp,

@@ -10,7 +10,7 @@ import {
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import { useSpeech } from '../ui/i18n.tsx';
-import { explain, explainRefusal } from '../ui/problem.ts';
+import { explainRefusal } from '../ui/problem.ts';
 import { verification } from '../ui/route.ts';
 import { START_VERIFICATION } from './documents.ts';
 
@@ -65,31 +65,29 @@ export function usePayments(source: Source, clientId: string): Payments {
   const look = useCallback(async () => {
     setOpen(await unsettled(store));
   }, [store]);
+  const untold = useCallback(() => setProblem(t.unstorable), [t]);
   useEffect(() => {
-    look().catch((cause: unknown) => setProblem(explain(cause, t)));
-  }, [look, t]);
+    look().catch(untold);
+  }, [look, untold]);
 
   const send = async (input: Verification): Promise<void> => {
     setProblem(undefined);
     setSending(true);
-    try {
-      const outcome = await pay(source, START_VERIFICATION, input, { store });
-      if (outcome.status === 'done') {
-        await outcome.acknowledge();
-        location.hash = verification(outcome.result.transaction.id);
-      } else {
-        setProblem(told(outcome));
-        if (outcome.status === 'unknown' && !outcome.safeToRetry) {
-          setUnclear((before) => [...before, outcome.intent.idempotencyKey]);
-        }
-        await look();
-      }
-    } catch {
-      // The browser could not keep the intent: nothing was sent without it.
-      setProblem(t.unstorable);
-    } finally {
-      setSending(false);
+    const outcome = await pay(source, START_VERIFICATION, input, { store }).catch(() => undefined);
+    setSending(false);
+    // The browser cannot keep the intent: nothing was sent without it.
+    if (outcome === undefined) return setProblem(t.unstorable);
+    if (outcome.status === 'done') {
+      // The address shows it from now on, also after a reload.
+      location.hash = verification(outcome.result.transaction.id);
+      // If the browser cannot keep that it was seen, it is shown once more.
+      return outcome.acknowledge().catch(() => {});
     }
+    setProblem(told(outcome));
+    if (outcome.status === 'unknown' && !outcome.safeToRetry) {
+      setUnclear((before) => [...before, outcome.intent.idempotencyKey]);
+    }
+    return look().catch(untold);
   };
   const told = (outcome: Exclude<Outcome<Result>, { status: 'done' }>): string =>
     outcome.status === 'refused'
@@ -97,8 +95,7 @@ export function usePayments(source: Source, clientId: string): Payments {
       : `${t.unknown.title}. ${outcome.safeToRetry ? t.unknown.safe : t.unknown.unsafe}`;
   const letGo = async (key: string): Promise<void> => {
     setProblem(undefined);
-    await forget(store, key);
-    await look();
+    await forget(store, key).then(look).catch(untold);
   };
   return {
     open: open.map(({ input, idempotencyKey }) => ({

@@ -1,0 +1,79 @@
+import { ambient } from './ambient.ts';
+import { Refused, refusalOf } from './source.ts';
+
+/** A result of one of the four mutations that move money. */
+export interface PaymentResult {
+  readonly __typename: string;
+}
+
+/** The successes among a mutation's results; all results, if the type does not tell them apart. */
+type SuccessOf<Result> = [Extract<Result, { __typename: `${string}Success` }>] extends [never]
+  ? Result
+  : Extract<Result, { __typename: `${string}Success` }>;
+
+export type Settled<Result extends PaymentResult> =
+  | { readonly status: 'done'; readonly result: SuccessOf<Result> }
+  /** Nothing has moved. `code` is a `UserErrorCode`, or the code of an error before the gateway looked at the payment. */
+  | { readonly status: 'refused'; readonly code: string; readonly message: string }
+  /**
+   * It may have happened. With `safeToRetry`, the same call goes on asking. Without it nothing is sent until the gateway has
+   * learned how it ended: the same call asks for that.
+   */
+  | {
+      readonly status: 'unknown';
+      readonly safeToRetry: boolean;
+      readonly message: string;
+      /** Why it is unknown, if the mutation selects `reason`. */
+      readonly reason?: string | undefined;
+      /** Until when it may still be made, if the gateway has said so. */
+      readonly retryUntil?: string | undefined;
+      /** The error of the connection, or of the store, if that is the reason. */
+      readonly cause?: unknown;
+    };
+
+export type Unknown = Extract<Settled<PaymentResult>, { readonly status: 'unknown' }>;
+
+export const unknown = (
+  message: string,
+  safeToRetry = false,
+  more?: Partial<Unknown>,
+): Settled<PaymentResult> => ({ status: 'unknown', safeToRetry, message, ...more });
+
+/** No answer came that says anything. @param cause the error of the connection, if that is the reason */
+export const lost = (cause?: unknown): Settled<PaymentResult> =>
+  unknown(refusalOf(cause)?.message ?? 'No answer came.', true, { cause });
+
+/** The answer lacks what tells how the payment ended. Asking again with this document is of no use. */
+export const incomplete = (): Settled<PaymentResult> =>
+  lost(
+    new Refused({
+      message: 'Select `__typename`, `code` and `safeToRetry`, under these names.',
+      extensions: { code: 'BAD_USER_INPUT' },
+    }),
+  );
+
+export const isClear = (told: Settled<PaymentResult> | undefined): boolean =>
+  told !== undefined && told.status !== 'unknown';
+
+/** True if another call may tell more. */
+export const isUnclear = (told: Settled<PaymentResult> | undefined): told is Unknown | undefined =>
+  told === undefined || (told.status === 'unknown' && told.safeToRetry);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads a result. Returns undefined if there is none, or if it does not say enough: only an error with its `code` says that
+ * nothing has moved, because a conflict may mean that an earlier call is under way.
+ */
+export function settle(result: unknown): Settled<PaymentResult> | undefined {
+  const { __typename = '', code, message = '', safeToRetry, retryUntil, reason } = Object(result) as Fields;
+  const name = String(__typename);
+  if (name.endsWith('Success')) return { status: 'done', result: result as never };
+  if (name === 'OutcomeUnknown' && typeof safeToRetry === 'boolean') {
+    const isOver = typeof retryUntil === 'string' && Date.parse(retryUntil) <= ambient.now();
+    return unknown(String(message), safeToRetry && !isOver, { reason, retryUntil } as Partial<Unknown>);
+  }
+  return name !== '' && typeof code === 'string'
+    ? { status: 'refused', code, message: String(message) }
+    : undefined;
+}
