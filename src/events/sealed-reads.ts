@@ -116,11 +116,13 @@ class Sealing {
     }
   }
 
-  /** Returns the same error with its cursors sealed. */
-  async error<E>(clientId: string, error: E): Promise<E | EventsGapError> {
-    return error instanceof EventsGapError
-      ? new EventsGapError(sealedBounds(await this.holderFor(clientId), error), error.gap)
-      : error;
+  /** Returns the same error with its cursors sealed. The log refuses a sealed cursor that a later version has made. */
+  async error<E>(clientId: string, error: E): Promise<E | EventsGapError | CursorInvalidError> {
+    if (error instanceof EventsGapError)
+      return new EventsGapError(sealedBounds(await this.holderFor(clientId), error), error.gap);
+    if (error instanceof CursorInvalidError && error.bounds !== undefined)
+      return new CursorInvalidError(sealedBounds(await this.holderFor(clientId), error.bounds));
+    return error;
   }
 }
 

@@ -3,6 +3,7 @@ import { CursorInvalidError, EventsGapError, StoreUnavailableError } from '../..
 import type { StoredEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
+import { sealCursor } from '../../src/events/seal.ts';
 import { sealedReads } from '../../src/events/sealed-reads.ts';
 
 import { createEventTopics, idTopic } from '../../src/resolvers/events/topics.ts';
@@ -71,6 +72,29 @@ it('a scan that begins at a cursor of nobody says from where it could, by sealed
   const { oldest = '', head = '' } = (error as CursorInvalidError).bounds ?? {};
   expect(await scan?.open(oldest)).toBe((await log.bounds(CLIENT)).oldest);
   expect(await scan?.open(head)).toBe((await log.bounds(CLIENT)).head);
+});
+
+it('a sealed cursor of a form that this version does not know is answered with no cursor of the log itself', async () => {
+  const { log, append, reads } = start();
+  append();
+  const holder = { key: await log.sealKey(CLIENT), clientId: CLIENT, customerId: CUSTOMER };
+  const later = sealCursor(holder, Buffer.from('9|of a later version').toString('base64url'), 'stable');
+  const bounds = await log.bounds(CLIENT);
+  const scan = await reads.scan?.(CLIENT);
+  const asked = [
+    () => reads.readAfter(CLIENT, later, 10),
+    () => reads.readBefore(CLIENT, later, 10),
+    async () => (await reads.follow(CLIENT, { after: later })).next(),
+    async () => scan?.readAfter(CLIENT, await scan.open(later), 10),
+  ];
+  for (const ask of asked) {
+    const error = await ask().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(CursorInvalidError);
+    const { oldest = '', head = '' } = (error as CursorInvalidError).bounds ?? {};
+    expect([bounds.oldest, bounds.head]).not.toContain(oldest);
+    expect(await scan?.open(oldest)).toBe(bounds.oldest);
+    expect(await scan?.open(head)).toBe(bounds.head);
+  }
 });
 
 it('one who watches is shown no cursor of the log itself: of no event, nor of a gap', async () => {

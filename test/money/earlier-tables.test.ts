@@ -151,3 +151,14 @@ it('a file of 0.2.0 stays as it was where it cannot be taken over', () => {
   old.exec('ROLLBACK');
   expect(foundByOld()).toMatchObject({ listed: [nameOf('made before').hash], lines: [{}] });
 });
+
+it('a file of 0.2.0 in whose journal a digest was spoiled is taken over, and its journal does not hold', async () => {
+  const began = Date.now() - 10_000;
+  for (const [index, key] of ['one', 'two', 'three'].entries()) payByOld(key, began + index);
+  old.prepare("UPDATE journal SET digest = 'spoiled' WHERE ms = ?").run(began + 1);
+  const records = openSqliteRecords(path);
+  const { listed, problem } = await foundByNew(records);
+  expect(listed).toHaveLength(3);
+  expect(problem).toBeDefined();
+  await records.stop();
+});

@@ -36,7 +36,10 @@ const SCHEMA = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** Makes the tables of the journal, and takes over the lines of an earlier version. To be called within a transaction. */
+/**
+ * Makes the tables of the journal, and takes over the lines of an earlier version. A digest that somebody has spoiled becomes an
+ * empty one, which `payments verify` tells. To be called within a transaction.
+ */
 function makeJournal(db: DatabaseSync): void {
   const found = db.prepare("SELECT type FROM pragma_table_list('journal') WHERE schema = 'main'").get();
   const isBefore = found?.['type'] === 'table';
@@ -46,7 +49,7 @@ function makeJournal(db: DatabaseSync): void {
   db.exec(`
     INSERT INTO journal_client (client_id) SELECT DISTINCT client_id FROM journal_before;
     INSERT INTO journal_line
-      SELECT journal_client.number, ms, line.number, unhex(digest), text
+      SELECT journal_client.number, ms, line.number, coalesce(unhex(digest), zeroblob(0)), text
       FROM journal_before AS line JOIN journal_client USING (client_id);
     DROP TABLE journal_before;
   `);
