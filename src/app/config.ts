@@ -7,7 +7,7 @@ import { VARIABLE_NAMES, type Variables, variables, wants } from './variables.ts
 
 type Name = keyof Variables;
 
-/** Variables whose value is never repeated in an error message. */
+/** Variables whose value is never repeated in an error message, whatever it is. */
 const SECRET: ReadonlySet<Name> = new Set([
   'WEBHOOK_SECRET',
   'REDIS_URL',
@@ -28,7 +28,9 @@ export class ConfigError extends Error {
 /** Returns what is wrong with a variable's value. */
 function problemOf(name: Name, value: string, { issues: [issue] }: z.ZodError): string {
   if (name === 'REDIS_URL' && issue?.code === 'custom') return `${issue.message}.`;
-  return `${name}: got ${SECRET.has(name) ? 'a value' : JSON.stringify(value)}, wants ${wants(name)}.`;
+  // A user and a password may stand before an @.
+  const isHidden = SECRET.has(name) || value.includes('@');
+  return `${name}: got ${isHidden ? 'a value' : JSON.stringify(value)}, wants ${wants(name)}.`;
 }
 
 /**

@@ -25,15 +25,26 @@ export const flag = () =>
     .transform((value) => value === 'true')
     .describe('true or false');
 
-export const httpUrl = () =>
+const anyHttpUrl = () =>
   z
     .string()
-    .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), { abort: true })
-    .describe('an http or https address');
+    .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), { abort: true });
+
+/** Neither fetch nor undici sends a user and a password that stand in an address. */
+export const httpUrl = () =>
+  anyHttpUrl()
+    .refine(
+      (value) => {
+        const { username, password } = new URL(value);
+        return username === '' && password === '';
+      },
+      { abort: true },
+    )
+    .describe('an http or https address without user and password');
 
 /** Paths are appended to it. */
 export const baseUrl = () =>
-  httpUrl()
+  anyHttpUrl()
     .transform((value) => value.replace(/(?<!\/)\/+$/, ''))
     .describe('an http or https address');
 
@@ -41,8 +52,8 @@ export const origin = () =>
   httpUrl()
     .refine(
       (value) => {
-        const url = new URL(value);
-        return url.pathname === '/' && url.search === '' && url.username === '';
+        const { pathname, search } = new URL(value);
+        return pathname === '/' && search === '';
       },
       { abort: true },
     )

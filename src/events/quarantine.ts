@@ -16,7 +16,7 @@ export type QuarantineReason =
   | 'foreign-client'
   /** Its body says another type than its address. */
   | 'misnamed'
-  /** A MONEY_IN that repeats a message with other contents. */
+  /** A MONEY_IN that repeats a message with other contents, or that was accepted into a spool after it had been rejected. */
   | 'conflict'
   /** An SPEI credit on which the decider gave no verdict. */
   | 'undecided';

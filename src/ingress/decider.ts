@@ -1,6 +1,7 @@
 import { Agent } from 'undici';
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
+import type { Logger } from '../common/logger.ts';
 
 /** The decider's verdict on a credit. */
 type Verdict =
@@ -22,8 +23,18 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 
 const Rejection = z.object({ refundReason: z.string().trim().min(1) });
 
-/** Asks at `MONEY_IN_DECISION_URL`, without following redirects. */
-export function createDecider(url: string): Decider {
+/** Between two log lines on verdicts that are missing, in milliseconds. */
+const LINE_EVERY_MS = 60_000;
+
+/** Asks at `MONEY_IN_DECISION_URL`, without following redirects. Why there is no verdict is logged, at most once a minute. */
+export function createDecider(url: string, logger: Logger): Decider {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  const undecided = (fields: { status?: number; error?: string }): undefined => {
+    const now = clock.monotonic();
+    if (now - loggedAt < LINE_EVERY_MS) return;
+    loggedAt = now;
+    logger.warn(fields, 'the decider gave no verdict on a credit');
+  };
   const agent = new Agent({ connect: { timeout: TIMEOUT_MS }, maxResponseSize: MAX_ANSWER_BYTES });
   const { origin, pathname, search } = new URL(url);
   return {
@@ -39,14 +50,29 @@ export function createDecider(url: string): Decider {
         });
         const text = await body.text();
         if (statusCode === 200 || statusCode === 201) return { decision: 'ACCEPTED' };
-        if (statusCode !== 422) return undefined;
-        const { refundReason } = Rejection.parse(JSON.parse(text));
+        if (statusCode !== 422) return undecided({ status: statusCode });
+        const refundReason = reasonIn(text);
+        if (refundReason === undefined) return undecided({ status: 422, error: 'no refundReason' });
         return { decision: 'REJECTED', refundReason };
-      } catch {
+      } catch (error) {
         // After any error nothing is decided.
-        return undefined;
+        return undecided({ error: kindOf(error) });
       }
     },
     close: () => agent.close(),
   };
+}
+
+function reasonIn(text: string): string | undefined {
+  try {
+    return Rejection.safeParse(JSON.parse(text)).data?.refundReason;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the code of an error, such as ECONNREFUSED, or its name. Its message may quote what was sent. */
+function kindOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }

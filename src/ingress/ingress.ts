@@ -40,7 +40,7 @@ const RETRY_AFTER = '2';
 export function createIngress(options: IngressOptions): Ingress {
   const { log, secrets, tokenHeader, decisionUrl, logger, onKept, metrics = silentMetrics } = options;
   const quarantine = new Quarantine({ dataDir: options.dataDir, logger, metrics });
-  const decider = decisionUrl === undefined ? undefined : createDecider(decisionUrl);
+  const decider = decisionUrl === undefined ? undefined : createDecider(decisionUrl, logger);
   const keeping: Keeping = { log, decider, metrics, quarantine, logger, onKept };
   const readBody = createDeliveryBodies();
   const inFlight = new Set<Promise<void>>();

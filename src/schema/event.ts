@@ -75,7 +75,8 @@ const MoneyInDecisionType = builder.enumType('MoneyInDecision', {
     ACCEPTED: { description: 'The SPEI credit was accepted.' },
     REJECTED: { description: 'The SPEI credit was rejected: the upstream refunds it.' },
     INFORMED: {
-      description: 'Nothing was to be decided: the money had been moved already, as with internal credits.',
+      description:
+        'Nothing was to be decided: the money had been moved already, as with internal credits, or the message named no sub-category that is decided on.',
     },
   },
 });

@@ -91,6 +91,17 @@ describe('the configuration', () => {
     expect(message).not.toContain('hunter2');
   });
 
+  it.each([
+    ['MONEY_IN_DECISION_URL', 'https://gateway:hunter2@decider.example.mx/credits'],
+    ['MONEY_IN_DECISION_URL', 'https://hunter2@decider.example.mx/credits'],
+    ['MONEY_IN_DECISION_URL', 'https://gateway:hunter/2@decider.example.mx/credits'],
+    ['UPSTREAM_URL', 'https://:hunter2@api.example.mx'],
+  ])('refuses a user and a password in %s, which nobody would send, and repeats neither', (name, url) => {
+    const message = messageOf({ [name]: url });
+    expect(message).toMatch(new RegExp(`^  ${name}: got a value, wants an http or https`, 'm'));
+    expect(message).not.toContain('hunter');
+  });
+
   it('refuses to compare balances without credentials of its own, and takes how often with them', () => {
     expect(messageOf({ RECONCILE_EVERY: '3600' })).toContain(
       'RECONCILE_EVERY: is set, and AUTH_MODE is passthrough; wants AUTH_MODE=service',

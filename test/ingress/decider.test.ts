@@ -7,7 +7,10 @@ import { createDecider } from '../../src/ingress/decider.ts';
 import { countingMetrics, ids, recordingLogger } from '../helpers/events.ts';
 import { startUpstream } from '../helpers/http-stub.ts';
 import { speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
-import { startRedis } from '../helpers/redis.ts';
+import { freePort, startRedis } from '../helpers/redis.ts';
+
+const NO_REASON = { status: 422, error: 'no refundReason' };
+const TIME_OUT = { error: 'TimeoutError' };
 
 describe('an SPEI credit on which somebody decides', () => {
   it.each([200, 201])('is accepted with %i', async (status) => {
@@ -34,17 +37,21 @@ describe('an SPEI credit on which somebody decides', () => {
   });
 
   it.each([
-    ['gives a 422 without a reason, as frameworks do', { status: 422, body: '{"detail":"invalid"}' }],
-    ['gives a 422 with an empty reason', { status: 422, body: '{"refundReason":" "}' }],
-    ['gives a 422 that cannot be read', { status: 422, body: '<html>' }],
-    ['gives an empty 422', { status: 422 }],
-    ['fails', { status: 500 }],
-    ['says 202', { status: 202 }],
-    ['redirects', { status: 307 }],
-    ['is not there', { status: 404 }],
-    ['is silent', 'silence'],
-    ['never ends its answer', { status: 422, body: '{"refundReason":"no"}', stalls: true }],
-  ] as const)('is neither accepted nor rejected when the decider %s', async (_, verdict) => {
+    [
+      'gives a 422 without a reason, as frameworks do',
+      { status: 422, body: '{"detail":"invalid"}' },
+      NO_REASON,
+    ],
+    ['gives a 422 with an empty reason', { status: 422, body: '{"refundReason":" "}' }, NO_REASON],
+    ['gives a 422 that cannot be read', { status: 422, body: '<html>' }, NO_REASON],
+    ['gives an empty 422', { status: 422 }, NO_REASON],
+    ['fails', { status: 500 }, { status: 500 }],
+    ['says 202', { status: 202 }, { status: 202 }],
+    ['redirects', { status: 307 }, { status: 307 }],
+    ['is not there', { status: 404 }, { status: 404 }],
+    ['is silent', 'silence', TIME_OUT],
+    ['never ends its answer', { status: 422, body: '{"refundReason":"no"}', stalls: true }, TIME_OUT],
+  ] as const)('is neither accepted nor rejected when the decider %s', async (_, verdict, why) => {
     await using decider = await startDecider(verdict);
     await using ingress = await startIngress({ decisionUrl: decider.url });
     const response = await ingress.post('MONEY_IN', speiCredit());
@@ -52,6 +59,8 @@ describe('an SPEI credit on which somebody decides', () => {
     expect((await ingress.log.readAfter(ingress.clientId, null, 5)).events).toEqual([]);
     expect(ingress.quarantined().map((row) => row.reason)).toEqual(['undecided']);
     expect(decider.asked).toHaveLength(1);
+    const lines = ingress.logger.lines.filter(({ message }) => message.startsWith('the decider'));
+    expect(lines.map(({ level, fields }) => [level, fields])).toEqual([['warn', why]]);
   });
 
   it.each<[string, EventType, object]>([
@@ -151,11 +160,30 @@ it('who decides has two seconds, and after them nothing is decided', async () =>
   onTestFinished(restore);
   const arrived = Promise.withResolvers<void>();
   await using silent = await startUpstream(() => arrived.resolve());
-  const decider = createDecider(silent.url);
+  const decider = createDecider(silent.url, recordingLogger());
   const verdict = decider.ask('{}');
   await arrived.promise;
   expect(times.map(({ ms }) => ms)).toEqual([2_000]);
   times[0]?.over.abort();
   expect(await verdict).toBeUndefined();
+  await decider.close();
+});
+
+it('why there is no verdict is logged at most once a minute, and nothing of the credit', async () => {
+  let now = 0;
+  onTestFinished(useClock({ ...clock, monotonic: () => now }));
+  const logger = recordingLogger();
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const decider = createDecider(url, logger);
+  for (const at of [0, 59_999, 60_000]) {
+    now = at;
+    expect(await decider.ask('{"payer_name":"Luis"}')).toBeUndefined();
+  }
+  const line = {
+    level: 'warn',
+    fields: { error: 'ECONNREFUSED' },
+    message: 'the decider gave no verdict on a credit',
+  };
+  expect(logger.lines).toEqual([line, line]);
   await decider.close();
 });

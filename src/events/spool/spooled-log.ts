@@ -269,7 +269,8 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   #noteDrained(clientId: string, event: NewEvent, result: Appended | undefined): void {
     const { type, receivedAt, payload } = event;
     this.#options.metrics.drained(type);
-    if (type === 'MONEY_IN' && result?.conflict === true) {
+    // The provider got 201 for what waited here, so that a first answer of 422 contradicts it.
+    if (type === 'MONEY_IN' && (result?.conflict === true || result?.answer.status === 422)) {
       const body = Buffer.from(payload);
       this.#options.quarantine.put({ receivedAt, clientId, type, reason: 'conflict', body });
     }

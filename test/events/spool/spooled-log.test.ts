@@ -160,6 +160,29 @@ describe('while Redis is away', () => {
     expect((await log.readAfter(client, null, 10)).events).toHaveLength(1);
   });
 
+  it('a message that was accepted here and turns out to be rejected in Redis is put aside', async () => {
+    const metrics = countingMetrics();
+    const log = await open(dataDir, metrics);
+    const credit = moneyIn();
+    const rejection = { decision: 'REJECTED', refundReason: 'Cuenta cerrada', spoolable: false } as const;
+    expect(await log.append(client, { ...credit, ...rejection })).toMatchObject({ answer: { status: 422 } });
+    const accepted = moneyIn();
+    await log.append(client, accepted);
+    await redis.kill();
+    // The decider has been switched off.
+    for (const again of [credit, accepted])
+      expect(await log.append(client, again)).toMatchObject({ answer: { status: 201 } });
+    await redis.start();
+    await drained(log);
+    const database = new DatabaseSync(join(dataDir, 'quarantine.sqlite'));
+    const rows = database.prepare('SELECT reason, CAST(body AS TEXT) AS body FROM quarantine').all();
+    database.close();
+    expect(rows).toEqual([{ reason: 'conflict', body: credit.payload }]);
+    expect(metrics.counts['quarantined']).toBe(1);
+    const { events } = await log.readAfter(client, null, 10);
+    expect(events.map(({ decision }) => decision)).toEqual(['REJECTED', 'ACCEPTED']);
+  });
+
   it('what somebody decided on is not kept, and nothing is recalled but what waits here', async () => {
     const log = await open(dataDir);
     await redis.kill();

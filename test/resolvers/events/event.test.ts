@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EventType, StoredEvent } from '../../../src/events/log.ts';
 import { decodeEvent } from '../../../src/resolvers/events/event.ts';
+import { eventNames } from '../../../src/resolvers/events/event-names.ts';
 import { eventFilter } from '../../../src/resolvers/events/event-page.ts';
 import type { Viewer } from '../../../src/resolvers/events/visibility.ts';
 
@@ -86,6 +87,20 @@ describe('a MONEY_IN message', () => {
     [1.555, '1.555'],
   ])('of %j has the amount "%s", of which the graph shows those with two decimals', (sent, amount) => {
     expect(decodeEvent(stored('MONEY_IN', { body: { id: 't1', amount: sent } }))).toMatchObject({ amount });
+  });
+
+  it('shows no number that has been rounded, and is found by none', () => {
+    const payload =
+      JSON.parse(`{"body":{"id":9007199254740993,"amount":"5.00","beneficiary_account":646180110400000007,
+      "payer_account":123456,"numeric_reference":1234567,"owner_id":"${OWNER}"}}`);
+    const event = stored('MONEY_IN', payload);
+    expect(decodeEvent(event)).toMatchObject({
+      transactionId: null,
+      beneficiary: { account: null },
+      payer: { account: '123456' },
+      numericReference: '1234567',
+    });
+    expect(eventNames(event)).toEqual([`owner ${OWNER}`]);
   });
 
   it('whose date is no date shows none', () => {
