@@ -144,9 +144,8 @@ function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, p
 }
 
 /**
- * Marks the record as sent. If that fails, it may have been done all the same. The key is then given back as soon as
- * possible, because this call made the claim and has sent nothing. Until then the gateway itself may send money out that is
- * recorded.
+ * Marks the record as sent. If the step fails, it may still have been done. This call has sent nothing, so it gives the key
+ * back as soon as it can. Until then the gateway itself may send money out that is recorded.
  *
  * @returns true if it is marked; the result for the caller if it is not; undefined if the claim was lost.
  * @throws {RecordsUnavailableError} if it is certain that nothing will be sent.

@@ -94,8 +94,8 @@ export interface Claim {
   /** `twinOf` the intent, by which callers for the whole client find a customer's intent. */
   readonly twin: string;
   /**
-   * True if it is a customer's: it is then found by its twin. Otherwise the claim looks for a customer's twin before it takes
-   * a new key.
+   * True for a customer's claim: it writes the twin and looks for none. A claim for the whole client writes none; before it takes a
+   * new key it looks for a customer's.
    */
   readonly isCustomers: boolean;
 }
@@ -112,6 +112,8 @@ export interface Claim {
  * - `not-yours`: the record of this owner has, or will have, the other name: another owner of the same client or customer uses this
  *   one, or this owner has used the other one before. Records of earlier versions, which name no owner, belong to everybody.
  * - `customers`: a customer of the client has sent the same under the same key. Has its answer; undefined if none is known.
+ * - `passed-over`: a customer's claim had let its lease end before it sent anything, a call for the whole client then found it, and may
+ *   have paid the same.
  */
 export type Claimed =
   | { readonly state: 'claimed' }
@@ -120,6 +122,7 @@ export type Claimed =
   | { readonly state: 'answered'; readonly answer: StoredAnswer }
   | { readonly state: 'other-input' }
   | { readonly state: 'not-yours' }
+  | { readonly state: 'passed-over' }
   | { readonly state: 'customers'; readonly answer: StoredAnswer | undefined };
 
 /**
@@ -131,6 +134,9 @@ export type Claimed =
  * - Once `markSent` has resolved with true, every later `claim` learns of it, with the body, until it is answered or
  *   released, also after the death of every process and of the store's own. Where Redis has replicas, each that could be
  *   promoted has it too.
+ * - A claim for the whole client takes a new key only if no customer's same payment may have moved, whichever of them made it. In the
+ *   same step it takes customers' claims whose lease has ended from their calls: their `markSent` fails, and their next claim gets
+ *   `passed-over` while the client's payment may have moved.
  * - A record that is `sent` never goes back to `claimed`. It vanishes only by `release` of its own owner.
  * - The first `done` or `refused` stays. Any process that learns it may write it, also after its lease was taken over: an answer is a fact about
  *   the intent, not about who holds it.
@@ -138,7 +144,7 @@ export type Claimed =
  *
  * Not guaranteed:
  * - That a lease excludes. A process that stalls past its lease is taken over while it still runs. What each does then is
- *   decided by the outcome table, not by the lease: the lease only spares work and answers sooner.
+ *   decided by the record and the outcome table: `markSent` refuses whoever lost its claim. The lease spares work and answers sooner.
  * - Anything of clocks but that of the store, which gives every time: callers may disagree on theirs. Where the clock of Redis
  *   leaps, leases end early or late, and an age is wrong by as much. The embedded store keeps a clock that does not leap
  *   (sqlite-record.ts says for what).

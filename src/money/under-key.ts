@@ -32,6 +32,7 @@ export async function runUnderKey(
     if (found.state === 'other-input') return { kind: 'conflict', code: 'IDEMPOTENCY_KEY_REUSED' };
     if (found.state === 'answered') return replay(call, found.answer);
     if (found.state === 'customers') return replayCustomers(call, found.answer);
+    if (found.state === 'passed-over') return replayCustomers(call, undefined);
     if (found.state === 'sent') return withLease(call, leaseMs, () => takeUp(call, found, askedAt));
     if (found.state === 'claimed') {
       const result = await withLease(call, leaseMs, () => begin(call));

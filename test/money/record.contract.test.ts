@@ -100,6 +100,90 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await two.read(whole)).toBeUndefined();
   });
 
+  /** Claims of one input under one key: of customers, and for the whole client. */
+  const twins = () => {
+    const [theirs, others, whole] = [freshName(), freshName(), freshName()];
+    const alike = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS, twin: `twin of ${whole.hash}` };
+    const byCustomer = (name: RecordName, owner: string) =>
+      one.claim(name, { ...alike, owner, isCustomers: true });
+    const byClient = (owner: string) => two.claim(whole, { ...alike, owner });
+    return { theirs, others, whole, alike, byCustomer, byClient };
+  };
+
+  it('takes a customer’s claim whose lease has ended from its call, where one for the whole client goes on', async () => {
+    const { theirs, whole, byCustomer, byClient } = twins();
+    await byCustomer(theirs, 'late');
+    await one.renew(theirs, 'late', 0);
+    expect(await byClient('whole')).toEqual({ state: 'claimed' });
+    expect(await one.markSent(theirs, 'late', '{}')).toBe(false);
+    expect(await byCustomer(theirs, 'late')).toEqual({ state: 'busy' });
+    expect(await two.markSent(whole, 'whole', '{}')).toBe(true);
+    expect(await byCustomer(theirs, 'again')).toEqual({ state: 'busy' });
+    await two.renew(whole, 'whole', 0);
+    expect(await byCustomer(theirs, 'again')).toEqual({ state: 'passed-over' });
+    await two.answer(whole, HASH, DONE);
+    expect(await byCustomer(theirs, 'again')).toEqual({ state: 'passed-over' });
+    expect(await one.markSent(theirs, 'again', '{}')).toBe(false);
+  });
+
+  it('gives a customer the claim back that was passed over, once the client’s call has moved nothing', async () => {
+    for (const end of ['released', 'refused', 'ended'] as const) {
+      const { theirs, whole, byCustomer, byClient } = twins();
+      await byCustomer(theirs, 'late');
+      await one.renew(theirs, 'late', 0);
+      await byClient('whole');
+      if (end === 'released') await two.release(whole, 'whole');
+      if (end === 'refused') await two.answer(whole, HASH, { kind: 'refused', status: 400, text: '' });
+      if (end === 'ended') await two.renew(whole, 'whole', 0);
+      expect(await byCustomer(theirs, 'late')).toEqual({ state: 'claimed' });
+      expect(await two.markSent(whole, 'whole', '{}')).toBe(false);
+      expect(await one.markSent(theirs, 'late', '{}')).toBe(true);
+    }
+  });
+
+  it('finds the payment of one customer, whatever another does under the same key before it or after it', async () => {
+    for (const order of ['before', 'after'] as const) {
+      for (const end of ['released', 'claimed', 'refused'] as const) {
+        const { theirs, others, byCustomer, byClient } = twins();
+        const pay = async () => {
+          await byCustomer(theirs, 'pays');
+          await one.markSent(theirs, 'pays', '{}');
+          await one.answer(theirs, HASH, DONE);
+        };
+        if (order === 'after') await pay();
+        expect(await byCustomer(others, 'other')).toEqual({ state: 'claimed' });
+        if (order === 'before') await pay();
+        if (end === 'released') await one.release(others, 'other');
+        if (end === 'claimed') await one.renew(others, 'other', 0);
+        if (end === 'refused') await one.answer(others, HASH, { kind: 'refused', status: 400, text: '' });
+        expect(await byClient('whole')).toEqual({ state: 'customers', answer: DONE });
+      }
+    }
+  });
+
+  it('waits for a customer’s payment under way, and pays nothing while one is unknown, whatever another’s became', async () => {
+    const { theirs, others, byCustomer, byClient } = twins();
+    await byCustomer(theirs, 'refused');
+    await byCustomer(others, 'open');
+    await one.answer(theirs, HASH, { kind: 'refused', status: 400, text: '' });
+    expect(await byClient('whole')).toEqual({ state: 'busy' });
+    await one.markSent(others, 'open', '{}');
+    expect(await byClient('whole')).toEqual({ state: 'busy' });
+    await one.renew(others, 'open', 0);
+    expect(await byClient('whole')).toEqual({ state: 'customers', answer: undefined });
+  });
+
+  it('passes over a customer’s payment of another input, which the key was taken for after nothing had moved', async () => {
+    const { theirs, alike, byCustomer, byClient } = twins();
+    await byCustomer(theirs, 'first');
+    await one.release(theirs, 'first');
+    const second = { ...alike, inputHash: 'input-two', twin: `${alike.twin}, input-two`, isCustomers: true };
+    await one.claim(theirs, { ...second, owner: 'second' });
+    await one.markSent(theirs, 'second', '{}');
+    await one.answer(theirs, 'input-two', DONE);
+    expect(await byClient('whole')).toEqual({ state: 'claimed' });
+  });
+
   it('gives the owner its claim again, so that a claim whose reply was lost can be repeated', async () => {
     const name = freshName();
     await claim(one, name, 'a');

@@ -288,3 +288,28 @@ it('a first payment is not sent where its client could not be noted, as a stop w
   expect(await records.markSent(name, 'me', '{}')).toBe(true);
   expect(await redis.admin.smembers('pasarela:money:clients')).toEqual(['client']);
 });
+
+it('a stop after a put-back stops a client that a process has paid for before it', async () => {
+  const redis = await startRedis();
+  cleanup.defer(() => redis.stop());
+  const [gateway, operator] = await Promise.all(
+    ['gateway', 'operator'].map(async () => {
+      const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: await newFolder(), logger });
+      cleanup.defer(() => records.stop());
+      return records;
+    }),
+  );
+  if (gateway === undefined || operator === undefined) throw new Error('both were opened');
+  const send = async (key: string) => {
+    const name = recordName({ clientId: 'client', customerId: undefined, key });
+    await gateway.claim(name, { ...NOBODYS, owner: key, inputHash: key, leaseMs: 60_000, twin: key });
+    return gateway.markSent(name, key, '{}');
+  };
+  expect(await send('before')).toBe(true);
+  await redis.admin.flushall();
+  await expect(send('while it is put back')).rejects.toMatchObject({ why: 'put-back' });
+  await operator.resume();
+  expect(await gateway.held()).toEqual([]);
+  await operator.holdPayments();
+  await expect(send('after the stop')).rejects.toMatchObject({ why: 'stopped' });
+});

@@ -42,3 +42,36 @@ it.each(STORES)(
     await money.stop();
   },
 );
+
+it.each(STORES)(
+  'a customer’s call that stalls before it sends does not pay what one for the whole client then paid, over %s',
+  async (_kind, makeStore) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const records = await store.open();
+    cleanup.defer(() => records.stop());
+    await using upstream = await startUpstream();
+    const limits = { deadline: Date.now() + 60_000, signal: new AbortController().signal };
+    const whole = createMoney({ records, logger });
+    const made = order(upstream.url, 'createInternalTransaction', 'passed-over');
+    let stalls = 0;
+    /** While the call stalls, its lease ends. */
+    const stalling: MoneyRecords = {
+      ...records,
+      async markSent(name, owner, ...rest) {
+        stalls += 1;
+        await records.renew(name, owner, 0);
+        expect(await whole.execute(made, limits)).toMatchObject({ kind: 'done', replayed: false });
+        return records.markSent(name, owner, ...rest);
+      },
+    };
+    const customers = createMoney({ records: stalling, logger });
+    const theirs = { ...made, customerId: 'customer' };
+    for (const _call of ['the one that stalled', 'another'])
+      expect(await customers.execute(theirs, limits)).toMatchObject({ kind: 'unknown', safeToRetry: false });
+    expect(await whole.execute(made, limits)).toMatchObject({ kind: 'done', replayed: true });
+    expect([stalls, upstream.received.length]).toEqual([1, 1]);
+    await Promise.all([whole.stop(), customers.stop()]);
+  },
+);

@@ -27,6 +27,7 @@ export class RedisHolds {
   readonly #writes: DurableWrites;
   readonly #marks: RedisMarks;
   #isHeld = false;
+  #lives = 0;
 
   constructor(redis: RedisClient, writes: DurableWrites, marks: RedisMarks) {
     this.#redis = redis;
@@ -37,6 +38,16 @@ export class RedisHolds {
   /** True if payments were held when that was last read. */
   get isHeld(): boolean {
     return this.#isHeld;
+  }
+
+  /** Changes with each time that Redis may have been put back. What a process knows to be in Redis may then be gone. */
+  get lives(): number {
+    return this.#lives;
+  }
+
+  /** Redis was connected to again, or was put back. */
+  began(): void {
+    this.#lives += 1;
   }
 
   /** Compares the ledgers with the marks of this process. */
@@ -52,6 +63,7 @@ export class RedisHolds {
    */
   async found(clientId: string): Promise<void> {
     this.#isHeld = true;
+    this.began();
     await this.#redis.sadd(HELD, clientId);
   }
 
@@ -63,6 +75,7 @@ export class RedisHolds {
     const holds: Hold[] = [];
     if (stopped !== null) holds.push({ why: 'stopped', since: Number(stopped), missing: 0 });
     if (clients.length > 0) {
+      this.began();
       holds.push({
         why: 'put-back',
         since: Math.min(clock.now(), ...found.map(({ since }) => since)),

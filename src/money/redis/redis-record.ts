@@ -67,7 +67,10 @@ export async function openRedisRecords(
   };
   const looking = clock.setInterval(look, LOOK_EVERY_MS).unref();
   // A Redis that was restarted may have been put back.
-  redis.on('ready', () => void holds.look().catch(() => {}));
+  redis.on('ready', () => {
+    holds.began();
+    void holds.look().catch(() => {});
+  });
   await look();
 
   return {

@@ -6,20 +6,51 @@ import { NOW } from './time.ts';
 import { NAMED } from './transaction-index.ts';
 
 /**
- * KEYS: record, twin, record of the owner's other name. ARGV: owner, input hash, lease, retention (both in ms), owner of the key, hash
- * of the record, whether it is a customer's, the line that begins it in the journal, how long lines are kept, whether what was sent may
- * be sent again, whether the other name is the first owner's. Returns a state of `Claimed` and the fields that belong to it.
+ * KEYS: record, twins, the other record that this owner may have for the key (`recordName`). ARGV: owner, input hash, lease, retention
+ * (both in ms), owner of the key, whether it is a customer's, the line that begins it in the journal, how long lines are kept, whether
+ * what was sent may be sent again, whether the other name is the first owner's. Returns a state of `Claimed` and the fields that belong
+ * to it.
  *
- * A twin names the record of a customer. It is of the same client, and so in the same slot; the journal is as well.
+ * Twins are the hashes of customers' records, with commas between; of a version before, one hash. All are of the same client, and so in
+ * the same slot; the journal is as well. They outlast the records, which are kept from their last write on. A record that is gone or
+ * free, or was taken for another input, stays named until the next customer's claim, and is passed over.
  */
 export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
   local state, owner, lease, input, whose, line, past =
     unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'lease', 'input', 'whose', 'line', 'past'))
   whose = ownerOf(whose, past)
   local function begin()
-    line = journal(ARGV[8])
-    cut(ARGV[9])
+    line = journal(ARGV[7])
+    cut(ARGV[8])
     redis.call('HSET', KEYS[1], 'line', line)
+  end
+  -- Finds among these records the one that decides: done, held by a call, perhaps sent, refused. Where none has been sent, takes them
+  -- from the calls that have let their leases end, so that none of those can send.
+  local function decisive(hashes)
+    local most, found, ended = 0, nil, {}
+    for other in string.gmatch(hashes, '[^,]+') do
+      local otherKey, rank = base .. other, 0
+      local step, ending, what, kind = unpack(redis.call('HMGET', otherKey, 'state', 'lease', 'input', 'kind'))
+      if step and what == ARGV[2] then
+        if step == 'answered' then rank = kind == 'done' and 4 or kind == 'refused' and 1 or 2
+        elseif ending and tonumber(ending) > now then rank = 3
+        elseif step == 'sent' then rank = 2
+        else ended[#ended + 1] = otherKey end
+      end
+      if rank > most then most, found = rank, otherKey end
+    end
+    if most == 0 then
+      for _, otherKey in ipairs(ended) do redis.call('HSET', otherKey, 'owner', '', 'passedBy', hash) end
+    end
+    return most, found
+  end
+  -- Names this record among the twins, and leaves out those that are gone or were taken for another input.
+  local function nameTwin()
+    local twins = {hash}
+    for other in string.gmatch(redis.call('GET', KEYS[2]) or '', '[^,]+') do
+      if other ~= hash and redis.call('HGET', base .. other, 'input') == ARGV[2] then twins[#twins + 1] = other end
+    end
+    redis.call('SET', KEYS[2], table.concat(twins, ','), 'PX', string.format('%.0f', 2 * ARGV[4]))
   end
   local free = owner == ARGV[1] or (lease and tonumber(lease) <= now)
   local untilThen = string.format('%.0f', now + ARGV[3])
@@ -27,24 +58,26 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
   if not state or (state == 'claimed' and free) then
     -- The first owner may have given the first name up since this owner paid under its own.
     local otherState, otherWhose, otherPast = unpack(redis.call('HMGET', KEYS[3], 'state', 'whose', 'past'))
-    if otherState and (ARGV[11] == '0' or (ownerOf(otherWhose, otherPast) or ARGV[5]) == ARGV[5]) then return {'not-yours'} end
-    if ARGV[7] == '1' then
-      redis.call('SET', KEYS[2], ARGV[6], 'PX', ARGV[4])
+    if otherState and (ARGV[10] == '0' or (ownerOf(otherWhose, otherPast) or ARGV[5]) == ARGV[5]) then return {'not-yours'} end
+    if ARGV[6] == '1' then
+      -- A call for the whole client has passed this record over, and may have paid the same.
+      local rank = input == ARGV[2] and decisive(redis.call('HGET', KEYS[1], 'passedBy') or '') or 0
+      if rank == 3 then return {'busy'} end
+      if rank > 1 then return {'passed-over'} end
+      nameTwin()
     else
-      local other = redis.call('GET', KEYS[2])
-      if other then
-        local key = string.gsub(KEYS[2], 'twin:.*$', '') .. other
-        local theirs, until_ = unpack(redis.call('HMGET', key, 'state', 'lease'))
-        if theirs == 'answered' then
-          return {'customers', unpack(redis.call('HMGET', key, 'kind', 'status', 'text', 'past'))}
-        end
-        if theirs and until_ and tonumber(until_) > now then return {'busy'} end
-        if theirs == 'sent' then return {'customers'} end
+      local rank, other = decisive(redis.call('GET', KEYS[2]) or '')
+      if rank == 3 then return {'busy'} end
+      if rank > 0 then
+        local kind, status, text, otherPast = unpack(redis.call('HMGET', other, 'kind', 'status', 'text', 'past'))
+        if not kind then return {'customers'} end
+        return {'customers', kind, status, text, otherPast}
       end
     end
     -- A claim that is repeated by its owner has its line.
     if not line or owner ~= ARGV[1] or input ~= ARGV[2] then begin() end
     redis.call('HSET', KEYS[1], 'state', 'claimed', 'owner', ARGV[1], 'input', ARGV[2], 'lease', untilThen, 'whose', ARGV[5])
+    redis.call('HDEL', KEYS[1], 'passedBy')
     redis.call('PEXPIRE', KEYS[1], ARGV[4])
     return {'claimed'}
   end
@@ -60,7 +93,8 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
     return {'answered', unpack(redis.call('HMGET', KEYS[1], 'kind', 'status', 'text', 'past'))}
   end
   if state == 'claimed' or not free then return {'busy'} end
-  if ARGV[10] == '1' then redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'lease', untilThen) end
+  if ARGV[6] == '1' then nameTwin() end
+  if ARGV[9] == '1' then redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'lease', untilThen) end
   local body, sentAt, wall, bootId, bootMs =
     unpack(redis.call('HMGET', KEYS[1], 'body', 'sentAt', 'wall', 'bootId', 'bootMs'))
   return {'sent', body, sentAt, string.format('%.0f', now - sentAt), wall or '', bootId or '', bootMs or '0'}`);

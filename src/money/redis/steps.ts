@@ -47,6 +47,8 @@ export class RedisSteps {
   readonly #known = new Set<string>();
   /** The clients that are being noted. */
   readonly #noting = new Map<string, Promise<unknown>>();
+  /** {@link RedisHolds.lives}, when the first of these was noted. */
+  #life = 0;
 
   constructor(parts: RedisParts) {
     this.#parts = parts;
@@ -63,7 +65,7 @@ export class RedisSteps {
       keyOf({ clientId, hash: other.hash }),
     ];
     const line = askedLine(asked, inputHash, name, requestId);
-    const whose = [keyOwner, name.hash, isCustomers ? 1 : 0];
+    const whose = [keyOwner, isCustomers ? 1 : 0];
     const repeatable = isRepeatable(asked.operation) ? 1 : 0;
     const args = [
       owner,
@@ -82,7 +84,7 @@ export class RedisSteps {
   async markSent(name: RecordName, owner: string, body: string, details?: SentDetails): Promise<boolean> {
     const { clientId } = name;
     const { holds, marks, clocks } = this.#parts;
-    const isNew = !this.#known.has(clientId);
+    const isNew = !this.#isKnown(clientId);
     if (isNew) await reaching('sent', this.#note(clientId));
     // Asked after the client is noted. A stop that came earlier shows here; one that comes later finds the client.
     const [hold] = isNew || holds.isHeld ? await held(holds) : [];
@@ -133,7 +135,7 @@ export class RedisSteps {
 
   /** Notes the client in Redis. A claim begins this, so that the client's first payment need not wait for it. */
   async #note(clientId: string): Promise<void> {
-    if (this.#known.has(clientId)) return;
+    if (this.#isKnown(clientId)) return;
     const noting = this.#noting.get(clientId) ?? this.#parts.redis.sadd(CLIENTS, clientId);
     this.#noting.set(clientId, noting);
     try {
@@ -142,6 +144,16 @@ export class RedisSteps {
       this.#noting.delete(clientId);
       throw error;
     }
+  }
+
+  #isKnown(clientId: string): boolean {
+    const { lives } = this.#parts.holds;
+    if (lives !== this.#life) {
+      this.#known.clear();
+      this.#noting.clear();
+      this.#life = lives;
+    }
+    return this.#known.has(clientId);
   }
 
   #run(step: string, what: Script, keys: string[], args: Arguments): Promise<unknown> {

@@ -11,6 +11,16 @@ import { storedAnswer } from './sqlite-payment-reads.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
+/** How much a record decides for the same payment of another: one that is done most of all. */
+const RANK = { free: 0, refused: 1, open: 2, held: 3, done: 4 } as const;
+
+function rankOf(row: Row, at: number): number {
+  if (row['state'] === 'answered')
+    return { done: RANK.done, refused: RANK.refused }[String(row['answer_kind'])] ?? RANK.open;
+  if (Number(row['lease_until']) > at) return RANK.held;
+  return row['state'] === 'sent' ? RANK.open : RANK.free;
+}
+
 /** The parts that the steps of a record in a file share. */
 export interface SqliteParts {
   readonly db: DatabaseSync;
@@ -24,7 +34,8 @@ export interface SqliteParts {
 export class SqliteClaims {
   readonly #parts: SqliteParts;
   readonly #read: StatementSync;
-  readonly #findTwin: StatementSync;
+  readonly #findTwins: StatementSync;
+  readonly #passOver: StatementSync;
   readonly #expire: StatementSync;
   readonly #take: StatementSync;
   readonly #describe: StatementSync;
@@ -34,7 +45,10 @@ export class SqliteClaims {
     const { db } = parts;
     this.#parts = parts;
     this.#read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
-    this.#findTwin = db.prepare('SELECT * FROM intent WHERE client_id = ? AND twin = ?');
+    this.#findTwins = db.prepare('SELECT * FROM intent WHERE client_id = ? AND twin = ?');
+    this.#passOver = db.prepare(
+      "UPDATE intent SET owner = '', passed_by = ? WHERE client_id = ? AND hash = ?",
+    );
     this.#expire = db.prepare('DELETE FROM intent WHERE expires_at <= ?');
     this.#take = db.prepare(`
       INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, expires_at, key_owner, twin, asked, asked_at,
@@ -42,7 +56,7 @@ export class SqliteClaims {
       VALUES (:clientId, :hash, 'claimed', :owner, :leaseUntil, :inputHash, :expiresAt, :keyOwner, :twin, :asked, :askedAt,
         :operation, :customerId, :line)
       ON CONFLICT DO UPDATE SET
-        key_owner = excluded.key_owner, twin = excluded.twin, owner = excluded.owner, lease_until = excluded.lease_until,
+        key_owner = excluded.key_owner, twin = excluded.twin, passed_by = NULL, owner = excluded.owner, lease_until = excluded.lease_until,
         input_hash = excluded.input_hash, expires_at = excluded.expires_at, asked = excluded.asked,
         asked_at = excluded.asked_at, operation = excluded.operation, customer_id = excluded.customer_id,
         line = excluded.line`);
@@ -81,8 +95,10 @@ export class SqliteClaims {
     const { clientId, hash } = name;
     const { owner, inputHash, keyOwner, isCustomers } = wanted;
     if (this.#isUnderOther(clientId, wanted)) return { state: 'not-yours' };
-    const twins = isCustomers ? undefined : this.#customersTwin(clientId, wanted.twin, at);
-    if (twins !== undefined) return twins;
+    const elsewhere = isCustomers
+      ? this.#passedOver(name, wanted, row, at)
+      : this.#customersTwin(name, wanted, at);
+    if (elsewhere !== undefined) return elsewhere;
     const leaseUntil = leaseEnd(at, wanted.leaseMs);
     // A claim that its owner repeats has its line already.
     if (row?.['owner'] === owner && row['input_hash'] === inputHash) {
@@ -103,12 +119,41 @@ export class SqliteClaims {
   }
 
   /** Finds an intent of a customer of this client that was sent, or may be about to be. */
-  #customersTwin(clientId: string, twin: string, at: number): Claimed | undefined {
-    const row = this.#findTwin.get(clientId, twin);
-    if (row === undefined) return undefined;
-    if (row['state'] === 'answered') return { state: 'customers', answer: storedAnswer(row) };
-    if (Number(row['lease_until']) > at) return { state: 'busy' };
-    return row['state'] === 'sent' ? { state: 'customers', answer: undefined } : undefined;
+  #customersTwin(name: RecordName, { twin, inputHash }: Claim, at: number): Claimed | undefined {
+    const found = this.#decisive(this.#findTwins.all(name.clientId, twin), name, inputHash, at);
+    if (found === undefined) return undefined;
+    if (found.rank === RANK.held) return { state: 'busy' };
+    const isAnswered = found.row['state'] === 'answered';
+    return { state: 'customers', answer: isAnswered ? storedAnswer(found.row) : undefined };
+  }
+
+  /** Finds the payment of a call for the whole client that has passed this customer's record over. */
+  #passedOver(name: RecordName, { inputHash }: Claim, row: Row | undefined, at: number): Claimed | undefined {
+    const passedBy = row?.['passed_by'];
+    if (typeof passedBy !== 'string' || row?.['input_hash'] !== inputHash) return undefined;
+    const other = this.#read.get(name.clientId, passedBy);
+    const found = this.#decisive(other === undefined ? [] : [other], name, inputHash, at);
+    if (found === undefined || found.rank === RANK.refused) return undefined;
+    return { state: found.rank === RANK.held ? 'busy' : 'passed-over' };
+  }
+
+  /**
+   * Finds among these records the one that decides. Where none has been sent, takes them from the calls that have let their leases end,
+   * so that none of those can send.
+   */
+  #decisive(
+    rows: readonly Row[],
+    { clientId, hash }: RecordName,
+    inputHash: string,
+    at: number,
+  ): { readonly row: Row; readonly rank: number } | undefined {
+    const alike = rows.filter((row) => row['input_hash'] === inputHash);
+    const [first] = alike
+      .map((row) => ({ row, rank: rankOf(row, at) }))
+      .filter(({ rank }) => rank > RANK.free)
+      .sort((one, other) => other.rank - one.rank);
+    if (first === undefined) for (const row of alike) this.#passOver.run(hash, clientId, String(row['hash']));
+    return first;
   }
 
   /** Adds the first line of the payment to the journal. */

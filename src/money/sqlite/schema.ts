@@ -33,6 +33,7 @@ const ADDED = {
   sent_clock: 'INTEGER',
   key_owner: 'TEXT',
   twin: 'TEXT',
+  passed_by: 'TEXT',
   boot_id: 'TEXT',
   boot_ms: 'INTEGER',
   ...PAYMENT_COLUMNS,

@@ -176,17 +176,18 @@ function stepFrom(chance: Chance): readonly string[] {
     () =>
       run(
         CLAIM,
-        [record, 'pasarela:money:{c}:twin:t'],
+        [record, 'pasarela:money:{c}:twin:t', `pasarela:money:{c}:${chance.pick(['a', 'b', 'none'])}`],
         [
           owner,
           input,
           600_000,
           6_000_000,
           chance.pick(['me', 'me', 'you']),
-          record.slice(-1),
           chance.below(2),
           asked,
           600_000_000,
+          chance.below(2),
+          chance.below(2),
         ],
       ),
     () =>
