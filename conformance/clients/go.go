@@ -220,7 +220,7 @@ func pay() {
 			}
 		} else if told.Code == "IDEMPOTENCY_KEY_REUSED" {
 			break
-		} else {
+		} else if !unclear {
 			say("refused", told.Code)
 			return
 		}

@@ -131,7 +131,7 @@ def pay():
                 unclear = True
             elif result["code"] == "IDEMPOTENCY_KEY_REUSED":
                 return say(unknown=True)
-            else:
+            elif not unclear:
                 return say(refused=result["code"])
         except BROKEN:
             unclear = True

@@ -211,6 +211,16 @@ const MUTANTS: readonly Mutant[] = [
     found: 'the client says {"sends":"mutation"}',
   },
   {
+    rule: 'P9',
+    edits: [
+      [
+        '            elif not unclear:\n                return say(refused=result["code"])',
+        '            else:\n                return say(refused=result["code"])',
+      ],
+    ],
+    found: ENDED,
+  },
+  {
     rule: 'P11',
     edits: [['if result is None:', 'if answer.get("errors"):']],
     found: 'the client says {"sends":"mutation"}',

@@ -73,6 +73,12 @@ const STEPS: Readonly<Record<string, fc.Arbitrary<Step>>> = {
       call?.answer(w.gateway.carryOut(call, 'refused'));
     }),
   ),
+  'refuse the payment, with the key left free': which.map((of) =>
+    named(`refused unused ${of}`, (w) => {
+      const call = w.take(of);
+      call?.answer(w.gateway.refuseUnused(call));
+    }),
+  ),
   'say that it is unknown': which.map((of) =>
     named(`unknown ${of}`, (w) => {
       const call = w.take(of);
@@ -257,6 +263,51 @@ it.each([
   await step(world, (w) => w.start(1));
   expect(world.gateway.pending).toEqual([]);
   expect(world.ended).toMatchObject([{ status: 'unknown', safeToRetry: false }]);
+});
+
+it('a refusal of the moment is not told while a call that was held up may still move the money, and what moved stays found', async () => {
+  const world = new World();
+  const refuse = (w: World) => {
+    const call = w.take(1);
+    call?.answer(w.gateway.refuseUnused(call));
+  };
+  await step(
+    world,
+    (w) => w.press(0, '1.00'),
+    (w) => w.press(1, '1.00'),
+    refuse,
+  );
+  expect(world.ended).toEqual([]);
+  await step(
+    world,
+    (w) => {
+      const call = w.take(0);
+      call?.answer(w.gateway.carryOut(call, 'done'));
+    },
+    async () => void (await vi.advanceTimersByTimeAsync(600)),
+  );
+  expect(world.ended).toMatchObject([{ status: 'done' }, { status: 'done' }]);
+  expect(world.gateway.moved).toHaveLength(1);
+  expect(await unsettled(intentStore(world.tab(0).storage, 'payments'))).toHaveLength(1);
+});
+
+it('a refusal that the gateway says is final is told, also where the answer of an earlier call was lost', async () => {
+  const world = new World();
+  await step(
+    world,
+    (w) => w.press(0, '1.00'),
+    (w) => {
+      const call = w.take(0);
+      if (call !== undefined) w.gateway.carryOut(call, 'refused');
+      call?.lose();
+    },
+    async () => void (await vi.advanceTimersByTimeAsync(600)),
+    (w) => {
+      const call = w.take(0);
+      call?.answer(w.gateway.carryOut(call, 'done'));
+    },
+  );
+  expect(world.ended).toMatchObject([{ status: 'refused', code: 'INSUFFICIENT_FUNDS' }]);
 });
 
 it('a refusal of one call forgets nothing while the answer of another is lost', async () => {

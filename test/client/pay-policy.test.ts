@@ -1,6 +1,8 @@
+import { parse } from 'graphql';
 import { expect, it } from 'vitest';
 import {
   type Answer,
+  forgetSettled,
   type Intent,
   type IntentStore,
   memoryIntents,
@@ -248,7 +250,8 @@ it('a store that fails once the answer is there takes nothing back of what was t
     [result('PreconditionError', { code: 'INSUFFICIENT_FUNDS' }), 'refused'],
     [unsafe, 'unknown'],
   ] as const) {
-    const { source, keys } = scripted(end);
+    const { source, keys, states } = scripted(end);
+    states.push(async () => ({ data: { payment: { state: 'REFUSED' } } }) as never);
     const store = failing(2);
     expect(await pay(source, MUTATION, INPUT, { store })).toMatchObject({ status });
     // What was not kept is asked for again, and is not another payment.
@@ -311,4 +314,83 @@ it('what another field of the document failed with says nothing of the payment',
   );
   expect(made?.status).toBe('done');
   expect(lostToo?.status).toBe('unknown');
+});
+
+it('a form that goes on with its input object makes another payment', async () => {
+  const { source, keys } = scripted(done);
+  const store = memoryIntents();
+  const form = { amount: '1.00' };
+  const first = await pay(source, MUTATION, form, { store });
+  form.amount = '2.00';
+  const second = await pay(source, MUTATION, form, { store });
+  expect(new Set(keys).size).toBe(2);
+  expect([first, second].map(({ intent }) => intent.input['amount'])).toEqual(['1.00', '2.00']);
+});
+
+it('forgets what has ended and was seen, and nothing that another tab enters meanwhile', async () => {
+  let intents: readonly Intent[] = [];
+  const shared: IntentStore = {
+    load: () => intents,
+    save(next, before) {
+      if (intents !== before) return false;
+      intents = next;
+      return true;
+    },
+  };
+  const { source } = scripted(done, result('PreconditionError', { code: 'INSUFFICIENT_FUNDS' }), lost);
+  await (await pay(source, MUTATION, INPUT, { store: shared })).acknowledge();
+  expect((await pay(source, MUTATION, { amount: '2.00' }, { store: shared })).status).toBe('refused');
+  const other: Intent = {
+    idempotencyKey: 'of another tab',
+    mutation: 'pay',
+    input: { amount: '3.00' },
+    createdAt: new Date().toISOString(),
+    unanswered: 1,
+  };
+  let isFirst = true;
+  await forgetSettled({
+    async load() {
+      const before = intents;
+      if (isFirst) intents = [...intents, other];
+      isFirst = false;
+      return before;
+    },
+    save: shared.save,
+  });
+  expect(intents).toEqual([other]);
+});
+
+it('a store that fails between two calls that have moved nothing is no doubt about the money', async () => {
+  const { source, keys } = scripted(refusedCall('STORE_UNAVAILABLE', { retryable: true }));
+  let writings = 0;
+  let intents: readonly Intent[] = [];
+  const store: IntentStore = {
+    load: () => intents,
+    save(next) {
+      writings += 1;
+      // Only the first call is entered, and its answer kept; then what ends it.
+      if (writings > 2 && next.every(({ result: end }) => end === undefined)) throw new Error('Full.');
+      intents = next;
+    },
+  };
+  const outcome = await pay(source, MUTATION, INPUT, { store, patienceMs: 300 });
+  expect(keys).toHaveLength(1);
+  expect(outcome).toMatchObject({ status: 'refused', code: 'STORE_UNAVAILABLE', message: 'Full.' });
+  expect(await unsettled(store)).toEqual([]);
+});
+
+it('mutations that begin with `__typename` are told apart', async () => {
+  const { source, keys } = scripted(done);
+  const store = memoryIntents();
+  const fields = ['createMoneyOut', 'createInternalTransaction'];
+  const names: string[] = [];
+  for (const field of fields) {
+    const text = `mutation Pay($input: PayInput!) { __typename, ${field}(input: $input) { __typename } }`;
+    for (const document of [text, parse(text)]) {
+      const outcome = await pay(source, document as unknown as typeof MUTATION, INPUT, { store });
+      names.push(outcome.intent.mutation);
+    }
+  }
+  expect(names).toEqual(fields.flatMap((field) => [field, field]));
+  expect(new Set(keys).size).toBe(2);
 });

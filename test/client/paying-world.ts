@@ -57,6 +57,16 @@ class Gateway {
     return { state: { done: 'DONE', refused: 'REFUSED', unsafe: 'UNKNOWN' }[known.state] };
   }
 
+  /** Refuses a call before the key is used, as where one process does not know an instrument yet: the key stays free. */
+  refuseUnused(call: Call): Answer<{ pay: Result }> {
+    if (this.#record.has(call.key)) return this.carryOut(call, 'refused');
+    return {
+      data: {
+        pay: { __typename: 'NotFoundError', code: 'INSTRUMENT_NOT_FOUND', message: 'None.' } as Result,
+      },
+    };
+  }
+
   /** Carries a call out. @returns what the gateway answers. */
   carryOut({ key, amount }: Call, first: Entry['state']): Answer<{ pay: Result }> {
     const known = this.#record.get(key);

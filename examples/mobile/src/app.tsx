@@ -12,7 +12,7 @@ import { Speaking, useSpeech } from './ui/i18n.tsx';
 import { Failure, Header, Loading, Notice, type Tab, Tabs } from './ui/parts.tsx';
 import { kindOf } from './ui/problem.ts';
 import { useStyles } from './ui/theme.ts';
-import { forgetSettled } from './verify/payments.ts';
+import { forgetPayments } from './verify/payments.ts';
 import { Verify } from './verify/screen.tsx';
 
 export function App() {
@@ -58,7 +58,7 @@ function Frame() {
   useEffect(() => {
     // The screens are gone by now, and nothing is saved after this.
     if (session !== null || left !== 'signed out') return;
-    Promise.all([forgetCredits(), forgetSettled()]).catch(() => setForgotten(false));
+    Promise.all([forgetCredits(), forgetPayments()]).catch(() => setForgotten(false));
   }, [session, left]);
   const leave = (how: Leave) => {
     setLeft(how);

@@ -9,7 +9,7 @@ import { SignIn } from './sign-in.tsx';
 import { Failure, Loading, Main } from './ui/feedback.tsx';
 import { Header } from './ui/header.tsx';
 import { useRoute } from './ui/route.ts';
-import { forgetSettled } from './verify/payments.ts';
+import { forgetPayments } from './verify/payments.ts';
 import { Verify } from './verify/screen.tsx';
 
 /** Undefined while it is looked for, null where a person has to sign in. */
@@ -36,7 +36,7 @@ export function App() {
     // The screens are gone by now, and nothing is saved after this.
     if (session !== null || left !== 'signed out') return;
     forgetCredits();
-    void forgetSettled();
+    void forgetPayments();
   }, [session, left]);
 
   if (problem !== undefined) {

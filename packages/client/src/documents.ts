@@ -49,22 +49,25 @@ export const PAYMENT: TypedDocument<PaymentLook, { readonly idempotencyKey: stri
   }
 }`);
 
-/** Returns the first field of a mutation, from its text, its parsed form, or the form of relay-compiler. */
+/** Returns the first field of a mutation besides `__typename`, from its text, its parsed form, or the form of relay-compiler. */
 export function mutationField(document: string | object): string | undefined {
   // Its members show which form it is.
   const { definitions, params } = document as Compiled;
   if (definitions === undefined) {
-    return /\bmutation\b[^{]*\{\s*(?:\w+\s*:\s*)?(\w+)/.exec(params?.text ?? String(document))?.[1];
+    return /\bmutation\b[^{]*\{[\s,]*(?:(?:\w+\s*:\s*)?__typename[\s,]+)*(?:\w+\s*:\s*)?(\w+)/.exec(
+      params?.text ?? String(document),
+    )?.[1];
   }
-  return definitions.find(({ operation }) => operation === 'mutation')?.selectionSet.selections[0].name
-    ?.value;
+  return definitions
+    .find(({ operation }) => operation === 'mutation')
+    ?.selectionSet.selections.find(({ name }) => name?.value !== '__typename')?.name?.value;
 }
 
 interface Compiled {
   readonly definitions?: readonly {
     readonly operation?: string;
     readonly selectionSet: {
-      readonly selections: readonly [{ readonly name?: { readonly value: string } }];
+      readonly selections: readonly { readonly name?: { readonly value: string } }[];
     };
   }[];
   readonly params?: { readonly text?: string | null };

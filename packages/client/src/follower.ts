@@ -2,6 +2,7 @@ import { ambient } from './ambient.ts';
 import { type Connection, connect } from './connect.ts';
 import { EVENT_CURSOR, fieldOf } from './documents.ts';
 import type { EventOf, Feed, FollowOptions, Status } from './feed.ts';
+import { tellAll } from './listeners.ts';
 import { Pause } from './pause.ts';
 import { presence } from './presence.ts';
 import {
@@ -18,10 +19,7 @@ import {
 import { cursorOf, type Gap, isGap, memoryStore, type Store } from './stores.ts';
 import { unseen } from './unseen.ts';
 
-/**
- * Of bookmarks that come within this time, in milliseconds, only the first is saved. Those that a frozen tab reads when it
- * wakes are old.
- */
+/** Of bookmarks that come within this time, in milliseconds, only the first is saved: a tab that wakes reads old ones. */
 const STEADY_MS = 30_000;
 /** How many events may wait for the app. With more, the connection is ended, and made again once they have been read. */
 const WAITING = 256;
@@ -58,6 +56,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   /** When the next bookmark may be saved. */
   #saveFrom = 0;
   #suspended = false;
+  /** True if the app itself has suspended the feed: only the app resumes it. */
+  #isLeft = false;
   #closed = false;
   #backlog: ReturnType<Catching> | undefined;
   /** True if the connection was ended because too many events wait for the app. */
@@ -82,11 +82,12 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   suspend(): void {
-    this.#suspended = true;
-    this.#connection?.suspend();
+    this.#isLeft = true;
+    this.#away();
   }
 
   resume(): void {
+    this.#isLeft = false;
     this.#suspended = false;
     this.#pause.wake();
     if (!this.#full) this.#connection?.resume();
@@ -100,7 +101,10 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Item<Data>, void> {
-    const stopPresence = (this.#options.presence ?? presence)(this);
+    const stopPresence = (this.#options.presence ?? presence)({
+      suspend: () => this.#away(),
+      resume: () => this.#isLeft || this.resume(),
+    });
     try {
       const saved = await this.#store.load();
       if (saved) {
@@ -134,6 +138,11 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     }
   }
 
+  #away(): void {
+    this.#suspended = true;
+    this.#connection?.suspend();
+  }
+
   /** Gives the feed a place in the log, and reports what may be missing before it. */
   async *#begin(reason: Gap['reason'], bounds: Problem['extensions'] = {}): AsyncGenerator<Item<Data>, void> {
     // Up to version 0.2 of the gateway the oldest event may be gone again before the feed is back. That is still the same gap.
@@ -150,7 +159,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
             const last = events?.at(-1);
             const own = last === undefined ? eventCursor : cursorOf(last);
             // The place that has just been refused would be refused again.
-            return { events, cursor: String((own === this.#cursor && given) || own) };
+            return { events, cursor: String((own === this.#cursor && (given || eventCursor)) || own) };
           });
     if (begun === undefined) return;
     const { cursor, events } = begun;
@@ -158,7 +167,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       events === undefined && reason === 'FIRST_START'
         ? undefined
         : { gap: true, reason, cursor, ...(events && { events }) };
-    // Each of them is saved, because each is another place: events in between may be gone.
+    // Each gap is saved, also one not shown: it moves the place.
     if (!(await this.#save(gap, cursor))) return;
     const told = events === undefined && (isSame || this.#isTold) ? undefined : gap;
     // Another tab may have been quicker. The feed then goes on from the place in the store, and shows the store's events.
@@ -223,7 +232,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         bookmark: (cursor) => this.#reach(cursor),
         lost: (problem) => {
           this.#backlog?.close();
-          if (!this.#full) this.#change({ status: 'offline', problem });
+          this.#change({ status: 'offline', problem });
         },
         ended: (refusal) => {
           this.#backlog?.close();
@@ -284,6 +293,6 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   #change(change: Partial<State>): void {
     Object.assign(this, change);
-    for (const listener of this.#listeners) listener();
+    tellAll(this.#listeners);
   }
 }

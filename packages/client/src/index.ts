@@ -1,7 +1,7 @@
 export type { EventOf, Feed, FollowOptions, Narrowing, Status } from './feed.ts';
 export { follow } from './follow.ts';
 export { type Intent, type IntentStore, intentStore, memoryIntents } from './intents.ts';
-export { forget, type Outcome, type PayOptions, pay, unsettled } from './pay.ts';
+export { forget, forgetSettled, type Outcome, type PayOptions, pay, unsettled } from './pay.ts';
 export type { Presence, Present } from './presence.ts';
 export {
   type Answer,

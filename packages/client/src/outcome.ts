@@ -52,9 +52,6 @@ export const incomplete = (): Settled<PaymentResult> =>
     }),
   );
 
-export const isClear = (told: Settled<PaymentResult> | undefined): boolean =>
-  told !== undefined && told.status !== 'unknown';
-
 /** True if another call may tell more. */
 export const isUnclear = (told: Settled<PaymentResult> | undefined): told is Unknown | undefined =>
   told === undefined || (told.status === 'unknown' && told.safeToRetry);

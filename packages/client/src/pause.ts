@@ -6,7 +6,10 @@ const SHORT_MS = 500;
 const LONG_MS = 30_000;
 const SHORT_FOR_MS = 60_000;
 
-/** Waits between tries. The waits grow, and differ at random, so that not all clients come to a restarted gateway at once. */
+/**
+ * Waits between tries. The waits grow, and differ at random, so that not all clients come to a restarted gateway at once.
+ * Also a signal: `wait` and `wake`.
+ */
 export class Pause {
   #tries = 0;
   #since = 0;

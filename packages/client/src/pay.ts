@@ -1,16 +1,7 @@
 import { ambient } from './ambient.ts';
 import { fieldOf, mutationField, PAYMENT, type PaymentLook } from './documents.ts';
 import { changeIntents, type Intent, type IntentStore, isSameInput, randomKey } from './intents.ts';
-import {
-  incomplete,
-  isClear,
-  isUnclear,
-  lost,
-  type PaymentResult,
-  type Settled,
-  settle,
-  unknown,
-} from './outcome.ts';
+import { incomplete, isUnclear, lost, type PaymentResult, type Settled, settle, unknown } from './outcome.ts';
 import { Pause } from './pause.ts';
 import { ask, Refused, refusalOf, retryAfterOf, type Source, type TypedDocument } from './source.ts';
 
@@ -71,19 +62,19 @@ export async function pay<
     intent: {
       idempotencyKey: newKey(),
       mutation: mutationField(mutation) ?? 'mutation',
-      // An input is an object with the fields that the schema gives it.
-      input: input as Readonly<Record<string, unknown>>,
+      // A copy: a form may go on with the same object. Proxies can be copied only so.
+      input: JSON.parse(JSON.stringify(input)) as Readonly<Record<string, unknown>>,
       createdAt: isoNow(),
       unanswered: 0,
     },
     isEntered: false,
-    isOver: false,
+    over: undefined,
     look: (idempotencyKey) => ask(source, PAYMENT, { idempotencyKey }),
     ask: ({ input: fields, idempotencyKey }) =>
       // The fields of the caller, with the key that they lacked.
       ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs),
   };
-  const settled = await ended(payment, ambient.now() + patienceMs);
+  const settled = await askUntilClear(payment, ambient.now() + patienceMs);
   return {
     // The result that settled it is one of this mutation.
     ...(settled as Settled<Extract<ResultOf<Data>, PaymentResult>>),
@@ -107,6 +98,10 @@ type ResultOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | un
 export const unsettled = async (store: IntentStore): Promise<readonly Intent[]> =>
   (await store.load()).filter((kept) => isSent(kept) && isOpen(kept));
 
+/** Forgets the payments whose ends are known and shown, or refused, as at sign-out. Each other one keeps its key. */
+export const forgetSettled = (store: IntentStore): Promise<void> =>
+  changeIntents(store, (intents) => intents.filter(isOpen));
+
 /**
  * Forgets a payment that stays unknown, once a person has looked whether it happened. The next `pay` with its input is a new
  * payment. A `pay` of it that is still running sends nothing more.
@@ -120,15 +115,15 @@ interface Payment {
   intent: Intent;
   /** True if a call has been entered. */
   isEntered: boolean;
-  /** True if the gateway has said that the payment has ended. */
-  isOver: boolean;
+  /** `DONE` or `REFUSED`, if the gateway has said that the payment has ended so. */
+  over: string | undefined;
   /** Asks what became of a key. That sends no payment. */
   look(idempotencyKey: string): Promise<PaymentLook>;
   ask(intent: Intent): Promise<object>;
 }
 
 /** Asks until the outcome is clear, or until the time is over. */
-async function ended(payment: Payment, until: number): Promise<Settled<PaymentResult>> {
+async function askUntilClear(payment: Payment, until: number): Promise<Settled<PaymentResult>> {
   const pause = new Pause();
   for (;;) {
     const told = await send(payment).catch((cause: unknown) => {
@@ -138,8 +133,10 @@ async function ended(payment: Payment, until: number): Promise<Settled<PaymentRe
     if (!isUnclear(told)) return told;
     const waitMs = retryAfterOf(told.cause);
     if (refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until) {
+      // It may be an error of the app's store, which has no such code.
       const { code, message } = Object(told.cause) as Partial<Refused>;
-      const result = { __typename: 'Refused', code, message };
+      const known = typeof code === 'string' ? code : 'STORE_UNAVAILABLE';
+      const result = { __typename: 'Refused', code: known, message };
       // Nothing has moved if each call was answered so.
       return keep(payment, told, (kept) => (isSent(kept) ? kept : { ...kept, result })).catch(() => told);
     }
@@ -153,7 +150,7 @@ const UNCLEAR: readonly string[] = ['INTERNAL', 'UNKNOWN'];
 /** Sends the payment once, unless its end is known. The store keeps that it is under way before it is sent. */
 async function send(payment: Payment): Promise<Settled<PaymentResult>> {
   let known = await enter(payment);
-  if (known?.status === 'unknown' && (await hasEnded(payment))) known = await enter(payment);
+  if (known?.status === 'unknown' && (await hasEnded(payment)) !== undefined) known = await enter(payment);
   if (known !== undefined) return known;
   const { intent } = payment;
   let told: Settled<PaymentResult>;
@@ -163,12 +160,16 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     const read = settle(result);
     if (read === undefined) return result == null ? lost() : incomplete();
     told = read;
+    let isFinal = true;
     if (told.status === 'refused') {
       if (told.code === 'IDEMPOTENCY_IN_PROGRESS') return lost();
       // Every call has sent the same input. The gateway sees a difference, and so says nothing of the earlier calls.
       if (told.code === 'IDEMPOTENCY_KEY_REUSED' && intent.unanswered > 1) return unknown(told.message);
+      const isAlone = intent.unanswered === 1;
+      isFinal = !isAlone && (payment.over ?? (await hasEnded(payment))) === 'REFUSED';
+      if (!isAlone && !isFinal) told = lost();
     }
-    change = (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result });
+    change = (kept) => ended(kept, result, isFinal);
   } catch (cause) {
     told = lost(cause);
     // An error within the result says that the mutation was executed.
@@ -177,21 +178,35 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     change = (kept) => ({ ...kept, unanswered: kept.unanswered - 1 });
   }
   // A store that fails now still holds the key, and what was told stands.
-  return keep(payment, told, change).catch(() => told);
+  return keep(payment, told.status === 'refused' ? lost() : told, change).catch(() => told);
+}
+
+/**
+ * Returns an intent with the result of a call. A refusal may depend on the moment: while another call may be under way, that
+ * one may still move money, unless the refusal is final.
+ */
+function ended(kept: Intent, result: unknown, isFinal: boolean): Intent {
+  const before = settle(kept.result)?.status;
+  const isDone = settle(result)?.status === 'done';
+  if (before === 'done' || (before === 'refused' && !isDone)) return kept;
+  if (!isFinal && kept.unanswered > 1) return { ...kept, unanswered: kept.unanswered - 1 };
+  // Nobody has seen this end yet.
+  const { acknowledgedAt: _, ...unseen } = kept;
+  return { ...unseen, result };
 }
 
 /**
  * Asks whether the gateway has learned how a payment ended. Only then is one that is not safe to repeat sent again, and the
  * gateway answers with that end.
  */
-async function hasEnded(payment: Payment): Promise<boolean> {
+async function hasEnded(payment: Payment): Promise<string | undefined> {
   try {
     const { payment: found } = await payment.look(payment.intent.idempotencyKey);
-    payment.isOver = ['DONE', 'REFUSED'].includes(String(found?.state));
+    payment.over = ['DONE', 'REFUSED'].find((state) => state === found?.state);
   } catch {
     // It stays unknown.
   }
-  return payment.isOver;
+  return payment.over;
 }
 
 /**
@@ -215,7 +230,7 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
     known = settle(before.result);
     if (isEntered && earlier === undefined) known = unknown('It was let go of elsewhere.');
     // An intent that an earlier version has made has no date.
-    else if ((payment.isOver && known?.status === 'unknown') || isUnclear(known))
+    else if ((payment.over !== undefined && known?.status === 'unknown') || isUnclear(known))
       known = isSent(before) && !isKnown(before) ? unknown('It is too long ago to ask again.') : undefined;
     if (known !== undefined) return intents;
     payment.intent = { ...before, unanswered: before.unanswered + 1 };
@@ -226,7 +241,7 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
 }
 
 /**
- * True if the same input goes on with an intent. An intent is over if it was refused, if it was not sent in time, or if the
+ * True if the same input goes on with an intent. An intent is over if it was refused, if nothing of it was sent within 29 days, or if the
  * person has seen its end.
  */
 const isOpen = (kept: Intent): boolean =>

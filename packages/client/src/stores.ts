@@ -89,7 +89,8 @@ function added<Event>(
     }
     if (isBookmark && isAt) stand.last = last;
     const isBehind = last !== stand.last;
-    // An event lies before every bookmark that is stored after the same last item.
+    // An event that is not in the list comes after every bookmark stored behind the same last item, so only bookmarks and gaps
+    // need the same place.
     if ((!isGap(item) && isBehind) || (!isEvent && place !== stand.place)) {
       // A living tab would have stored another place since our last bookmark. If none is stored, that tab is gone.
       const isLeft = isBookmark && stand.other === place;

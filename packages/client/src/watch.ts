@@ -1,5 +1,6 @@
 import { connect } from './connect.ts';
 import { type FieldOf, fieldOf } from './documents.ts';
+import { tellAll } from './listeners.ts';
 import { Pause } from './pause.ts';
 import { type Presence, presence } from './presence.ts';
 import { Refused, type Source, type TypedDocument } from './source.ts';
@@ -52,7 +53,7 @@ export function watch<Data, Variables>(
   };
   const change = (status: typeof watched.status, problem?: unknown) => {
     Object.assign(watched, { status, problem });
-    for (const listener of listeners) listener();
+    tellAll(listeners);
   };
   const connection = connect(source, document, () => variables, true, {
     opened: () => change('live'),

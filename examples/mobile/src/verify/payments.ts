@@ -1,4 +1,12 @@
-import { forget, intentStore, type Outcome, pay, type Source, unsettled } from '@pasarela/client';
+import {
+  forget,
+  forgetSettled,
+  intentStore,
+  type Outcome,
+  pay,
+  type Source,
+  unsettled,
+} from '@pasarela/client';
 import AsyncStorage from '@react-native-async-storage/async-storage';
 import { randomUUID } from 'expo-crypto';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
@@ -10,14 +18,10 @@ const KEPT = 'pasarela.intents.';
 const storeOf = (clientId: string) => intentStore(AsyncStorage, `${KEPT}${clientId}`);
 
 /** Forgets the payments of all clients whose end was seen. Each other one keeps its key, so that it is not paid again. */
-export async function forgetSettled(): Promise<void> {
+export async function forgetPayments(): Promise<void> {
   const keys = await AsyncStorage.getAllKeys();
   for (const key of keys.filter((each) => each.startsWith(KEPT))) {
-    const store = intentStore(AsyncStorage, key);
-    const open = new Set((await unsettled(store)).map(({ idempotencyKey }) => idempotencyKey));
-    for (const { idempotencyKey } of await store.load()) {
-      if (!open.has(idempotencyKey)) await forget(store, idempotencyKey);
-    }
+    await forgetSettled(intentStore(AsyncStorage, key));
   }
 }
 

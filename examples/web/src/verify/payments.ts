@@ -1,5 +1,6 @@
 import {
   forget,
+  forgetSettled,
   type Intent,
   intentStore,
   type Outcome,
@@ -25,13 +26,9 @@ const KEPT = 'pasarela.intents.';
 const storeOf = (clientId: string) => intentStore(localStorage, `${KEPT}${clientId}`);
 
 /** Forgets the payments of all clients whose end was seen. Each other one keeps its key, so that it is not paid again. */
-export async function forgetSettled(): Promise<void> {
+export async function forgetPayments(): Promise<void> {
   for (const key of Object.keys(localStorage).filter((each) => each.startsWith(KEPT))) {
-    const store = intentStore(localStorage, key);
-    const open = new Set((await unsettled(store)).map(({ idempotencyKey }) => idempotencyKey));
-    for (const { idempotencyKey } of await store.load()) {
-      if (!open.has(idempotencyKey)) await forget(store, idempotencyKey);
-    }
+    await forgetSettled(intentStore(localStorage, key));
   }
 }
 
