@@ -251,7 +251,8 @@ it('a store that fails once the answer is there takes nothing back of what was t
     [unsafe, 'unknown'],
   ] as const) {
     const { source, keys, states } = scripted(end);
-    states.push(async () => ({ data: { payment: { state: 'REFUSED' } } }) as never);
+    const refused = async () => ({ data: { payment: { state: 'REFUSED' } } }) as never;
+    states.push(refused, refused);
     const store = failing(2);
     expect(await pay(source, MUTATION, INPUT, { store })).toMatchObject({ status });
     // What was not kept is asked for again, and is not another payment.

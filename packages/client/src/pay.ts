@@ -177,8 +177,14 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
       return told;
     change = (kept) => ({ ...kept, unanswered: kept.unanswered - 1 });
   }
-  // A store that fails now still holds the key, and what was told stands.
-  return keep(payment, told.status === 'refused' ? lost() : told, change).catch(() => told);
+  if (told.status !== 'refused') {
+    // A store that fails now still holds the key, and what was told stands.
+    return keep(payment, told, change).catch(() => told);
+  }
+  return keep(payment, lost(), change).catch(async () =>
+    // It does not tell whether another call has been entered.
+    (payment.over ?? (await hasEnded(payment))) === 'REFUSED' ? told : lost(),
+  );
 }
 
 /**
