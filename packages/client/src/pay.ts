@@ -45,7 +45,7 @@ export type Outcome<Result extends PaymentResult> = Settled<Result> & {
  *
  * Ends in done, refused or unknown. If it throws, such as the error of a store that cannot keep the intent, this call has sent
  * nothing. If the store fails later, the key is kept already: what the gateway has told stands, and the same input is still the
- * same payment.
+ * same payment. A refusal that could not be kept is told only if the gateway says that it is final.
  */
 export async function pay<
   Data extends { [Key in keyof Data]: PaymentResult | 'Mutation' | null | undefined },
