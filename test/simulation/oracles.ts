@@ -31,6 +31,7 @@ export function watchOver(world: World): void {
     };
   }
   for (const payer of world.payers) {
+    payer.movedBy = ({ tag }) => world.movements.of(tag);
     payer.onTold = (_, order) => {
       const last = order.told.at(-1);
       sim.say(

@@ -1,4 +1,11 @@
-import { intentStore, type KeyValues, pay, typed, unsettled } from '../../packages/client/src/index.ts';
+import {
+  forget,
+  intentStore,
+  type KeyValues,
+  pay,
+  typed,
+  unsettled,
+} from '../../packages/client/src/index.ts';
 import { App, type AppWorld } from './apps.ts';
 import type { Caller } from './callers.ts';
 import type { Chance } from './chance.ts';
@@ -20,6 +27,8 @@ export class Payer extends App {
   readonly #values = new Map<string, string>();
   readonly #chance: Chance;
   onTold: (payer: Payer, order: Order) => void = () => {};
+  /** How often money has moved for an order. */
+  movedBy: (order: Order) => number = () => 0;
 
   constructor(world: AppWorld, name: string, caller: Caller, transport: 'socket' | 'fetch') {
     super(world, name, caller);
@@ -68,6 +77,13 @@ export class Payer extends App {
         const safeToRetry = outcome.status === 'unknown' && outcome.safeToRetry;
         order.told.push({ status: outcome.status, safeToRetry, at: this.world.sim.elapsed });
         this.onTold(this, order);
+        // Refused behind a lost call. The person looks at the account, and lets go of what has not moved, as docs/clients.md says.
+        const isRefused = outcome.status === 'unknown' && !('cause' in outcome) && !('reason' in outcome);
+        if (isRefused && this.movedBy(order) === 0) {
+          order.isOver = true;
+          await forget(store, outcome.intent.idempotencyKey);
+          return;
+        }
         if (!safeToRetry) {
           order.isOver = true;
           await outcome.acknowledge();

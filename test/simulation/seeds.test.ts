@@ -11,6 +11,8 @@ const SEEDS = [
   2_002, 50_044,
   // A gateway's readers stayed on a Redis that was demoted, heard nothing more, and were told of no gap.
   9_100_262,
+  // A payment whose first call was lost, and each later one refused before the service was asked, had no end for its app.
+  49_483_888,
 ];
 /** How many seeds that nobody has tried are run for each commit. */
 const FRESH = 50;

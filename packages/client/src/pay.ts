@@ -167,7 +167,7 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
       if (told.code === 'IDEMPOTENCY_KEY_REUSED' && intent.unanswered > 1) return unknown(told.message);
       const isAlone = intent.unanswered === 1;
       isFinal = !isAlone && (payment.over ?? (await hasEnded(payment))) === 'REFUSED';
-      if (!isAlone && !isFinal) told = lost();
+      if (!isAlone && !isFinal) told = unknown(told.message, true);
     }
     change = (kept) => ended(kept, result, isFinal);
   } catch (cause) {
