@@ -51,7 +51,7 @@ export class EventsGapError extends Error {
 
 /**
  * The cursor was not made by this log for this client. A reader starts again from `oldest` (all retained events) or `head`
- * (only events to come). Both are absent if the log could not be asked for them.
+ * (only events to come). Both are absent until the log has been asked for them; no reader is told of it without them.
  */
 export class CursorInvalidError extends Error {
   override readonly name = 'CursorInvalidError';

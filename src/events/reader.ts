@@ -186,10 +186,8 @@ export class LogReader
     try {
       return decodeCursor(clientId, cursor, (text) => this.#source.isPosition(text));
     } catch {
-      return this.bounds(clientId).then(
-        (bounds) => Promise.reject(new CursorInvalidError(bounds)),
-        () => Promise.reject(new CursorInvalidError()),
-      );
+      // Without them a reader would go on from the end of the log, and miss what the log still holds.
+      return this.bounds(clientId).then((bounds) => Promise.reject(new CursorInvalidError(bounds)));
     }
   }
 

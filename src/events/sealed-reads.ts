@@ -21,8 +21,8 @@ export interface EventReads
  */
 export interface LogScan extends Pick<EventLog, 'readAfter' | 'readBefore'> {
   /**
-   * Returns the log's own cursor for one of the caller's. @throws {CursorInvalidError} with the bounds of the log, if they
-   * can be read
+   * Returns the log's own cursor for one of the caller's. @throws {CursorInvalidError} with the bounds of the log
+   * @throws {StoreUnavailableError} if they cannot be read
    */
   open(cursor: string): MaybePromise<string>;
   /** Returns the caller's cursor for an event that it is shown. */
@@ -105,14 +105,12 @@ class Sealing {
     return { key: await this.#log.sealKey(clientId), clientId, customerId: this.#customerId };
   }
 
-  /** Returns the log's own cursor. @throws {CursorInvalidError} with the bounds of the log, if they can be read */
+  /** Returns the log's own cursor. @throws {CursorInvalidError} with the bounds of the log */
   async open(holder: SealHolder, cursor: string): Promise<string> {
     try {
       return openCursor(holder, cursor);
     } catch {
-      // If the log cannot be asked for its bounds, the cursor is invalid all the same.
-      const bounds = await this.#log.bounds(holder.clientId).catch(() => undefined);
-      throw new CursorInvalidError(bounds && sealedBounds(holder, bounds));
+      throw new CursorInvalidError(sealedBounds(holder, await this.#log.bounds(holder.clientId)));
     }
   }
 

@@ -2,7 +2,6 @@ import { Component, createElement, type ReactNode, Suspense } from 'react';
 import { act, create, type ReactTestRenderer } from 'react-test-renderer';
 import { afterEach, expect, it } from 'vitest';
 import {
-  type Answer,
   isGap,
   type KeyValues,
   keyValueStore,
@@ -11,7 +10,6 @@ import {
   typed,
 } from '../../packages/client/src/index.ts';
 import { type FeedState, type UseFeedOptions, useFeed } from '../../packages/client/src/react.ts';
-import { subscribeFor } from '../../packages/client/src/resume.ts';
 import type { Source } from '../../packages/client/src/source.ts';
 import { feedStore } from '../../packages/client/src/svelte.ts';
 import { createFakeGateway, createFakeSource } from '../../packages/client/src/testing.ts';
@@ -254,42 +252,6 @@ it('one gap is one row, on the screen and in the store, and a feed store shows t
   const saved = await store().load();
   expect(saved?.events?.map((item) => (isGap(item) ? 'gap' : item.id))).toEqual([1, 'gap', 4, 'gap', 7]);
   stop();
-});
-
-it('a plain subscription is told once of a gap, however often the log is trimmed before it is back', async () => {
-  const fake = createFakeSource();
-  const told: unknown[] = [];
-  const next = ({ data, errors }: Answer<unknown>) =>
-    void told.push(data ?? errors?.[0]?.extensions?.['code']);
-  const leave = subscribeFor(
-    fake,
-    'subscription S($after: Cursor) { events(after: $after) { id cursor } }',
-    { after: 'start' },
-    undefined,
-    { next, ended() {} },
-    {},
-  );
-  const trimmed = async (after: string, oldest: string, head: string) => {
-    const { sink } = await until(() =>
-      fake.subscriptions.find(({ variables }) => variables['after'] === after),
-    );
-    const message = 'Events after this cursor are gone.';
-    sink.next({ errors: [{ message, extensions: { code: 'EVENTS_GAP', oldest, head } }] });
-  };
-  await trimmed('start', 'oldest 1', 'head 1');
-  await trimmed('oldest 1', 'oldest 2', 'head 2');
-  // Only the end of the log cannot be gone again.
-  const { sink } = await until(() =>
-    fake.subscriptions.find(({ variables }) => variables['after'] === 'head 2'),
-  );
-  const data = { events: { id: '1', cursor: 'an event' } };
-  sink.next({ data });
-  sink.ended(new Error('The network is gone.'));
-  await trimmed('an event', 'oldest 3', 'head 3');
-  await trimmed('oldest 3', 'oldest 4', 'head 4');
-  await until(() => fake.subscriptions.some(({ variables }) => variables['after'] === 'head 4'));
-  expect(told).toEqual(['EVENTS_GAP', data, 'EVENTS_GAP']);
-  leave();
 });
 
 it('a feed tells of a store that fails for as long as it does, although its connection is live', async () => {

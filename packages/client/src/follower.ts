@@ -10,6 +10,7 @@ import {
   type Catching,
   isGapCode,
   type Problem,
+  placeOf,
   Refused,
   refusalOf,
   retryAfterOf,
@@ -62,8 +63,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #backlog: ReturnType<Catching> | undefined;
   /** True if the connection was ended because too many events wait for the app. */
   #full = false;
-  /** The place that the last gap gave, until something comes. */
-  #gapAt: unknown;
+  /** How many gaps have come since anything else has. */
+  #gaps = 0;
 
   constructor(
     source: Source,
@@ -145,11 +146,11 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   /** Gives the feed a place in the log, and reports what may be missing before it. */
   async *#begin(reason: Gap['reason'], bounds: Problem['extensions'] = {}): AsyncGenerator<Item<Data>, void> {
-    // Up to version 0.2 of the gateway the oldest event may be gone again before the feed is back. That is still the same gap.
-    const isSame = this.#gapAt === this.#cursor;
-    const given = bounds[isSame ? 'head' : 'oldest'];
-    this.#gapAt = given;
-    if (reason !== 'FIRST_START') this.#change({ status: 'gap' });
+    if (reason !== 'FIRST_START') {
+      this.#gaps += 1;
+      this.#change({ status: 'gap' });
+    }
+    const given = placeOf(bounds, this.#gaps);
     const begun =
       this.#options.getState === undefined && typeof given === 'string'
         ? { cursor: given, events: undefined }
@@ -169,7 +170,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         : { gap: true, reason, cursor, ...(events && { events }) };
     // Each gap is saved, also one not shown: it moves the place.
     if (!(await this.#save(gap, cursor))) return;
-    const told = events === undefined && (isSame || this.#isTold) ? undefined : gap;
+    const told = events === undefined && this.#isTold ? undefined : gap;
     // Another tab may have been quicker. The feed then goes on from the place in the store, and shows the store's events.
     const before = this.#cursor;
     const saved = await this.#store.load();
@@ -252,6 +253,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       throw new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
     }
     if (errors !== undefined) this.#options.onErrors?.(errors, event);
+    this.#gaps = 0;
     this.#pass({ event, cursor });
     this.#backlog?.arrive(cursor);
     if (this.#waiting.length >= WAITING && !this.#full) {
@@ -263,7 +265,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   /** All events up to a place in the log have come: the feed is live. */
   #reach(cursor: string): void {
     this.#backlog?.close();
-    this.#gapAt = '';
+    this.#gaps = 0;
     const now = ambient.now();
     if (cursor !== this.#cursor && now >= this.#saveFrom) {
       this.#saveFrom = now + STEADY_MS;

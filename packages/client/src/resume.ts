@@ -9,6 +9,7 @@ import {
   type Details,
   isGapCode,
   type Problem,
+  placeOf,
   Refused,
   refusalOf,
   retryAfterOf,
@@ -75,8 +76,8 @@ class PlainSubscription {
   #closed = false;
   /** The cursor of the last event, once there is one. */
   #after: unknown;
-  /** True if nothing has come since the last gap. */
-  #inGap = false;
+  /** How many gaps have come since anything else has. */
+  #gaps = 0;
 
   constructor(source: Source, text: string, variables: Variables, sink: Next, details: Details) {
     this.#source = source;
@@ -132,11 +133,10 @@ class PlainSubscription {
       bookmark: (cursor) => this.#pass(cursor),
       ended: (refusal) => {
         if (refusal === undefined || !isGapCode(refusal.code)) return this.#end(refusal);
-        const { oldest, head } = refusal.extensions;
-        this.#after = this.#inGap ? head : oldest;
-        // In a busy log the oldest event may be gone again before the subscription is back. That is still the same gap.
-        if (!this.#inGap) this.#sink.next({ errors: [refusal] });
-        this.#inGap = true;
+        this.#gaps += 1;
+        this.#after = placeOf(refusal.extensions, this.#gaps);
+        // Nothing has come since the one before: that is still the same gap.
+        if (this.#gaps === 1) this.#sink.next({ errors: [refusal] });
         void this.#follow(log).catch((cause) => this.#end(cause));
       },
     });
@@ -144,7 +144,7 @@ class PlainSubscription {
 
   #pass(cursor: string): void {
     this.#after = cursor;
-    this.#inGap = false;
+    this.#gaps = 0;
   }
 
   #connect(

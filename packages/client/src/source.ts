@@ -125,6 +125,18 @@ const FINAL: readonly string[] = [
 export const isGapCode = (code: string): code is 'EVENTS_GAP' | 'CURSOR_INVALID' =>
   code === 'EVENTS_GAP' || code === 'CURSOR_INVALID';
 
+/** How many of the places that gaps in a row give are tried before the end of the log. */
+const PLACES = 3;
+
+/**
+ * Returns the place from which a stream goes on after a gap, if the gap gives any. Up to version 0.2 of the gateway the oldest
+ * event may be gone again before the stream is back, and in a busy log each time: only the end of the log cannot be gone again.
+ *
+ * @param gaps how many have come in a row, with this one
+ */
+export const placeOf = ({ oldest, head }: Readonly<Record<string, unknown>>, gaps: number): unknown =>
+  gaps > PLACES ? head : oldest;
+
 /**
  * Close codes of a WebSocket that the same client gets again, because it has a defect (PROTOCOL.md, "What ends a stream").
  */

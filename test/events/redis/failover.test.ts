@@ -57,6 +57,8 @@ it('a client without events is given no cursor of a log that the replica may not
     await expect(log.head(client)).rejects.toThrow(StoreUnavailableError);
     await expect(log.bounds(client)).rejects.toThrow(StoreUnavailableError);
     await expect(log.readAfter(client, null, 1)).rejects.toThrow(StoreUnavailableError);
+    // Told that its cursor is invalid, a reader could not learn where the log begins.
+    await expect(log.readAfter(client, 'of another log', 1)).rejects.toThrow(StoreUnavailableError);
     await expect(log.follow(client)).rejects.toThrow(StoreUnavailableError);
   }
   replica.thaw();

@@ -1,0 +1,117 @@
+import { afterEach, expect, it } from 'vitest';
+import { follow, isGap, memoryStore, typed } from '../../packages/client/src/index.ts';
+import { subscribeFor } from '../../packages/client/src/resume.ts';
+import { feedStore } from '../../packages/client/src/svelte.ts';
+import { createFakeSource, type FakeSource } from '../../packages/client/src/testing.ts';
+import { until } from '../helpers/until.ts';
+
+/** A gap whose own place is a gap as well: what a feed does next, and what it tells. */
+
+interface Numbered {
+  readonly id: string;
+  readonly cursor: string;
+}
+const TEXT = 'subscription S($after: Cursor) { events(after: $after) { id cursor } }';
+const DOCUMENT = typed<{ readonly events: Numbered }, { readonly after: string | null }>(TEXT);
+
+type Told = (told: string) => void;
+/** Ways to follow the log, which begin at `start`. Each returns a function that ends it. */
+const WAYS: Readonly<Record<string, (source: FakeSource, told: Told) => () => void>> = {
+  follow(source, told) {
+    const feed = follow(source, DOCUMENT, { store: begun(), presence: () => () => {} });
+    void (async () => {
+      for await (const item of feed) told(isGap(item) ? item.reason : item.id);
+    })();
+    return () => feed.close();
+  },
+  'a feed as a list': (source, told) => {
+    let before = 0;
+    return feedStore(source, DOCUMENT, { store: begun(), presence: () => () => {} }).subscribe(
+      ({ items }) => {
+        for (const item of items.slice(0, items.length - before).toReversed())
+          told(isGap(item) ? item.reason : item.id);
+        before = items.length;
+      },
+    );
+  },
+  'a plain subscription': (source, told) =>
+    subscribeFor(
+      source,
+      TEXT,
+      { after: 'start' },
+      undefined,
+      {
+        next: ({ data, errors }) =>
+          told(
+            String(
+              errors?.[0]?.extensions?.['code'] ??
+                (data as { readonly events: Numbered } | undefined)?.events.id,
+            ),
+          ),
+        ended() {},
+      },
+      {},
+    ),
+};
+
+/** A store that has been written before. */
+function begun() {
+  const store = memoryStore<Numbered>();
+  void store.save(undefined, 'start');
+  return store;
+}
+
+const streamAfter = (source: FakeSource, place: string) =>
+  until(() => source.subscriptions.find(({ variables }) => variables['after'] === place)?.sink);
+const gap = (code: string, place: string) => ({
+  errors: [
+    { message: 'Gone.', extensions: { code, oldest: `oldest of ${place}`, head: `head of ${place}` } },
+  ],
+});
+
+let leave = () => {};
+afterEach(() => leave());
+
+it.each(Object.keys(WAYS))(
+  '%s goes on from the oldest event that an older process names, which does not know the place of the gap before',
+  async (way) => {
+    const source = createFakeSource();
+    const told: string[] = [];
+    leave = WAYS[way]?.(source, (what) => told.push(what)) ?? leave;
+    (await streamAfter(source, 'start')).next(gap('EVENTS_GAP', 'the new process'));
+    (await streamAfter(source, 'oldest of the new process')).next(gap('CURSOR_INVALID', 'the old process'));
+    const sink = await streamAfter(source, 'oldest of the old process');
+    sink.next({ data: { events: { id: 'retained', cursor: 'retained' } } });
+    await until(() => told.length > 1);
+    expect(told).toEqual(['EVENTS_GAP', 'retained']);
+  },
+);
+
+it.each(Object.keys(WAYS))(
+  '%s goes on from the oldest event also where the log is trimmed again before it is back, and from the end after the fourth time',
+  async (way) => {
+    const source = createFakeSource();
+    const told: string[] = [];
+    leave = WAYS[way]?.(source, (what) => told.push(what)) ?? leave;
+    let place = 'start';
+    const trim = async (which: string) => {
+      (await streamAfter(source, place)).next(gap('EVENTS_GAP', which));
+      place = `oldest of ${which}`;
+    };
+    for (const which of ['1', '2', '3']) await trim(which);
+    (await streamAfter(source, 'oldest of 3')).next(gap('EVENTS_GAP', '4'));
+    const sink = await streamAfter(source, 'head of 4');
+    // What comes makes the next gap another one.
+    sink.next({ data: { events: { id: 'new', cursor: 'new' } } });
+    sink.ended(new Error('The network is gone.'));
+    place = 'new';
+    for (const which of ['5', '6', '7']) await trim(which);
+    const again = await streamAfter(source, 'oldest of 7');
+    again.bookmark('a bookmark');
+    again.ended(new Error('The network is gone.'));
+    place = 'a bookmark';
+    await trim('8');
+    await streamAfter(source, 'oldest of 8');
+    expect(told.slice(0, 3)).toEqual(['EVENTS_GAP', 'new', 'EVENTS_GAP']);
+  },
+);
