@@ -66,36 +66,51 @@ const ID = /^[\w-]{43}$/;
 
 /** @param served clients whose payments the process settles, whether or not it has paid for them */
 export function createPayments(records: MoneyRecords, served: Iterable<string> = []): Payments {
-  const named = async (
-    clientId: string,
-    record: PaymentRecord | undefined,
-  ): Promise<RecordedPayment | undefined> =>
-    record === undefined ? undefined : { ...record, id: idOf(await records.idKey(clientId), record.hash) };
+  const named = async (clientId: string, record: PaymentRecord): Promise<RecordedPayment> => ({
+    ...record,
+    id: idOf(await records.idKey(clientId), record.hash),
+  });
 
   /** Returns the payment, if the reader may see it and it exists. */
-  const shown = (
+  const shown = async (
     { clientId, customerId }: PaymentReader,
-    record: PaymentRecord | undefined,
+    found: PaymentRecord | undefined,
   ): Promise<RecordedPayment | undefined> => {
+    const record = unlessNothing(found);
     const isTheirs = customerId === undefined || record?.asked?.customerId === customerId;
-    return named(clientId, isTheirs ? unlessNothing(record) : undefined);
+    return record !== undefined && isTheirs ? named(clientId, record) : undefined;
+  };
+
+  /** Finds it, or is certain that it is absent: a store that a failover has replaced does not know what was paid since. */
+  const certain = async (
+    clientId: string,
+    find: () => Promise<RecordedPayment | undefined>,
+  ): Promise<RecordedPayment | undefined> => {
+    const found = await find();
+    if (found !== undefined) return found;
+    await records.confirmReads(clientId);
+    // Also where it was replaced between the two.
+    return find();
   };
 
   return {
-    async byKey(holder) {
+    byKey(holder) {
+      const { clientId } = holder;
       const mark = ownerDigest(holder);
-      const [first, own] = await Promise.all([
-        records.read(recordName(holder)),
-        records.read(recordName(holder, mark)),
-      ]);
-      const isOwn = first?.keyOwner === null || first?.keyOwner === mark;
-      return named(holder.clientId, unlessNothing(own ?? (isOwn ? first : undefined)));
+      return certain(clientId, async () => {
+        const [first, own] = await Promise.all([
+          records.read(recordName(holder)),
+          records.read(recordName(holder, mark)),
+        ]);
+        const isOwn = first?.keyOwner === null || first?.keyOwner === mark;
+        return shown({ clientId, customerId: undefined }, own ?? (isOwn ? first : undefined));
+      });
     },
     async byId(reader, id) {
       if (!ID.test(id)) return undefined;
       const { clientId } = reader;
       const hash = hashOf(await records.idKey(clientId), id);
-      return shown(reader, await records.read({ clientId, hash }));
+      return certain(clientId, async () => shown(reader, await records.read({ clientId, hash })));
     },
     byTransaction: async (reader, transactionId) =>
       shown(reader, await records.readByTransaction(reader.clientId, transactionId)),
@@ -116,6 +131,16 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
       return { payments, goesOn: found.length > size };
     },
     idOf: async ({ clientId, hash }) => idOf(await records.idKey(clientId), hash),
+    ...unknownPayments(records, served),
+    sealKey: (clientId) => records.idKey(clientId),
+  };
+}
+
+function unknownPayments(
+  records: MoneyRecords,
+  served: Iterable<string>,
+): Pick<Payments, 'oldestUnknown' | 'oldUnknown'> {
+  return {
     async oldestUnknown() {
       const from = clock.now() - LOOKED_FOR_MS;
       const some = await oldestUnknownOfEach(records, served, { from, to: undefined, limit: 1 });
@@ -127,7 +152,6 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
       const some = await oldestUnknownOfEach(records, served, { from: undefined, to, limit: MOST_COUNTED });
       return some.length;
     },
-    sealKey: (clientId) => records.idKey(clientId),
   };
 }
 

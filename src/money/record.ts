@@ -193,6 +193,11 @@ export interface MoneyRecords extends OpenRecords {
   /** Returns the record of the payment that became this transaction; undefined if there is none. */
   readByTransaction(clientId: string, transactionId: string): Promise<PaymentRecord | undefined>;
   /**
+   * Resolves if the store, from which a client's records were read before, is the one that is written. Rejects where it may have been
+   * replaced by a failover: what was not found in it may be in the other.
+   */
+  confirmReads(clientId: string): Promise<void>;
+  /**
    * Returns records that were sent, ordered by when they were asked for, and those of one time by their hashes. Uses an
    * index.
    */

@@ -2,12 +2,13 @@ import type { Redis } from 'ioredis';
 import { clock } from '../common/clock.ts';
 import { SingleFlight } from '../common/single-flight.ts';
 import { type RedisClient, silenceOf } from './connection.ts';
+import { answerOf, type DurableAnswer, durableScript } from './durable-script.ts';
 import { type FailoverAuthority, failoverAuthorityOf, serversOf } from './failover.ts';
 import { type KeyRoute, KeyRoutes } from './key-routes.ts';
 import { primaryInfo } from './on-primary.ts';
 import { refusalOf } from './refusal.ts';
-import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
-import { isTimeOut, runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
+import { type Primary, primaryIn, Replication } from './replication.ts';
+import { isTimeOut, runPipelined, runScript, type Script, withoutCommand } from './script.ts';
 
 /** How long a write waits for the replicas if the write before it waited in vain, in milliseconds. */
 const STALLED_TIMEOUT_MS = 50;
@@ -16,29 +17,13 @@ const LOOK_AFTER_MS = 500;
 /** How often a write is tried. A slot moves, or a replica comes, less often during one write. */
 const MOST_TRIES = 5;
 
-/**
- * Makes a Lua function one that {@link DurableWrites} runs. It may be run several times for one write: the second time it
- * has to do nothing but repeat its reply, and may write something harmless.
- */
-export function durableScript(lua: string): Script {
-  return script(`
-    local function write() ${lua}
-    end
-    local reply = write()
-    ${REPLICATION_IN_LUA}
-    return {reply or false, replid, replicas, lately, syncs, former}`);
-}
+/** Writes something that is needed by nobody. */
+const PROBE = durableScript("redis.call('SET', KEYS[1], '', 'PX', 60000)");
 
 /** How many replicas a write waits for, and how long. */
 interface Wait {
   readonly replicas: number;
   readonly timeoutMs: number;
-}
-
-/** The reply of a durable script: its own, and what the server said of its replicas in the same step. */
-interface Answer {
-  readonly reply: unknown;
-  readonly primary: Primary;
 }
 
 /**
@@ -116,20 +101,20 @@ export class DurableWrites {
 
   /**
    * Resolves with true if the server from which a client reads a key is the primary, as far as can be told: Sentinels or the
-   * Cluster name it, or as many replicas follow it as should. A server that was replaced may not know that yet.
+   * Cluster name it, or a write on it counts. A server that was replaced may not know that yet, and goes on counting the replicas
+   * that have left it.
    *
    * Rejects if it does not answer.
    */
   async isCurrent(redis: RedisClient, key: string): Promise<boolean> {
     const { server } = await this.#routes.route(redis, key);
-    const info = await primaryInfo(server, redis);
-    if (info === undefined) return false;
+    if ((await primaryInfo(server, redis)) === undefined) return false;
     const others = serversOf(redis).filter((other) => other !== server);
-    const word = await this.#authority?.ask(server, others);
-    if (word !== undefined) return true;
-    const primary = primaryIn(`${info}${await server.info('stats')}`);
-    this.#observe(server, primary);
-    return primary.replicas >= this.#replication.required(primary.replid);
+    if ((await this.#authority?.ask(server, others)) !== undefined) return true;
+    return this.#write(redis, PROBE, [`${key}:probe`], []).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Looks at every primary. Rejects if one of them does not answer; the answers of the others count all the same. */
@@ -186,7 +171,7 @@ export class DurableWrites {
     const [key = ''] = keys;
     let route = from;
     // A rerun sees its own write as a duplicate, so the first reply of one history counts.
-    let first: Answer | undefined;
+    let first: DurableAnswer | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const wait = this.#waitOn(route.server);
       let replies: readonly unknown[];
@@ -282,19 +267,4 @@ async function send(
     return pipeline;
   });
   return asking ? replies.slice(1) : replies;
-}
-
-function answerOf(reply: unknown): Answer {
-  if (!Array.isArray(reply)) throw new TypeError('a durable script returned no list');
-  const [own, replid, replicas, lately, syncs, former] = reply;
-  return {
-    reply: own,
-    primary: {
-      replid: String(replid),
-      replicas: Number(replicas),
-      lately: Number(lately),
-      syncs: Number(syncs),
-      former: String(former),
-    },
-  };
 }

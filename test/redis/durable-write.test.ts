@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
 import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
-import { DurableWrites, durableScript } from '../../src/redis/durable-write.ts';
+import { durableScript } from '../../src/redis/durable-script.ts';
+import { DurableWrites } from '../../src/redis/durable-write.ts';
 import { failoverAuthorityOf, serversOf } from '../../src/redis/failover.ts';
 import { ALONE_FOR_MS } from '../../src/redis/replication.ts';
 import { withTlsFiles } from '../../src/redis/url.ts';

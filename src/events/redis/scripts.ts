@@ -1,4 +1,4 @@
-import { durableScript } from '../../redis/durable-write.ts';
+import { durableScript } from '../../redis/durable-script.ts';
 import { script } from '../../redis/script.ts';
 import { BEGIN_EPOCH, NOTE_GONE, READ_EPOCH } from './epoch.ts';
 import { INDEX, LEFT_AT_MOST } from './search-scripts.ts';

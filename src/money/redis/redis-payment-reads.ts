@@ -1,5 +1,7 @@
 import { entropy } from '../../common/entropy.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { durableScript } from '../../redis/durable-script.ts';
+import type { DurableWrites } from '../../redis/durable-write.ts';
 import { runScript, script } from '../../redis/script.ts';
 import { MONEY_MUTATIONS, type MoneyMutation, type RecordName } from '../intent.ts';
 import { partsOf } from '../journal/journal.ts';
@@ -139,7 +141,7 @@ const SEARCH = script(`${NOW}
   return found`);
 
 /** KEYS: where a client's key is kept. ARGV: one to take where there is none. */
-const ID_KEY = script(`
+const ID_KEY = durableScript(`
   return redis.call('GET', KEYS[1]) or (redis.call('SET', KEYS[1], ARGV[1]) and ARGV[1])`);
 
 /** The key of the set of a client's open payments, ordered by when they are due to be looked at. */
@@ -149,13 +151,21 @@ export const dueKey = (clientId: string): string => `${keysOf(clientId)}due`;
 export const openSet = (clientId: string, operation: MoneyMutation): string =>
   `${keysOf(clientId)}payments:${EVERYBODY}:${operation}:open`;
 
+interface RedisPaymentsParts {
+  readonly redis: RedisClient;
+  readonly writes: DurableWrites;
+  readonly clocks: Clocks;
+}
+
 /** Reads the records of payments that the scripts of {@link openRedisRecords} write. */
 export class RedisPayments {
   readonly #redis: RedisClient;
+  readonly #writes: DurableWrites;
   readonly #clocks: Clocks;
 
-  constructor(redis: RedisClient, clocks: Clocks) {
+  constructor({ redis, writes, clocks }: RedisPaymentsParts) {
     this.#redis = redis;
+    this.#writes = writes;
     this.#clocks = clocks;
   }
 
@@ -185,9 +195,15 @@ export class RedisPayments {
   }
 
   async idKey(clientId: string): Promise<Buffer> {
+    const name = `${keysOf(clientId)}payment-key`;
+    const key = (await this.#redis.get(name)) ?? (await this.#makeIdKey(name));
+    return Buffer.from(key, 'base64url');
+  }
+
+  /** Ids that were told under a key that a failover forgets would name nothing. */
+  async #makeIdKey(name: string): Promise<string> {
     const fresh = entropy.bytes(32).toString('base64url');
-    const key = await runScript(this.#redis, ID_KEY, [`${keysOf(clientId)}payment-key`], [fresh]);
-    return Buffer.from(String(key), 'base64url');
+    return String(await this.#writes.write(this.#redis, ID_KEY, [name], [fresh]));
   }
 
   #record(reply: unknown): PaymentRecord | undefined {

@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import { type DurableWrites, durableScript } from '../../redis/durable-write.ts';
+import { durableScript } from '../../redis/durable-script.ts';
+import type { DurableWrites } from '../../redis/durable-write.ts';
 import { runScript, script } from '../../redis/script.ts';
 import type { TakenReadings } from '../reconciling/reading-store.ts';
 import { RETENTION_MS } from '../record.ts';

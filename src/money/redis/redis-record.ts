@@ -9,7 +9,7 @@ import { JOURNAL_RETENTION_MS } from '../journal/journal.ts';
 import { type Clocks, systemClocks } from '../lived-time.ts';
 import type { MoneyRecords } from '../record.ts';
 import { RedisHolds } from './holds.ts';
-import { CLIENTS } from './keys.ts';
+import { CLIENTS, keysOf } from './keys.ts';
 import { MARKS, RedisMarks } from './marks.ts';
 import { RedisJournal } from './redis-journal.ts';
 import { RedisOpen } from './redis-open-records.ts';
@@ -114,14 +114,20 @@ function stepsOf(parts: RedisParts) {
 }
 
 /** The methods that read records, the journal and the readings of balances. */
-function readsOf({ redis, writes, clocks, marks }: RedisParts) {
-  const payments = new RedisPayments(redis, clocks);
+function readsOf(parts: RedisParts) {
+  const { redis, writes, marks } = parts;
+  const payments = new RedisPayments(parts);
   const journal = new RedisJournal(redis);
   const readings = new RedisReadings(redis, writes);
   const clients = async () => [...new Set([...(await redis.smembers(CLIENTS)), ...marks.clients])];
+  const confirmReads = async (clientId: string): Promise<void> => {
+    if (await writes.isCurrent(redis, keysOf(clientId))) return;
+    throw new Error('It is not certain now which server has the record.');
+  };
   return {
     read: (name) => reaching('read', payments.read(name)),
     readByTransaction: (clientId, id) => reaching('read', payments.byTransaction(clientId, id)),
+    confirmReads: (clientId) => reaching('read', confirmReads(clientId)),
     search: (search) => reaching('search', payments.search(search)),
     clients: () => reaching('clients', clients()),
     journal: {

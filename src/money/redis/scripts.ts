@@ -1,4 +1,4 @@
-import { durableScript } from '../../redis/durable-write.ts';
+import { durableScript } from '../../redis/durable-script.ts';
 import { script } from '../../redis/script.ts';
 import { JOURNAL } from './redis-journal.ts';
 import { FILE, HERE, OWNER } from './redis-payment-reads.ts';

@@ -217,6 +217,10 @@ async function settle(
 }
 
 async function isSettled(records: MoneyRecords, name: RecordName): Promise<boolean> {
-  const record = await records.read(name);
+  let record = await records.read(name);
+  if (record === undefined) {
+    await records.confirmReads(name.clientId);
+    record = await records.read(name);
+  }
   return record === undefined || (record.answer !== null && record.answer.kind !== 'unknown');
 }

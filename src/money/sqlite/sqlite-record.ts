@@ -155,6 +155,8 @@ function readsOf({ payments, journal, readings }: Parts, step: Step) {
   return {
     read: (name) => step('read', () => payments.read(name)),
     readByTransaction: (clientId, id) => step('read', () => payments.byTransaction(clientId, id)),
+    // Its only copy is the file.
+    confirmReads: async () => {},
     search: (search) => step('search', () => payments.search(search)),
     clients: () => look('clients', () => [...new Set([...payments.clients(), ...journal.clients()])]),
     journal: {
