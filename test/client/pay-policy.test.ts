@@ -230,6 +230,25 @@ it.each([
   expect(looks).toEqual(keys);
 });
 
+it('a refusal behind a call without an answer is told as unknown, with its code and message, and the key stays', async () => {
+  const invalid = result('ValidationError', { code: 'AMOUNT_NOT_POSITIVE', message: 'It is -1.00.' });
+  const { source, keys } = scripted(lost, ...Array<typeof done>(20).fill(invalid));
+  const store = memoryIntents();
+  expect(await pay(source, MUTATION, INPUT, { store, patienceMs: 300 })).toMatchObject({
+    status: 'unknown',
+    safeToRetry: true,
+    code: 'AMOUNT_NOT_POSITIVE',
+    message: 'It is -1.00.',
+  });
+  await pay(source, MUTATION, INPUT, { store, patienceMs: 0 });
+  expect(new Set(keys).size).toBe(1);
+  expect(keys.length).toBeGreaterThan(2);
+  // What else is unknown has no such code.
+  const silent = await pay(scripted(lost).source, MUTATION, { amount: '2.00' }, { store, patienceMs: 0 });
+  expect(silent).toMatchObject({ status: 'unknown', safeToRetry: true });
+  expect(silent).not.toHaveProperty('code');
+});
+
 /** A store that fails at each writing that it is told of. */
 function failing(...at: number[]): IntentStore {
   let intents: readonly Intent[] = [];

@@ -78,7 +78,7 @@ export class Payer extends App {
         order.told.push({ status: outcome.status, safeToRetry, at: this.world.sim.elapsed });
         this.onTold(this, order);
         // Refused behind a lost call. The person looks at the account, and lets go of what has not moved, as docs/clients.md says.
-        const isRefused = outcome.status === 'unknown' && !('cause' in outcome) && !('reason' in outcome);
+        const isRefused = outcome.status === 'unknown' && outcome.code !== undefined;
         if (isRefused && this.movedBy(order) === 0) {
           order.isOver = true;
           await forget(store, outcome.intent.idempotencyKey);

@@ -23,6 +23,8 @@ export type Settled<Result extends PaymentResult> =
       readonly status: 'unknown';
       readonly safeToRetry: boolean;
       readonly message: string;
+      /** Why the last call was refused, while an earlier one, of which no answer came, may still move money. */
+      readonly code?: string | undefined;
       /** Why it is unknown, if the mutation selects `reason`. */
       readonly reason?: string | undefined;
       /** Until when it may still be made, if the gateway has said so. */

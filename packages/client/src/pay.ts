@@ -160,14 +160,16 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     const read = settle(result);
     if (read === undefined) return result == null ? lost() : incomplete();
     told = read;
-    let isFinal = true;
+    let isFinal = told.status !== 'refused';
     if (told.status === 'refused') {
-      if (told.code === 'IDEMPOTENCY_IN_PROGRESS') return lost();
-      // Every call has sent the same input. The gateway sees a difference, and so says nothing of the earlier calls.
-      if (told.code === 'IDEMPOTENCY_KEY_REUSED' && intent.unanswered > 1) return unknown(told.message);
-      const isAlone = intent.unanswered === 1;
-      isFinal = !isAlone && (payment.over ?? (await hasEnded(payment))) === 'REFUSED';
-      if (!isAlone && !isFinal) told = unknown(told.message, true);
+      const { code, message } = told;
+      if (code === 'IDEMPOTENCY_IN_PROGRESS') return lost();
+      if (intent.unanswered > 1) {
+        // Every call has sent the same input. The gateway sees a difference, and so says nothing of the earlier calls.
+        if (code === 'IDEMPOTENCY_KEY_REUSED') return unknown(message);
+        isFinal = (await hasEnded(payment)) === 'REFUSED';
+        if (!isFinal) told = unknown(message, true, { code });
+      }
     }
     change = (kept) => ended(kept, result, isFinal);
   } catch (cause) {
@@ -177,13 +179,10 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
       return told;
     change = (kept) => ({ ...kept, unanswered: kept.unanswered - 1 });
   }
-  if (told.status !== 'refused') {
-    // A store that fails now still holds the key, and what was told stands.
-    return keep(payment, told, change).catch(() => told);
-  }
-  return keep(payment, lost(), change).catch(async () =>
-    // It does not tell whether another call has been entered.
-    (payment.over ?? (await hasEnded(payment))) === 'REFUSED' ? told : lost(),
+  const kept = told.status === 'refused' ? lost() : told;
+  return keep(payment, kept, change).catch(async () =>
+    // A store that fails now still holds the key. It does not tell whether another call has been entered.
+    kept === told || (await hasEnded(payment)) === 'REFUSED' ? told : kept,
   );
 }
 
@@ -202,13 +201,15 @@ function ended(kept: Intent, result: unknown, isFinal: boolean): Intent {
 }
 
 /**
- * Asks whether the gateway has learned how a payment ended. Only then is one that is not safe to repeat sent again, and the
- * gateway answers with that end.
+ * Asks, until it is known, whether the gateway has learned how a payment ended. Only then is one that is not safe to repeat
+ * sent again, and the gateway answers with that end.
  */
 async function hasEnded(payment: Payment): Promise<string | undefined> {
   try {
-    const { payment: found } = await payment.look(payment.intent.idempotencyKey);
-    payment.over = ['DONE', 'REFUSED'].find((state) => state === found?.state);
+    if (payment.over === undefined) {
+      const { payment: found } = await payment.look(payment.intent.idempotencyKey);
+      payment.over = ['DONE', 'REFUSED'].find((state) => state === found?.state);
+    }
   } catch {
     // It stays unknown.
   }
