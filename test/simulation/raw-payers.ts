@@ -57,10 +57,15 @@ export class RawPayer extends App {
     this.orders.push(orders.first, orders.second);
     for (let times = 1 + this.#chance.below(4); times > 0; times -= 1) {
       // An impatient person presses twice: the two may meet at the record, or at different gateways.
+      let isRepeated = false;
       const again = this.#chance.happens(0.4)
         ? this.#pause(process, this.#chance.between(0, 400))
         : undefined;
-      await Promise.all([this.#send(orders, true), again?.then(() => this.#send(orders, false))]);
+      const repeated = again?.then(() => {
+        isRepeated = true;
+        return this.#send(orders, () => false);
+      });
+      await Promise.all([this.#send(orders, () => !isRepeated), repeated]);
       await this.#lookAt(orders);
       await this.#pause(process, this.#chance.pick([50, 2_000, 30_000]));
       await this.#lookAt(orders);
@@ -80,8 +85,8 @@ export class RawPayer extends App {
     );
   }
 
-  /** @param isFirst whether no other request with these keys is under way that may have moved the money */
-  async #send(orders: Pair, isFirst: boolean): Promise<void> {
+  /** @param isAlone whether no other request with these keys, sent since, may have moved the money: this one may have come last */
+  async #send(orders: Pair, isAlone: () => boolean): Promise<void> {
     const told = await this.#ask(documentOf(orders), {
       first: orders.first.input,
       second: orders.second.input,
@@ -94,7 +99,7 @@ export class RawPayer extends App {
     if (told.data == null) {
       // What an earlier request has moved, this one may know nothing of.
       const moved = Object.values(orders).find((order) => order.told.length === 0 && this.movedBy(order) > 0);
-      if (moved !== undefined && isFirst)
+      if (moved !== undefined && isAlone())
         this.#broken(`is given no data, though ${moved.tag} has moved money`);
       return;
     }
