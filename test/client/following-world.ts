@@ -30,6 +30,9 @@ export class Device {
   /** What has come for a tab that is frozen, which reads it when it wakes; undefined while it is awake. */
   unread: (() => void)[] | undefined;
   refusal: unknown;
+  /** What the app waits for before it reads on; undefined while it reads. */
+  #reading: Promise<void> | undefined;
+  #readOn = () => {};
   /** What its life of the moment has handed out. */
   shown: (Numbered | Gap<Numbered>)[] = [];
   readonly #storage: KeyValues;
@@ -63,7 +66,10 @@ export class Device {
     this.feed = feed;
     void (async () => {
       try {
-        for await (const item of feed) shown.push(item);
+        for await (const item of feed) {
+          shown.push(item);
+          await this.#reading;
+        }
       } catch (cause) {
         if (this.feed === feed) this.refusal = cause;
       }
@@ -81,12 +87,25 @@ export class Device {
     this.feed.resume();
   }
 
+  /** Reads nothing more until `read`. */
+  stopReading(): void {
+    this.#reading = new Promise((resolve) => {
+      this.#readOn = resolve;
+    });
+  }
+
+  read(): void {
+    this.#readOn();
+    this.#reading = undefined;
+  }
+
   /** The state, as far as it can be seen from outside. */
   get observed(): State {
     if (this.refusal !== undefined) return 'refused';
     const { status } = this.feed;
     if (status === 'live' || status === 'catching up') return status;
     if (this.source.subscriptions.length > 0) return 'connecting';
+    if (this.#reading !== undefined) return this.isSuspended ? 'full, left' : 'full';
     if (status === 'gap' || !this.#values.has('feed')) return this.isSuspended ? 'placing, left' : 'placing';
     return this.isSuspended ? 'suspended' : 'waiting';
   }

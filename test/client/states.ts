@@ -14,6 +14,10 @@ export type State =
   | 'live'
   /** Left, until it is resumed. */
   | 'suspended'
+  /** Left, until the app has read the events that wait for it. */
+  | 'full'
+  /** The same, left by the app as well. */
+  | 'full, left'
   /** The iteration has thrown. */
   | 'refused';
 
@@ -22,6 +26,9 @@ export type Event =
   | 'place not told'
   | 'opened'
   | 'event'
+  /** As many events come as may wait for the app, which reads none. */
+  | '256 unread'
+  | 'all read'
   | 'bookmark'
   | 'nothing missed'
   | 'cut'
@@ -40,6 +47,8 @@ export const TABLE = {
     'place not told': 'placing',
     opened: NEVER,
     event: NEVER,
+    '256 unread': NEVER,
+    'all read': 'placing',
     bookmark: NEVER,
     'nothing missed': 'placing',
     cut: NEVER,
@@ -54,6 +63,8 @@ export const TABLE = {
     'place not told': 'placing, left',
     opened: NEVER,
     event: NEVER,
+    '256 unread': NEVER,
+    'all read': 'placing, left',
     bookmark: NEVER,
     'nothing missed': 'placing, left',
     cut: NEVER,
@@ -68,6 +79,8 @@ export const TABLE = {
     'place not told': NEVER,
     opened: NEVER,
     event: NEVER,
+    '256 unread': NEVER,
+    'all read': 'waiting',
     bookmark: NEVER,
     'nothing missed': 'waiting',
     cut: NEVER,
@@ -82,6 +95,8 @@ export const TABLE = {
     'place not told': NEVER,
     opened: 'catching up',
     event: 'connecting',
+    '256 unread': 'full',
+    'all read': 'connecting',
     bookmark: NEVER,
     'nothing missed': 'connecting',
     cut: 'waiting',
@@ -96,6 +111,8 @@ export const TABLE = {
     'place not told': NEVER,
     opened: 'catching up',
     event: 'catching up',
+    '256 unread': 'full',
+    'all read': 'catching up',
     bookmark: 'live',
     'nothing missed': 'live',
     cut: 'waiting',
@@ -110,6 +127,8 @@ export const TABLE = {
     'place not told': NEVER,
     opened: 'live',
     event: 'live',
+    '256 unread': 'full',
+    'all read': 'live',
     bookmark: 'live',
     'nothing missed': 'live',
     cut: 'waiting',
@@ -124,6 +143,8 @@ export const TABLE = {
     'place not told': NEVER,
     opened: NEVER,
     event: NEVER,
+    '256 unread': NEVER,
+    'all read': 'suspended',
     bookmark: NEVER,
     'nothing missed': 'suspended',
     cut: NEVER,
@@ -133,11 +154,45 @@ export const TABLE = {
     suspend: 'suspended',
     resume: 'connecting',
   },
+  full: {
+    'place told': NEVER,
+    'place not told': NEVER,
+    opened: NEVER,
+    event: NEVER,
+    '256 unread': NEVER,
+    'all read': 'connecting',
+    bookmark: NEVER,
+    'nothing missed': 'full',
+    cut: NEVER,
+    gap: NEVER,
+    refused: NEVER,
+    'pause over': 'full',
+    suspend: 'full, left',
+    resume: 'full',
+  },
+  'full, left': {
+    'place told': NEVER,
+    'place not told': NEVER,
+    opened: NEVER,
+    event: NEVER,
+    '256 unread': NEVER,
+    'all read': 'suspended',
+    bookmark: NEVER,
+    'nothing missed': 'full, left',
+    cut: NEVER,
+    gap: NEVER,
+    refused: NEVER,
+    'pause over': 'full, left',
+    suspend: 'full, left',
+    resume: 'full',
+  },
   refused: {
     'place told': NEVER,
     'place not told': NEVER,
     opened: NEVER,
     event: NEVER,
+    '256 unread': NEVER,
+    'all read': 'refused',
     bookmark: NEVER,
     'nothing missed': 'refused',
     cut: NEVER,
@@ -149,14 +204,21 @@ export const TABLE = {
   },
 } as const satisfies Readonly<Record<State, Readonly<Record<Event, State | typeof NEVER>>>>;
 
-/** The table as its page shows it. */
-export function printed(): string {
-  const states = Object.keys(TABLE) as State[];
-  const events = Object.keys(TABLE.placing) as Event[];
+type Table = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/**
+ * A table as its page shows it.
+ *
+ * @param more rows behind those of the events: by name, what each state has there
+ */
+export function printed(table: Table, more: Table = {}): string {
+  const states = Object.keys(table);
+  const events = Object.keys(Object.values(table)[0] ?? {});
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   return [
     row(['', ...states]),
     row(['---', ...states.map(() => '---')]),
-    ...events.map((event) => row([event, ...states.map((state) => TABLE[state][event])])),
+    ...events.map((event) => row([event, ...states.map((state) => table[state]?.[event] ?? '')])),
+    ...Object.entries(more).map(([name, cells]) => row([name, ...states.map((state) => cells[state] ?? '')])),
   ].join('\n');
 }

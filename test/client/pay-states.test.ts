@@ -1,0 +1,306 @@
+import { readFile } from 'node:fs/promises';
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import {
+  type Answer,
+  forget,
+  type Intent,
+  intentStore,
+  type KeyValues,
+  type Outcome,
+  pay,
+  type Source,
+  typed,
+  unsettled,
+} from '../../packages/client/src/index.ts';
+import { folder } from '../helpers/packages.ts';
+import { type Kept, ONE_LESS, PAY_TABLE, type PayEvent, SENDS } from './pay-states.ts';
+import { NEVER, printed } from './states.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+interface Result {
+  readonly __typename: string;
+}
+const MUTATION = typed<{ readonly pay: Result }, { readonly input: { readonly idempotencyKey: string } }>(
+  'mutation Pay($input: PayInput!) { pay(input: $input) { __typename code message safeToRetry } }',
+);
+const DAY_MS = 86_400_000;
+
+interface Call {
+  readonly key: string;
+  /** How many calls may have moved money when this one was sent, with it. */
+  readonly entered: number;
+  readonly press: Press;
+  answer(answer: Answer<{ readonly pay: object }>): void;
+  lose(): void;
+}
+
+/** One press of the button. */
+interface Press {
+  /** The end that the gateway told it of, before it sent the payment again to hear it. */
+  found: string | undefined;
+}
+
+/** The payment of one input by one app, which is started again at will. What the gateway answers, the test decides. */
+class App {
+  readonly #values = new Map<string, string>();
+  /** Calls of the present life of the app that wait for an answer. */
+  calls: Call[] = [];
+  running = 0;
+  /** What `Query.payment` tells. */
+  verdict: string | undefined;
+  /** The key that was sent last. */
+  key = '';
+  readonly keys = new Set<string>();
+  told: Outcome<Result> | undefined;
+  #life = {};
+  #uses = 0;
+
+  get storage(): KeyValues {
+    const life = this.#life;
+    const alive = () => {
+      this.#uses += 1;
+      if (this.#life !== life) throw new Error('The app has ended.');
+    };
+    return {
+      getItem: (key) => {
+        alive();
+        return this.#values.get(key) ?? null;
+      },
+      setItem: (key, value) => {
+        alive();
+        this.#values.set(key, value);
+      },
+    };
+  }
+
+  get store() {
+    return intentStore(this.storage, 'payments');
+  }
+
+  get intents(): readonly Intent[] {
+    return JSON.parse(this.#values.get('payments') ?? '[]');
+  }
+
+  /** What the store keeps of the last key. */
+  get intent(): Intent | undefined {
+    return this.intents.find(({ idempotencyKey }) => idempotencyKey === this.key);
+  }
+
+  press(found?: string): void {
+    const life = this.#life;
+    const press: Press = { found };
+    this.verdict = found;
+    this.running += 1;
+    const options = { store: this.store, patienceMs: DAY_MS, answerMs: DAY_MS };
+    void pay(this.#source(press), MUTATION, {}, options)
+      .then(
+        (outcome) => {
+          if (this.#life === life) this.told = outcome;
+        },
+        () => {},
+      )
+      .finally(() => {
+        if (this.#life === life) this.running -= 1;
+      });
+  }
+
+  end(): void {
+    this.#life = {};
+    this.calls = [];
+    this.running = 0;
+    this.told = undefined;
+    const now = Date.now();
+    // It puts the clock back as well.
+    vi.clearAllTimers();
+    vi.setSystemTime(now);
+  }
+
+  /** Lets everything happen that waits for nobody. */
+  async settle(): Promise<void> {
+    for (let quiet = 0, before = this.#uses; quiet < 8; quiet += 1) {
+      await turn();
+      if (this.#uses !== before) quiet = 0;
+      before = this.#uses;
+    }
+  }
+
+  #source(press: Press): Source {
+    type Variables = { readonly input: { readonly idempotencyKey: string } };
+    const query = (document: unknown, { input }: Variables) =>
+      new Promise<Answer<unknown>>((answer, reject) => {
+        if (String(document).startsWith('query PasarelaPayment('))
+          return answer({ data: { payment: this.verdict === undefined ? null : { state: this.verdict } } });
+        const { idempotencyKey: key } = input;
+        this.key = key;
+        const entered = this.intent?.unanswered ?? 0;
+        const lose = () => reject(new Error('The network is gone.'));
+        this.calls.push({ key, entered, press, answer, lose });
+      });
+    // Of the documents that a source takes, this test sends one.
+    return { query, subscribe: () => () => {} } as unknown as Source;
+  }
+
+  /** The state of the table, as the store shows it. */
+  get kept(): Kept {
+    const { intent } = this;
+    if (intent === undefined) return 'none';
+    const { result, unanswered, acknowledgedAt, createdAt } = intent;
+    const { __typename: name = '', safeToRetry } = Object(result) as Record<string, unknown>;
+    if (name === 'PaySuccess') return acknowledgedAt === undefined ? 'done' : 'over';
+    if (name !== '' && name !== 'OutcomeUnknown') return 'refused';
+    const isOld = Date.now() - Date.parse(createdAt) >= 29 * DAY_MS;
+    if (unanswered === 0 && name === '') return isOld ? 'none' : 'ready';
+    if (isOld) return 'too old';
+    if (name !== '') return safeToRetry === true ? 'repeatable' : 'unknown';
+    return unanswered === 1 ? 'one' : 'more';
+  }
+}
+
+const REFUSED = { __typename: 'PreconditionError', code: 'INSUFFICIENT_FUNDS', message: 'Too little.' };
+const RUNNING = { __typename: 'ConflictError', code: 'IDEMPOTENCY_IN_PROGRESS', message: 'Running.' };
+const unknown = (safeToRetry: boolean) => ({ __typename: 'OutcomeUnknown', message: 'Look.', safeToRetry });
+const failed = (code: string) => ({ errors: [{ message: code, extensions: { code } }] });
+
+/** What the gateway answers to a call. */
+const ANSWERS: Readonly<Partial<Record<PayEvent, (call: Call, choice: number) => void>>> = {
+  done: (call) => call.answer({ data: { pay: { __typename: 'PaySuccess' } } }),
+  refused: (call) => call.answer({ data: { pay: REFUSED } }),
+  'refused for good': (call) => call.answer({ data: { pay: REFUSED } }),
+  unknown: (call) => call.answer({ data: { pay: unknown(false) } }),
+  'unknown, safe to retry': (call) => call.answer({ data: { pay: unknown(true) } }),
+  'moved nothing': (call) => call.answer(failed('RATE_LIMITED')),
+  'moved nothing, for good': (call) => call.answer(failed('FORBIDDEN')),
+  'no answer': (call, choice) => (choice % 2 ? call.answer({ data: { pay: RUNNING } }) : call.lose()),
+};
+/** What a gateway can still say of a payment that it has told the end of. */
+const AFTER_THE_END: Readonly<Record<string, readonly PayEvent[]>> = {
+  DONE: ['done', 'moved nothing', 'moved nothing, for good', 'no answer'],
+  REFUSED: ['refused for good', 'moved nothing', 'moved nothing, for good', 'no answer'],
+};
+const ALL = Object.keys(PAY_TABLE.none) as PayEvent[];
+
+/** The call that an event can answer, if there is one. */
+const callFor = (app: App, event: PayEvent, choice: number): Call | undefined => {
+  const fit = app.calls.filter(
+    ({ press: { found }, entered }) =>
+      (found === undefined || AFTER_THE_END[found]?.includes(event)) &&
+      (event !== 'refused for good' || entered > 1),
+  );
+  return fit[choice % Math.max(1, fit.length)];
+};
+
+function isPossible(app: App, event: PayEvent, choice: number): boolean {
+  if (ANSWERS[event] !== undefined) return callFor(app, event, choice) !== undefined;
+  if (event === 'pause over') return app.running > app.calls.length;
+  // What is done is acknowledged once it was told.
+  if (event === 'acknowledge')
+    return app.told !== undefined && (app.kept !== 'done' || app.told.status === 'done');
+  if (event === 'forget') return app.key !== '';
+  return event !== 'press' || app.running < 3;
+}
+
+async function happen(app: App, event: PayEvent, choice: number): Promise<void> {
+  const call = callFor(app, event, choice);
+  app.verdict = event === 'refused for good' ? 'REFUSED' : undefined;
+  if (ANSWERS[event] !== undefined && call !== undefined) {
+    app.calls = app.calls.filter((other) => other !== call);
+    ANSWERS[event](call, choice);
+  } else if (event === 'press') {
+    // A person has looked, or seen the end: nobody goes on with the key before.
+    if (SENDS[app.kept] === 'a new key') app.end();
+    app.press(app.kept === 'unknown' && choice % 3 ? ['DONE', 'REFUSED'][choice % 2] : undefined);
+  } else if (event === 'pause over') await vi.advanceTimersToNextTimerAsync();
+  else if (event === 'acknowledge') await app.told?.acknowledge();
+  else if (event === 'forget') await forget(app.store, app.key);
+  else app.end();
+  if (event === '29 days') vi.setSystemTime(Date.now() + 29 * DAY_MS);
+  await app.settle();
+}
+
+/** Which key a press has sent: nobody pays under two keys, and nothing is sent again that should not be. */
+function checkSent(app: App, before: Kept, sent: readonly Call[]): void {
+  const isLearned = sent.some(({ press }) => press.found !== undefined);
+  const expected = before === 'unknown' ? (isLearned ? 'the same key' : 'nothing') : SENDS[before];
+  expect(sent, `calls of a press in ${before}`).toHaveLength(expected === 'nothing' ? 0 : 1);
+  for (const { key } of sent)
+    expect(app.keys.has(key), `the key in ${before}`).toBe(expected === 'the same key');
+}
+
+/** What holds in every state. */
+async function check(app: App): Promise<void> {
+  const open = await unsettled(app.store);
+  expect(open.length, 'payments in doubt').toBeLessThanOrEqual(1);
+  const isOpen = ['one', 'more', 'repeatable', 'unknown', 'too old', 'done'].includes(app.kept);
+  expect(open.map(({ idempotencyKey }) => idempotencyKey)).toEqual(isOpen ? [app.key] : []);
+}
+
+/** What to choose among what is possible: by number, or by name. */
+const CHOICES = fc.array(fc.tuple(fc.option(fc.constantFrom(...ALL)), fc.nat()), {
+  maxLength: 50,
+  size: 'max',
+});
+/** Ways to steps that chance does not find in every run. */
+const RARE: readonly (readonly PayEvent[])[] = [
+  // Of two calls one tells the app that it cannot know, and the other that nothing has moved.
+  ['press', 'press', 'moved nothing, for good', 'moved nothing', 'acknowledge'],
+  // Of three calls one is refused for good, and the others are answered after that.
+  ['press', 'press', 'press', 'refused for good', 'refused for good', 'done'],
+  // Of two calls one is done, and perhaps shown, before the other is answered.
+  ['press', 'press', 'no answer', 'done', 'acknowledge', 'pause over'],
+  ...(Object.keys(ANSWERS) as PayEvent[]).flatMap((event): (readonly PayEvent[])[] => [
+    ['press', 'press', 'done', event],
+    ['press', 'press', 'done', 'acknowledge', event],
+  ]),
+];
+
+it('a payment goes from state to state as the table says, and no press pays under two keys', {
+  timeout: 240_000,
+}, async () => {
+  const visited = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(CHOICES, async (choices) => {
+      const app = new App();
+      for (const [named, choice] of choices) {
+        const before = app.kept;
+        const possible = ALL.filter((event) => isPossible(app, event, choice));
+        const others = possible.filter((event) => !visited.has(`${before}, ${event}`));
+        const among = others.length > 0 ? others : possible;
+        const event =
+          named !== null && possible.includes(named) ? named : (among[choice % among.length] ?? 'press');
+        const expected = PAY_TABLE[before][event];
+        expect(expected, `${event} happened in ${before}`).not.toBe(NEVER);
+        const { unanswered = 0 } = app.intent ?? {};
+        const known = new Set(app.calls);
+        await happen(app, event, choice);
+        const less = unanswered === 2 ? 'one' : 'more';
+        expect(app.kept, `${before}, ${event}`).toBe(expected === ONE_LESS ? less : expected);
+        const sent = app.calls.filter((call) => !known.has(call));
+        if (event === 'press') checkSent(app, before, sent);
+        else for (const { key } of sent) expect(app.keys, `${before}, ${event}`).toContain(key);
+        app.keys.add(app.key);
+        await check(app);
+        visited.add(`${before}, ${event}`);
+      }
+      app.end();
+    }),
+    { numRuns: 500, examples: RARE.map((way): [[PayEvent, number][]] => [way.map((event) => [event, 0])]) },
+  );
+  const possible = Object.entries(PAY_TABLE).flatMap(([state, events]) =>
+    Object.entries(events).flatMap(([event, next]) => (next === NEVER ? [] : [`${state}, ${event}`])),
+  );
+  expect(possible.filter((step) => !visited.has(step))).toEqual([]);
+});
+
+it('the page shows the table of payments', async () => {
+  expect(await readFile(folder('packages/client/STATES.md'), 'utf8')).toContain(
+    printed(PAY_TABLE, { 'a press sends': SENDS }),
+  );
+});
