@@ -13,7 +13,10 @@ export interface Found {
   readonly epoch: string;
   /** True if the log still holds the position that was searched from. Otherwise events after it may be gone. */
   readonly isHeld: boolean;
-  /** Entries that may match the search, oldest first. No matching entry is left out before or between them. */
+  /**
+   * Entries that may match the search, oldest first. No matching entry is left out before or between them. If none was found among those
+   * that one step looks at, the last of these, from which the search goes on.
+   */
   readonly entries: readonly Entry[];
   /** True if more may follow in the direction of the search; never true if there are no entries. */
   readonly hasMore: boolean;

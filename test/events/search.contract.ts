@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { unplaced } from '../../src/events/entry.ts';
 import { CursorInvalidError, EventsGapError, StoreUnavailableError } from '../../src/events/errors.ts';
-import type { EventLog, EventType, NewEvent, StoredEvent } from '../../src/events/log.ts';
+import type { EventLog, EventPage, EventType, NewEvent, StoredEvent } from '../../src/events/log.ts';
 import { type EventReads, sealedReads } from '../../src/events/sealed-reads.ts';
 import type { EventNames } from '../../src/events/search.ts';
 import { LogReading } from '../../src/operation/log-reading.ts';
@@ -359,15 +359,46 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       }
       const moment = { receivedFrom: START + MINUTE_MS, receivedTo: START + MINUTE_MS + 1 };
       expect(await log.readAfter(client, null, 50, moment)).toEqual(await log.readAfter(client, null, 50));
-      // Of the 256 that are remembered together with it, none is known not to be of its time.
+      // Beside it, only the event from which the search goes on may be shown.
       const around = await log.readAfter(client, null, 2_000, { receivedFrom: START + 3 * MINUTE_MS });
       expect(around.events.map(({ id }) => id)).toContain(rare.id);
-      expect(around.events.length).toBeLessThanOrEqual(256);
+      expect(around.events.length).toBeLessThanOrEqual(2);
       expect(around.hasMore).toBe(false);
       expect(await log.readAfter(client, null, 50, { receivedTo: START })).toEqual({
         events: [],
         hasMore: false,
       });
+    });
+
+    it('goes past events of another time among which it can skip none, and shows hardly any', async () => {
+      const log = await openLog();
+      const client = randomUUID();
+      const sentAt = (minutes: number): NewEvent => ({
+        ...moneyIn(),
+        receivedAt: new Date(START + minutes * MINUTE_MS).toISOString(),
+      });
+      const wanted = sentAt(50);
+      for (let sent = 0; sent < 1_100; sent += 100) {
+        const some = Array.from({ length: 99 }, () => sentAt(1));
+        const between = sent === 700 ? [sentAt(100), wanted] : [sentAt(100)];
+        await Promise.all([...some, ...between].map((event) => kept(log, client, event)));
+      }
+      const search = { receivedFrom: START + 40 * MINUTE_MS, receivedTo: START + 60 * MINUTE_MS };
+      await until(async () => (await log.readAfter(client, null, 2_000, search)).events.length < 100);
+      for (const read of ['readAfter', 'readBefore'] as const) {
+        const shown: string[] = [];
+        let [steps, cursor, hasMore]: [number, string | null, boolean] = [0, null, true];
+        while (hasMore) {
+          const page: EventPage = await log[read](client, cursor, 10, search);
+          shown.push(...page.events.map(({ id }) => id));
+          cursor = page.events.at(read === 'readAfter' ? -1 : 0)?.cursor ?? cursor;
+          hasMore = page.hasMore;
+          steps += 1;
+        }
+        expect(shown.filter((id) => id === wanted.id)).toHaveLength(1);
+        expect(shown.length).toBeLessThanOrEqual(steps + 1);
+        expect(steps).toBeLessThanOrEqual(10);
+      }
     });
 
     it('says how far back it reaches, to a narrowed caller by its own credits alone', async () => {

@@ -20,10 +20,11 @@ import {
 } from '../search.ts';
 import type { Listener, Reach, Source } from '../source.ts';
 import type { RedisChannels } from './channels.ts';
+import { FIND } from './find-script.ts';
 import { redisKeys } from './keys.ts';
 import { list, word } from './reply.ts';
 import { BEGIN, BOUNDS, HEAD, REACH, READ, SEAL_KEY } from './scripts.ts';
-import { CATCH_UP, FIND, UNINDEXED } from './search-scripts.ts';
+import { CATCH_UP, UNINDEXED } from './search-scripts.ts';
 import type { RedisWriters } from './writers.ts';
 
 /** Clients whose seal key is remembered. For any other client it is written again, which proves that it stays. */

@@ -31,6 +31,9 @@ const NOTHING: FoundRows = { rows: [], hasMore: false };
 const RECEIVED =
   "coalesce(received, CAST(1000 * unixepoch(json_extract(event, '$.receivedAt'), 'subsec') AS INTEGER), 0)";
 const COLUMNS = 'events.position, run, prev_run, event';
+/** SQL for events of the time, and for the one at the end of a run whatever its time: a search goes on from there. */
+const inRun = (end: '$first' | '$last'): string => `SELECT ${COLUMNS} FROM events
+  WHERE client = $client AND position BETWEEN $first AND $last AND (received >= $from AND received < $to OR position = ${end})`;
 
 const blockOf = (number: number): number => Math.floor(number / BLOCK);
 
@@ -78,10 +81,8 @@ export class SqliteIndex {
         ORDER BY block DESC LIMIT 1`),
       previousOther: prepare(`SELECT block FROM blocks WHERE client = $client AND block < $block
         AND block > $block - ${RUN} AND NOT (${overlaps}) ORDER BY block DESC LIMIT 1`),
-      on: prepare(`SELECT ${COLUMNS} FROM events WHERE client = ? AND position BETWEEN ? AND ?
-        ORDER BY position LIMIT ?`),
-      back: prepare(`SELECT ${COLUMNS} FROM events WHERE client = ? AND position BETWEEN ? AND ?
-        ORDER BY position DESC LIMIT ?`),
+      on: prepare(`${inRun('$last')} ORDER BY position LIMIT $limit`),
+      back: prepare(`${inRun('$first')} ORDER BY position DESC LIMIT $limit`),
       namedOn:
         prepare(`SELECT ${COLUMNS} FROM names JOIN events ON client = ? AND events.position = names.position
         WHERE name = ? AND names.position BETWEEN ? AND ? ORDER BY names.position LIMIT ?`),
@@ -213,7 +214,7 @@ export class SqliteIndex {
       $to: search.receivedTo ?? Number.MAX_SAFE_INTEGER,
     };
     if (search.name !== undefined) return this.#named(clientId, search.name, times, low, high, isOn, limit);
-    return isOn ? this.#on(clientId, times, low, limit) : this.#back(clientId, times, high, limit);
+    return isOn ? this.#on(times, low, limit) : this.#back(times, high, limit);
   }
 
   #named(
@@ -233,33 +234,25 @@ export class SqliteIndex {
     return shown(rows, isOn, limit, false);
   }
 
-  #on(clientId: string, times: Times, low: number, limit: number): FoundRows {
+  #on(times: Times, low: number, limit: number): FoundRows {
     for (let start = low; ; ) {
       const block = this.#next(times, blockOf(start));
       if (block === undefined) return NOTHING;
       const end = number(this.#statements.nextOther.get({ ...times, $block: block })) ?? block + RUN;
-      const rows = this.#statements.on.all(
-        clientId,
-        Math.max(start, block * BLOCK),
-        end * BLOCK - 1,
-        limit + 1,
-      );
+      const [$first, $last] = [Math.max(start, block * BLOCK), end * BLOCK - 1];
+      const rows = this.#statements.on.all({ ...times, $first, $last, $limit: limit + 1 });
       if (rows.length > 0) return shown(rows, true, limit, this.#next(times, end) !== undefined);
       start = end * BLOCK;
     }
   }
 
-  #back(clientId: string, times: Times, high: number, limit: number): FoundRows {
+  #back(times: Times, high: number, limit: number): FoundRows {
     for (let start = high; ; ) {
       const block = this.#previous(times, blockOf(start));
       if (block === undefined) return NOTHING;
       const end = number(this.#statements.previousOther.get({ ...times, $block: block })) ?? block - RUN;
-      const rows = this.#statements.back.all(
-        clientId,
-        (end + 1) * BLOCK,
-        Math.min(start, (block + 1) * BLOCK - 1),
-        limit + 1,
-      );
+      const [$first, $last] = [(end + 1) * BLOCK, Math.min(start, (block + 1) * BLOCK - 1)];
+      const rows = this.#statements.back.all({ ...times, $first, $last, $limit: limit + 1 });
       if (rows.length > 0) return shown(rows, false, limit, this.#previous(times, end) !== undefined);
       start = (end + 1) * BLOCK - 1;
     }

@@ -108,16 +108,18 @@ export class PageSearch {
     const reading = this.#context.budget.log;
     const { isBack, isFiltered, size, search } = this.#wanted;
     if (reading.isOver) return undefined;
-    // A search by name finds mostly wanted events, so it asks for few: a hundred look-ups at once spend little of the budget.
-    const isMostlyWanted = isFiltered ? search?.name !== undefined && this.#scanned === 0 : !this.#isNarrowed;
+    // A search finds mostly wanted events, so it asks for few: a hundred look-ups at once spend little of the budget.
+    const isMostlyWanted = isFiltered ? search !== undefined && this.#scanned === 0 : !this.#isNarrowed;
     const wanted = isMostlyWanted ? Math.min(BATCH, size + 1) : BATCH;
     const limit = this.#isNarrowed ? wanted : reading.take(Math.min(wanted, MAX_SCANNED - this.#scanned));
     if (limit === 0) return undefined;
     await reading.turn();
     const read = isBack ? scan.readBefore : scan.readAfter;
     const page = await read(caller.clientId, this.#position, limit, search);
-    this.#scanned += page.events.length;
-    if (!this.#isNarrowed) reading.putBack(limit - page.events.length);
+    // A search that shows fewer events, and may show more, has passed over others.
+    const scanned = page.hasMore ? limit : page.events.length;
+    this.#scanned += scanned;
+    if (!this.#isNarrowed) reading.putBack(limit - scanned);
     return isBack ? { ...page, events: page.events.toReversed() } : page;
   }
 

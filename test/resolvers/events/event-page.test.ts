@@ -193,6 +193,20 @@ describe('pages of a caller who sees the whole log', () => {
     expect(pageInfo).toMatchObject({ hasNextPage: false, endCursor: null });
   });
 
+  it('count as looked through what a search passes over', async () => {
+    const { counts, reading: shared } = reading();
+    const passing = Object.assign(Object.create(log), {
+      readAfter: async (client: string, cursor: string | null) => ({
+        ...(await log.readAfter(client, cursor, 1)),
+        hasMore: true,
+      }),
+    });
+    const args = { types: ['CEP' as const], receivedFrom: '2020-01-01T00:00:00Z', first: 1 };
+    const { nodes, pageInfo } = await page(args, { narrowed: false, reading: shared }, passing);
+    expect([nodes, pageInfo.hasNextPage]).toEqual([[], true]);
+    expect(counts.batches).toBe(1 + SCANNED / 200);
+  });
+
   it('end where reading ended, once the time of the operation is over', async () => {
     let now = 0;
     const shared = new LogReading({

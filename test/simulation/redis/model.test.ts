@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { FIND } from '../../../src/events/redis/find-script.ts';
 import {
   APPEND,
   BEGIN,
@@ -10,7 +11,8 @@ import {
   RECALL,
   SEAL_KEY,
 } from '../../../src/events/redis/scripts.ts';
-import { FIND, UNINDEXED } from '../../../src/events/redis/search-scripts.ts';
+import { UNINDEXED } from '../../../src/events/redis/search-scripts.ts';
+import { MARK } from '../../../src/events/search.ts';
 import { ANSWER, CHECK, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from '../../../src/money/redis/scripts.ts';
 import type { Primary } from '../../../src/redis/replication.ts';
 import { primaryIn } from '../../../src/redis/replication.ts';
@@ -145,7 +147,13 @@ function stepFrom(chance: Chance): readonly string[] {
   const owner = chance.pick(['one', 'two']);
   const input = chance.pick(['input', 'input', 'other']);
   const asked = JSON.stringify([1, 'createMoneyOut', chance.pick(['', 'customer'])]);
-  const event = (text: string) => ['contents', text, '{}', '1800000000000', `! digest${chance.below(3)}`];
+  const event = (text: string) => [
+    'contents',
+    text,
+    '{}',
+    String(1 + chance.below(3)),
+    `${MARK} digest${chance.below(3)}`,
+  ];
   return chance.pick<() => readonly string[]>([
     () =>
       run(
@@ -170,7 +178,14 @@ function stepFrom(chance: Chance): readonly string[] {
       run(
         FIND,
         [...log, ...index],
-        [chance.pick(['on', 'back']), '', 3, '', '', chance.pick(['', 'digest1'])],
+        [
+          chance.pick(['on', 'back']),
+          '',
+          chance.pick([1, 3]),
+          chance.pick(['', 1, 2]),
+          chance.pick(['', 2, 3]),
+          chance.pick(['', 'digest1']),
+        ],
       ),
     () => run(UNINDEXED, [...log, ...index], [10]),
     () =>
