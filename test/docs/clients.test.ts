@@ -206,19 +206,28 @@ process.exit();`,
 
 it('a list that was there before is shown once, and the feed goes on behind it', async () => {
   for (const concept of ['first', 'second', 'third']) await gateway.credit(concept);
+  const { accounts } = await control(gateway.sandbox, 'GET', '/sandbox');
+  const other = { clabe: accounts.at(-1).clabe, amount: '1.00', concept: 'to another account' };
+  await control(gateway.sandbox, 'POST', '/sandbox/spei-credits', other);
   await gateway.allDelivered();
-  const client = new Client('get-state', work);
+  // Two on a page, so that these take more than one.
+  const code = await readFile(join(work, 'get-state.js'), 'utf8');
+  await writeFile(join(work, 'get-state-in-pages.js'), code.replace('last: 100', 'last: 2'));
+  const client = new Client('get-state-in-pages', work);
   try {
     await client.start();
     await expect.poll(() => client.kept(), PATIENCE).toEqual(['gap']);
     await gateway.credit('later');
     await expect.poll(() => client.kept(), PATIENCE).toEqual(['gap', 'later']);
     // The list itself, as the gap brings it: oldest first.
-    const [gap = ''] = (await readFile(join(work, 'get-state', 'credits.jsonl'), 'utf8')).split('\n');
+    const [gap = ''] = (await readFile(join(work, 'get-state-in-pages', 'credits.jsonl'), 'utf8')).split(
+      '\n',
+    );
     const shown = JSON.parse(gap).events.map(
       ({ paymentConcept }: { paymentConcept: string }) => paymentConcept,
     );
-    expect(shown.slice(-3)).toEqual(['first', 'second', 'third']);
+    expect(shown.slice(-4)).toEqual(['first', 'second', 'third', 'to another account']);
+    expect(new Set(shown).size).toBe(shown.length);
   } finally {
     await client.kill();
   }
