@@ -13,6 +13,8 @@ export interface AppWorld {
   url(): string;
   /** How many times as long everybody takes between two things. */
   readonly pace: number;
+  /** Likewise between two payments. */
+  readonly payingPace: number;
 }
 
 /** What is kept by an app's device, in the order of its keeping. */

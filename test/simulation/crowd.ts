@@ -20,7 +20,7 @@ export function crowd(world: World): void {
   if (first === undefined || other === undefined) return;
   const chance = sim.chance('crowd');
   const [{ url } = { url: '' }] = world.gateways;
-  const apps = { sim, network, url: () => url, pace: 1 };
+  const apps = { sim, network, url: () => url, pace: 1, payingPace: 1 };
   const process = new Process(sim, 'a crowd');
   const asking = (ids: readonly string[], caller: typeof first): Promise<Told> => {
     const fields = ids.map((id, index) => `t${index}: transaction(id: "${id}") { id }`);

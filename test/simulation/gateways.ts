@@ -2,8 +2,9 @@
 import '../../src/events/redis/redis-log.ts';
 import '../../src/money/redis/redis-record.ts';
 import '../../src/auth/shared-token-store.ts';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { readVariables } from '../../src/app/config.ts';
 import { configure } from '../../src/app/configure.ts';
 import { buildServer, type Gateway } from '../../src/app/gateway.ts';
@@ -17,7 +18,7 @@ export class GatewayPlace {
   readonly url: string;
   readonly #sim: Simulation;
   readonly #name: string;
-  readonly #dataDir: string;
+  readonly dataDir: string;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #skewMs: number;
   #starts = 0;
@@ -25,6 +26,10 @@ export class GatewayPlace {
   gateway: Gateway | undefined;
   /** Whether it listens. */
   isUp = false;
+  /** Told of a process that has ended as it was told to, before it is gone. */
+  onEnded: (process: Process) => void = () => {};
+  /** Whether the process that runs here has said that it ends before an answer could be stored. */
+  hasGivenUp = false;
 
   constructor(
     sim: Simulation,
@@ -36,8 +41,8 @@ export class GatewayPlace {
     this.#sim = sim;
     this.#name = `gateway ${number}`;
     this.url = `http://gateway-${number}.sim:4000`;
-    this.#dataDir = join(work, `gateway-${number}`);
-    mkdirSync(this.#dataDir, { recursive: true });
+    this.dataDir = join(work, `gateway-${number}`);
+    mkdirSync(this.dataDir, { recursive: true });
     this.#environment = environment;
     this.#skewMs = skewMs;
   }
@@ -45,6 +50,11 @@ export class GatewayPlace {
   /** Names the process that runs here now. */
   get processName(): string {
     return `${this.#name}, start ${this.#starts}`;
+  }
+
+  /** How many processes have run here. */
+  get starts(): number {
+    return this.#starts;
   }
 
   get name(): string {
@@ -56,6 +66,7 @@ export class GatewayPlace {
     this.#starts += 1;
     const process = new Process(this.#sim, this.#name, this.#skewMs);
     this.process = process;
+    this.hasGivenUp = false;
     process.atEnd(() => {
       if (this.process === process) this.isUp = false;
     });
@@ -65,13 +76,14 @@ export class GatewayPlace {
         value instanceof Error ? value.stack : value,
       );
       this.#sim.say(`${this.#name} ${level}: ${message} ${text.slice(0, 200)}`);
+      if (message.startsWith('stopped before')) this.hasGivenUp = true;
       if (message.includes('unexpectedly')) this.#sim.fail(new Broken(`${this.#name}: ${message} ${text}`));
     };
     const logger = { debug() {}, info: at('info'), warn: at('warn'), error: at('error') };
     process.run(() => {
       const variables = readVariables({
         UPSTREAM_URL: 'http://service.sim',
-        DATA_DIR: this.#dataDir,
+        DATA_DIR: this.dataDir,
         PUBLIC_URL: 'http://gateway.sim',
         WEBHOOK_SECRET: SECRET,
         LOG_LEVEL: 'error',
@@ -100,10 +112,19 @@ export class GatewayPlace {
 
   /** The events of a client in this gateway's own log, each with its position; none where it keeps none. */
   embeddedLog(clientId: string): readonly (readonly [position: string, event: string])[] {
-    const rows = databaseAt(join(this.#dataDir, 'events.sqlite'))
+    const rows = databaseAt(join(this.dataDir, 'events.sqlite'))
       ?.prepare('SELECT position, event FROM events WHERE client = ? ORDER BY position')
       .all(clientId);
     return (rows ?? []).map(({ position, event }) => [String(position), String(event)]);
+  }
+
+  /** Texts of the payments that this gateway's own record has as sent, and without an end; none where it keeps none. */
+  embeddedSent(): readonly string[] {
+    const path = join(this.dataDir, 'money.sqlite');
+    if (!existsSync(path)) return [];
+    using database = new DatabaseSync(path, { readOnly: true });
+    const rows = database.prepare("SELECT body FROM intent WHERE state = 'sent'").all();
+    return rows.map(({ body }) => String(body));
   }
 
   /** Ends it as an operator does; resolves once it has ended. */
@@ -112,6 +133,8 @@ export class GatewayPlace {
     if (process === undefined || gateway === undefined || !process.isAlive) return;
     this.isUp = false;
     await process.run(() => gateway.stop());
+    // Somebody may have killed it meanwhile.
+    if (process.isAlive) this.onEnded(process);
     process.kill();
   }
 }

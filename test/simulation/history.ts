@@ -8,6 +8,8 @@ export interface Logged {
   readonly type: string;
   /** Whose credit it is. */
   readonly ownerId: string | undefined;
+  /** As it is stored. */
+  readonly text: string;
 }
 
 interface Row extends Logged {
@@ -18,7 +20,7 @@ interface Row extends Logged {
 function loggedOf(position: string, text: string): Logged {
   const { id, type } = JSON.parse(text) as { id: string; type: string };
   const ownerId = /"owner_id":\s*"([^"]+)"/.exec(text)?.[1];
-  return { position, id, type, ownerId: ownerId?.toLowerCase() };
+  return { position, id, type, ownerId: ownerId?.toLowerCase(), text };
 }
 
 function rowOf(position: string, fields: readonly string[]): Row {
@@ -33,6 +35,8 @@ export class Appends {
   readonly #rows = new Map<string, Map<string, Row>>();
 
   note(key: string, position: string, fields: readonly string[]): void {
+    // The journal of payments is a stream as well.
+    if (!key.endsWith(':log')) return;
     const rows = this.#rows.get(key) ?? new Map<string, Row>();
     this.#rows.set(key, rows.set(position, rowOf(position, fields)));
   }

@@ -52,6 +52,14 @@ class End extends Duplex {
     this.#network.answered(this.owner, chunk);
   }
 
+  /** What was written in one go leaves in one piece, as from a socket. */
+  override _writev(
+    pieces: readonly { readonly chunk: Buffer }[],
+    done: (error?: Error | null) => void,
+  ): void {
+    this._write(Buffer.concat(pieces.map(({ chunk }) => chunk)), 'buffer', done);
+  }
+
   override _final(done: (error?: Error | null) => void): void {
     this.#post({ chunk: null, done });
   }
@@ -115,8 +123,6 @@ class End extends Duplex {
   unref(): this {
     return this;
   }
-  override cork(): void {}
-  override uncork(): void {}
 }
 
 const failure = (call: string, code: string): Error => Object.assign(new Error(`${call} ${code}`), { code });

@@ -1,7 +1,7 @@
 import type { Reader } from './apps.ts';
 import { Broken } from './core.ts';
 import { History } from './history.ts';
-import type { Order } from './orders.ts';
+import { problemsOfPayments, watchOverPayments } from './payment-oracles.ts';
 import type { Stream } from './streams.ts';
 import type { World } from './world.ts';
 
@@ -23,37 +23,7 @@ export function watchOver(world: World): void {
       sim.say(`${reader.name} has ${item.id.slice(0, 8)}`);
     };
   }
-  for (const payer of world.rawPayers) {
-    payer.movedBy = ({ tag }) => world.movements.of(tag);
-    payer.onTold = (order) => {
-      sim.say(`${payer.name} is told of ${order.tag}: ${order.told.at(-1)?.status}`);
-      checkOrder(world, order);
-    };
-  }
-  for (const payer of world.payers) {
-    payer.movedBy = ({ tag }) => world.movements.of(tag);
-    payer.onTold = (_, order) => {
-      const last = order.told.at(-1);
-      sim.say(
-        `${payer.name} is told of ${order.tag}: ${last?.status}${last?.safeToRetry ? ', safe to retry' : ''}`,
-      );
-      checkOrder(world, order);
-    };
-  }
-}
-
-/** One key moves money at most once; what was told is what the ledger says, and final answers agree. */
-function checkOrder(world: World, order: Order): void {
-  const { sim } = world;
-  const moved = world.movements.of(order.tag);
-  if (moved > 1) sim.fail(new Broken(`${order.tag} has moved money ${moved} times`));
-  const finals = new Set(order.told.map(({ status }) => status));
-  if (finals.has('done') && finals.has('refused'))
-    sim.fail(new Broken(`${order.tag} was told to be done, and to be refused`));
-  if (finals.has('done') && moved === 0)
-    sim.fail(new Broken(`${order.tag} was told to be done, and the ledger has nothing of it`));
-  if (finals.has('refused') && moved > 0)
-    sim.fail(new Broken(`${order.tag} was told to be refused, and has moved money`));
+  watchOverPayments(world);
 }
 
 /** Everything that has to hold once nothing has gone wrong for a minute. */
@@ -75,21 +45,13 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
   }
   for (const payer of world.payers) {
     for (const order of payer.orders) {
-      checkOrder(world, order);
-      if (!order.isOver)
+      if (!order.isOver && !order.isForgotten)
         problems.push(
           `${order.tag} is not over: ${order.told.map(({ status }) => status).join(', ') || 'nothing was told'}`,
         );
     }
   }
-  for (const { orders } of world.rawPayers) {
-    for (const order of orders) {
-      checkOrder(world, order);
-      const isTold = order.told.length > 0 && order.told.every(({ status }) => status === 'nothing');
-      if (isTold && world.movements.of(order.tag) > 0)
-        problems.push(`${order.tag} was told each time to have moved nothing, and has`);
-    }
-  }
+  problems.push(...(await problemsOfPayments(world, historyOf)));
   problems.push(...(await problemsOfGateways(world)));
   const { balanced } = world.service.made.world.ledger.check();
   if (!balanced) problems.push('the ledger is not balanced');

@@ -18,6 +18,32 @@ export interface Order {
   }[];
   /** Whether the app asks no more. */
   isOver: boolean;
+  /** When somebody has last sent it, or been told of it. */
+  touchedAt: number;
+  /** Whether its record was put back to a time before it, so that its key may pay again once payments go on. */
+  isForgotten: boolean;
+  /** Orders that no movement tells from this one, as their inputs are the same; itself among them. */
+  readonly alike: Order[];
+}
+
+const told = ({ told: all }: Order, status: Order['told'][number]['status']): boolean =>
+  all.some((one) => one.status === status);
+
+/**
+ * What is wrong with orders that are alike, by what was told of them and how often money has moved: each key moves money at most once,
+ * what is done has moved, and what is refused has not.
+ */
+export function wrongWith(order: Order, moved: number): string | undefined {
+  const { tag, alike, isForgotten } = order;
+  if (isForgotten || alike.some((one) => one.isForgotten)) return undefined;
+  if (moved > alike.length)
+    return `${tag} has moved money ${moved} times${alike.length > 1 ? `, for ${alike.length} keys` : ''}`;
+  const done = alike.filter((one) => told(one, 'done'));
+  const refused = alike.filter((one) => told(one, 'refused'));
+  if (done.some((one) => refused.includes(one))) return `${tag} was told to be done, and to be refused`;
+  if (done.length > moved) return `${tag} was told to be done, and the ledger has nothing of it`;
+  if (moved > alike.length - refused.length) return `${tag} was told to be refused, and has moved money`;
+  return undefined;
 }
 
 /** The transaction of a success, and what else is selected of it. */
@@ -37,6 +63,25 @@ export const fieldOf = (mutation: MoneyMutation, name: string, variable: string)
   `${name}: ${mutation}(input: $${variable}) { __typename
     ... on UserError { code field message } ... on OutcomeUnknown { reason safeToRetry retryUntil message }
     ... on ${typeOf(mutation)}Success { replayed ${MOVED[mutation]} } }`;
+
+/** An order of which nobody has been told anything. */
+export function orderOf(tag: string, mutation: MoneyMutation, input: Order['input']): Order {
+  const order: Order = {
+    ...{ tag, mutation, input, told: [], isOver: false, touchedAt: 0, isForgotten: false, alike: [] },
+  };
+  order.alike.push(order);
+  return order;
+}
+
+/** An order that another movement cannot be told from: the same input, which a person wants twice. */
+export function alikeTo(order: Order, idempotencyKey: string): Order {
+  const other: Order = {
+    ...orderOf(order.tag, order.mutation, { ...order.input, idempotencyKey }),
+    alike: order.alike,
+  };
+  order.alike.push(other);
+  return other;
+}
 
 /** Makes orders of each kind. */
 export class Orders {
@@ -63,7 +108,32 @@ export class Orders {
             transactionId: isRefusable ? this.#client.transactions.refundedCreditId : credit,
             as: { reason: tag },
           };
-    return { tag, mutation, input, told: [], isOver: false };
+    return orderOf(tag, mutation, input);
+  }
+
+  /**
+   * An order that a person of a customer may give as well as one of the client: between the customer's own account and another's, or to
+   * the customer's card.
+   */
+  ofCustomer(chance: Chance, tag: string, customerId: string): Order | undefined {
+    const { instruments, internalInstrumentIds } = this.#client;
+    const own = (wanted: string) =>
+      instruments.find(
+        ({ role, ownerId, status }) => role === wanted && ownerId === customerId && status === 'ACTIVE',
+      );
+    // Of a penny validation a customer's readers are given the receipt: what they see else is credits alone.
+    const mutation = chance.pick(['createMoneyOut', 'createInternalTransaction'] as const);
+    const source = own('internal');
+    const others = internalInstrumentIds.filter((id) => id !== source?.id);
+    const destination = mutation === 'createInternalTransaction' ? chance.pick(others) : own('card')?.id;
+    if (source === undefined || destination === undefined) return undefined;
+    return orderOf(tag, mutation, {
+      sourceInstrumentId: source.id,
+      destinationInstrumentId: destination,
+      description: tag,
+      externalReference: '1',
+      amount: '1.00',
+    });
   }
 
   #inputOf(mutation: MoneyMutation, chance: Chance, tag: string, isRefusable: boolean) {

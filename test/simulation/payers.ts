@@ -73,9 +73,11 @@ export class Payer extends App {
       const store = intentStore(values, order.tag);
       const newKey = () => `${order.tag}-${Math.floor(this.#chance.number() * 2 ** 40)}`;
       for (;;) {
+        order.touchedAt = this.world.sim.elapsed;
         const outcome = await pay(source, documentOf(order.mutation), order.input, { store, newKey });
         const safeToRetry = outcome.status === 'unknown' && outcome.safeToRetry;
-        order.told.push({ status: outcome.status, safeToRetry, at: this.world.sim.elapsed });
+        order.touchedAt = this.world.sim.elapsed;
+        order.told.push({ status: outcome.status, safeToRetry, at: order.touchedAt });
         this.onTold(this, order);
         // Refused behind a lost call. The person looks at the account, and lets go of what has not moved, as docs/clients.md says.
         const isRefused = outcome.status === 'unknown' && outcome.code !== undefined;

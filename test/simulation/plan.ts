@@ -51,11 +51,13 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     gateways: isEmbedded ? 1 : 2,
     isEmbedded,
     pace,
+    payingPace: pace * (focusOf(sim, isEmbedded) === undefined ? 1 : HASTE),
     replicas: chance.pick([0, 1, 1, 2]),
     readers: only === 'money' ? 1 : (isDense ? 1 : 43) + chance.below(4),
     rawReaders: only === 'money' ? 0 : 2 + chance.below(3),
     payers: only === 'events' ? 0 : 1 + chance.below(2),
     rawPayers: only === 'events' ? 0 : 1,
+    sharers: only === 'events' || sim.chance('sharers').happens(0.4) ? 0 : 1,
     askers: only === 'events' || only === 'money' ? 0 : 1 + chance.below(3),
     skewMs: draw(0.3, 10, 5_000),
     mode: chance.pick(['passthrough', 'service']),
@@ -64,6 +66,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
       // A log without Redis says nothing of what it has given up: its whole length is what is compared.
       ...(chance.happens(0.25) && !isEmbedded && { EVENTS_RETENTION: String(chance.pick([5, 20, 60])) }),
       ...(chance.happens(0.3) && { LAYERS_OFF: layersOff(chance) }),
+      ...(sim.chance('grace').happens(0.5) && { SHUTDOWN_GRACE_MS: '2000' }),
     },
   };
   const calls: CallFaults = {
@@ -79,6 +82,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     truncated: rarely(0.15, 0.02, 0.2),
     wrongShape: rarely(0.15, 0.02, 0.2),
     stranger: rarely(0.25, 0.05, 0.4),
+    mixed: sim.chance('mixed').happens(0.2) ? sim.chance('how mixed').between(0.02, 0.3) / pace : 0,
   };
   const webhooks = {
     lost: rarely(0.3, 0.02, 0.3),
@@ -91,13 +95,15 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     [1, 30],
     [5, 400],
   ]);
-  const everyMs = chance.between(2_000, 25_000) * pace;
+  const focus = focusOf(sim, isEmbedded);
+  const everyMs = chance.between(2_000, 25_000) * pace * (focus === undefined ? 1 : HASTE);
   const weights = new Map<string, number>();
   for (const kind of KINDS) {
     const own = LATER.has(kind) ? sim.chance(kind) : chance;
     const weight = own.happens(0.35) ? own.between(0.1, 1) : 0;
     weights.set(kind, isEmbedded && OF_REDIS.has(kind) ? 0 : weight);
   }
+  if (focus !== undefined) weights.set(focus, 5);
   const often = (low: number, high: number): number =>
     isDense ? chance.between(low, high) : ORDINARY_EVERY_MS;
   const creditEveryMs = only === 'money' ? 30_000 : often(300, 10_000);
@@ -107,7 +113,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
       .filter(([, value]) => value > 0)
       .map(([name, value]) => `${name} ${value.toPrecision(2)}`);
   const words = [
-    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
+    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.sharers > 0 ? 'keys that are shared, ' : ''} ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
     `a fault every ${(everyMs / 1000).toFixed(1)} s: ${chosen(Object.fromEntries(weights)).join(', ') || 'none'}`,
     `calls: ${chosen({ ...calls }).join(', ') || 'well'}`,
     `webhooks: ${chosen(webhooks).join(', ') || 'well'}`,
@@ -145,6 +151,13 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
   };
 }
 
+/** What a third of all runs are about, beside all else: one thing that happens in the midst of payments, and many of these. */
+function focusOf(sim: Simulation, isEmbedded: boolean): (typeof KINDS)[number] | undefined {
+  const chance = sim.chance('focus');
+  const kinds = OF_PAYMENTS.filter((kind) => !isEmbedded || !OF_REDIS.has(kind));
+  return chance.happens(0.35) ? chance.pick(kinds) : undefined;
+}
+
 /** Some of the layers that may be left out. */
 const layersOff = (chance: Chance): string => SWITCHED_LAYERS.filter(() => chance.happens(0.3)).join(',');
 
@@ -166,10 +179,30 @@ const KINDS = [
   'log deleted',
   'connections forgotten',
   'gateway killed as it answers',
+  'replies of Redis lost',
+  'gateway replaced as it pays',
+  'payments stopped',
+  'record put back',
+  'gateway cut off from Redis as it pays',
 ] as const;
 
+/** What happens in the midst of payments. */
+const OF_PAYMENTS = [
+  'replies of Redis lost',
+  'gateway replaced as it pays',
+  'payments stopped',
+  'record put back',
+  'gateway cut off from Redis as it pays',
+] as const;
+/** By how much sooner things happen, and people pay, in a run that is about one of these. */
+const HASTE = 0.3;
+
 /** What came to the list later draws by itself, and changes nothing of what the others draw. */
-const LATER: ReadonlySet<string> = new Set(['connections forgotten', 'gateway killed as it answers']);
+const LATER: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
+  'connections forgotten',
+  'gateway killed as it answers',
+  ...OF_PAYMENTS,
+]);
 
 /** Words of answers that promise something: that a webhook is kept, that a payment is done. */
 const PROMISES = ['HTTP/1.1 201', 'MoneyOutSuccess', 'TransactionSuccess'];
@@ -182,6 +215,9 @@ const OF_REDIS: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'failover',
   'gateway cut off from Redis',
   'log deleted',
+  'replies of Redis lost',
+  'record put back',
+  'gateway cut off from Redis as it pays',
 ]);
 
 /** What finds little unless it is frequent, and what leaves little to look at. */
@@ -190,6 +226,9 @@ const RATIOS: Readonly<Record<string, number>> = {
   'app killed as it keeps something': 3,
   'app killed as it pays': 3,
   'gateway killed as it answers': 3,
+  'gateway replaced as it pays': 3,
+  'gateway cut off from Redis as it pays': 2,
+  'record put back': 1.5,
 };
 
 function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
@@ -229,6 +268,58 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
         (error: unknown) => sim.fail(error),
       );
       return { words: place.name, ms: 45_000, end: () => {} };
+    },
+    'gateway replaced as it pays': (chance) => {
+      const place = chance.pick(gateways);
+      const isCut = chance.happens(0.6);
+      const ms = chance.between(50, 6_000);
+      const when = chance.pick(['onTold', 'onLeaving'] as const);
+      const spare = () => {
+        service[when] = () => {};
+      };
+      service[when] = (process) => {
+        if (process !== place.process || !place.isUp) return;
+        spare();
+        if (isCut) redis.cut.add(place.name);
+        sim.after(ms, undefined, () => redis.cut.delete(place.name));
+        place.stop().then(
+          () => place.start(),
+          (error: unknown) => sim.fail(error),
+        );
+      };
+      const end = () => {
+        spare();
+        redis.cut.delete(place.name);
+      };
+      return {
+        words: `${place.name}${isCut ? ', cut off from Redis' : ''}`,
+        ms: seconds(chance, 5, 40),
+        end,
+      };
+    },
+    'gateway cut off from Redis as it pays': (chance) => {
+      const { name } = chance.pick(gateways);
+      const step = chance.pick(['claimed', 'sent'] as const);
+      redis.cutting = { process: name, step, isReplied: chance.happens(0.6), ms: seconds(chance, 0.5, 12) };
+      const end = () => {
+        redis.cutting = undefined;
+        redis.cut.delete(name);
+      };
+      return { words: `${name}, ${step}`, ms: seconds(chance, 10, 30), end };
+    },
+    'payments stopped': (chance) => {
+      world.operator.stopPayments();
+      return { words: '', ms: seconds(chance, 5, 30), end: () => world.operator.resume() };
+    },
+    'record put back': (chance) => ({
+      words: '',
+      ms: seconds(chance, 0.5, 15),
+      end: world.operator.copyRecord(),
+    }),
+    'replies of Redis lost': (chance) => {
+      const { name } = chance.pick(gateways);
+      redis.losing.set(name, chance.between(0.05, 0.6));
+      return { words: `to ${name}`, ms: seconds(chance, 0.5, 15), end: () => redis.losing.delete(name) };
     },
     'gateway cut off': (chance) => cut(chance.pick(gateways).name, seconds(chance, 0.5, 40)),
     'app killed': (chance) => {

@@ -2,17 +2,19 @@ import { App, type AppWorld } from './apps.ts';
 import type { Caller } from './callers.ts';
 import type { Chance } from './chance.ts';
 import { Broken, type Process } from './core.ts';
-import { fieldOf, type Order, type Orders, typeOf } from './orders.ts';
+import { alikeTo, fieldOf, type Order, type Orders, orderOf, typeOf } from './orders.ts';
 import { ask, codesOf, type Told, WAYS } from './raw.ts';
 
-const STATE = 'query ($key: String!) { payment(idempotencyKey: $key) { id state code transactionId } }';
+/** What the record has under a key. */
+export const STATE =
+  'query ($key: String!) { payment(idempotencyKey: $key) { id state code transactionId } }';
 
 /** The document of two payments, one or both of which may be of any kind. */
 const documentOf = ({ first, second }: Pair): string =>
   `mutation ($first: ${typeOf(first.mutation)}Input!, $second: ${typeOf(second.mutation)}Input!) {
     ${fieldOf(first.mutation, 'first', 'first')} ${fieldOf(second.mutation, 'second', 'second')} }`;
 
-type Result = { readonly __typename: string; readonly code?: string; readonly safeToRetry?: boolean };
+export type Result = { readonly __typename: string; readonly code?: string; readonly safeToRetry?: boolean };
 
 /** The payments of one document. */
 type Pair = Readonly<Record<'first' | 'second', Order>>;
@@ -38,7 +40,7 @@ export class RawPayer extends App {
 
   protected live(process: Process): void {
     const next = (): void => {
-      this.world.sim.after(this.#chance.between(4_000, 40_000) * this.world.pace, process, () => {
+      this.world.sim.after(this.#chance.between(4_000, 40_000) * this.world.payingPace, process, () => {
         next();
         if (!this.#isCalm()) void this.#pay(process);
       });
@@ -51,10 +53,19 @@ export class RawPayer extends App {
     const order = (name: string): Order => {
       const made = this.#made.make(this.#chance, `${tag} ${name}`);
       const idempotencyKey = `${made.tag} ${this.#chance.below(2 ** 30)}`;
-      return { ...made, input: { ...made.input, idempotencyKey }, isOver: true };
+      return orderOf(made.tag, made.mutation, { ...made.input, idempotencyKey });
     };
-    const orders = { first: order('first'), second: order('second') };
-    this.orders.push(orders.first, orders.second);
+    const first = order('first');
+    // A person may want the same twice: what has moved then fits both payments.
+    const isTwice = first.mutation !== 'refundTransaction' && this.#chance.happens(0.2);
+    const second = isTwice ? alikeTo(first, `${tag} second ${this.#chance.below(2 ** 30)}`) : order('second');
+    const orders = { first, second };
+    this.orders.push(first, second);
+    if (this.#chance.happens(0.25)) {
+      // The app is gone, and nobody comes back for it.
+      await this.#send(orders, () => true, this.#chance.between(1, 8_000));
+      return;
+    }
     for (let times = 1 + this.#chance.below(4); times > 0; times -= 1) {
       // An impatient person presses twice: the two may meet at the record, or at different gateways.
       let isRepeated = false;
@@ -76,9 +87,13 @@ export class RawPayer extends App {
     return new Promise((resolve) => void this.world.sim.after(ms, process, resolve));
   }
 
-  #ask(query: string, variables: Readonly<Record<string, unknown>>): Promise<Told | undefined> {
+  #ask(
+    query: string,
+    variables: Readonly<Record<string, unknown>>,
+    patienceMs = 40_000,
+  ): Promise<Told | undefined> {
     const late = new AbortController();
-    this.world.sim.after(40_000, this.process, () => late.abort());
+    this.world.sim.after(patienceMs, this.process, () => late.abort());
     const how = { way: this.#chance.pick(WAYS), signal: late.signal };
     return ask(this.world, this.world.url(), this.caller.token(), { query, variables }, how).catch(
       () => undefined,
@@ -86,11 +101,10 @@ export class RawPayer extends App {
   }
 
   /** @param isAlone whether no other request with these keys, sent since, may have moved the money: this one may have come last */
-  async #send(orders: Pair, isAlone: () => boolean): Promise<void> {
-    const told = await this.#ask(documentOf(orders), {
-      first: orders.first.input,
-      second: orders.second.input,
-    });
+  async #send(orders: Pair, isAlone: () => boolean, patienceMs?: number): Promise<void> {
+    const variables = { first: orders.first.input, second: orders.second.input };
+    for (const order of Object.values(orders)) order.touchedAt = this.world.sim.elapsed;
+    const told = await this.#ask(documentOf(orders), variables, patienceMs);
     if (told === undefined) {
       for (const order of Object.values(orders)) this.#note(order, 'unknown', false);
       return;
@@ -98,9 +112,12 @@ export class RawPayer extends App {
     if (codesOf(told).includes('INTERNAL')) this.#broken(`is told INTERNAL: ${told.errors?.[0]?.message}`);
     if (told.data == null) {
       // What an earlier request has moved, this one may know nothing of.
-      const moved = Object.values(orders).find((order) => order.told.length === 0 && this.movedBy(order) > 0);
+      const moved = Object.values(orders).find(
+        (order) => order.told.length === 0 && !order.isForgotten && this.movedBy(order) > 0,
+      );
       if (moved !== undefined && isAlone())
         this.#broken(`is given no data, though ${moved.tag} has moved money`);
+      for (const order of Object.values(orders)) this.#note(order, 'nothing', false);
       return;
     }
     for (const name of ['first', 'second'] as const) {
@@ -110,7 +127,8 @@ export class RawPayer extends App {
   }
 
   #note(order: Order, status: Order['told'][number]['status'], safeToRetry: boolean): void {
-    order.told.push({ status, safeToRetry, at: this.world.sim.elapsed });
+    order.touchedAt = this.world.sim.elapsed;
+    order.told.push({ status, safeToRetry, at: order.touchedAt });
     this.onTold(order);
   }
 
@@ -119,7 +137,8 @@ export class RawPayer extends App {
     for (const order of Object.values(orders)) {
       const before = order.told.map(({ status }) => status);
       const told = await this.#ask(STATE, { key: order.input['idempotencyKey'] });
-      if (told?.data == null || (told.errors ?? []).length > 0) continue;
+      if (told?.data == null || (told.errors ?? []).length > 0 || order.isForgotten) continue;
+      order.touchedAt = this.world.sim.elapsed;
       const payment = told.data['payment'] as { readonly state: string } | null;
       const state = payment?.state;
       // An answer is told also while its record cannot be reached; the record gets it as soon as it can.
@@ -134,7 +153,7 @@ export class RawPayer extends App {
       if (state === 'DONE' || state === 'REFUSED') this.#settled.set(order, state);
       if (before.includes('refused') && state === 'DONE')
         this.#broken(`was told that ${order.tag} is refused, and then ${state}`);
-      if (state === 'REFUSED' && this.movedBy(order) > 0)
+      if (state === 'REFUSED' && this.movedBy(order) >= order.alike.length)
         this.#broken(`is told that ${order.tag}, a ${order.mutation}, is refused, and it has moved money`);
       if (state === 'DONE' && this.movedBy(order) === 0)
         this.#broken(`is told that ${order.tag} is done, and the ledger has nothing of it`);
@@ -146,7 +165,8 @@ export class RawPayer extends App {
   }
 }
 
-function statusOf(result: Result | null): Order['told'][number]['status'] {
+/** What a result tells of its payment. */
+export function statusOf(result: Result | null): Order['told'][number]['status'] {
   if (result === null) return 'nothing';
   const { __typename: name, code } = result;
   if (name.endsWith('Success')) return 'done';

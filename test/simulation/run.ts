@@ -121,7 +121,7 @@ async function runOnce(options: RunOptions): Promise<Report> {
     steps: sim.steps,
     events: world.service.acknowledged.length,
     deliveries: world.readers.reduce((sum, { kept }) => sum + kept.filter((item) => 'id' in item).length, 0),
-    payments: [...world.payers, ...world.rawPayers].reduce((sum, { orders }) => sum + orders.length, 0),
+    payments: world.orders.length,
     connections: world.network.connections,
     streams: world.network.streams,
     cpuMs: (user + system) / 1000,

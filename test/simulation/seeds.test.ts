@@ -17,6 +17,10 @@ const SEEDS = [
   77_000_014,
   // The simulation itself took a payment that a second press had moved for one that the first had hidden.
   81_000_208,
+  // The model lost the journal of payments in each failover, and nobody could be told what became of a payment.
+  49,
+  // The same body of two payments that are alike was taken for one that a process had not stored as it ended.
+  79,
 ];
 /** How many seeds that nobody has tried are run for each commit. */
 const FRESH = 50;

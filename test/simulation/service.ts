@@ -26,6 +26,8 @@ export interface CallFaults {
   readonly truncated: number;
   /** The answer is JSON, and something else than documented. */
   readonly wrongShape: number;
+  /** The answer is that to another payment, of another amount. */
+  readonly mixed: number;
   /** Somebody on the way answers a change with a 4xx of its own, before or after the service has done what was asked. */
   readonly stranger: number;
 }
@@ -41,6 +43,7 @@ export const NO_CALL_FAULTS: CallFaults = {
   error: 0,
   truncated: 0,
   wrongShape: 0,
+  mixed: 0,
   stranger: 0,
 };
 
@@ -63,6 +66,12 @@ export interface Acknowledged {
   readonly at: number;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly text: string;
+}
+
 type Body = string | null | undefined;
 type DispatchOptions = Parameters<CallPool['dispatch']>[0];
 type Handler = Parameters<CallPool['dispatch']>[1];
@@ -82,13 +91,26 @@ export class Service {
   mayFail: (kind: string, where: string) => boolean = () => false;
   readonly acknowledged: Acknowledged[] = [];
   served = 0;
-  #strange: { status: number; headers: Record<string, string>; text: string } | undefined;
+  #strange: Answer | undefined;
   /** How long an answer takes beside the network, in milliseconds. */
   slownessMs = 0;
   /** Names the process that answers at an address. */
   processAt: (url: string) => string = (url) => url;
   /** How often each message has left. */
   readonly sent = new Map<string, number>();
+  /** Payments that processes have sent and whose end they do not know, by process. */
+  readonly underWay = new Map<Process, Map<symbol, string>>();
+  /** Payments by their texts, whose success was told to a process as the service said it. */
+  readonly told = new Map<Process, Set<string>>();
+  /** Told of each payment that leaves a process: its text, and whether the same has left before. */
+  onPayment: (process: Process, body: string, isAgain: boolean) => void = () => {};
+  /** Told of each process that was told of a payment's success. */
+  onTold: (process: Process) => void = () => {};
+  /** Told of each process that sends a payment. */
+  onLeaving: (process: Process) => void = () => {};
+  readonly #left = new Set<string>();
+  /** The last success of each kind of payment, by its path. */
+  readonly #answers = new Map<string, Answer>();
 
   private constructor(sim: Simulation, network: Network, made: Made, process: Process) {
     this.#sim = sim;
@@ -142,10 +164,12 @@ export class Service {
     const where = `${method} ${path.split('?', 1)[0]}`;
     const { calls } = this;
     let isOver = false;
+    let end: (isDone: boolean) => void = () => {};
     const controller = {
       abort: (reason: Error) => {
         if (isOver) return;
         isOver = true;
+        end(false);
         handler.onResponseError?.(controller as never, reason);
       },
     };
@@ -157,6 +181,7 @@ export class Service {
     const fail = (ms: number, code: string): void =>
       tell(ms, () => {
         isOver = true;
+        end(false);
         handler.onResponseError?.(controller as never, Object.assign(new Error(code), { code }));
       });
     if (this.#draws(calls.refused, 'refused connection', where)) {
@@ -166,6 +191,7 @@ export class Service {
     tell(this.#latency(), () => {
       handler.onRequestStart?.(controller as never, undefined);
       if (isOver) return;
+      end = this.#follow(caller, options);
       if (this.#draws(calls.lostRequest, 'lost request', where)) {
         fail(this.#latency(), 'ECONNRESET');
         return;
@@ -186,6 +212,7 @@ export class Service {
             : 0;
           tell(slow + this.slownessMs + this.#latency(), () => {
             isOver = true;
+            end('isSaid' in answer && answer.status < 300);
             handler.onResponseStart?.(controller as never, answer.status, answer.headers, '');
             handler.onResponseData?.(controller as never, Buffer.from(answer.text));
             handler.onResponseEnd?.(controller as never, {});
@@ -216,7 +243,34 @@ export class Service {
       return { ...answer, text: answer.text.slice(0, answer.text.length >> 1) };
     if (this.#draws(calls.wrongShape, 'wrong shape', where))
       return { ...answer, text: this.#chance.pick(['{}', '[]', 'null', '{"data":null}', '"ok"']) };
-    return answer;
+    const body = String(options.body ?? '');
+    if (!isPayment(body)) return answer;
+    const other = this.#answers.get(options.path);
+    if (answer.status < 300) this.#answers.set(options.path, answer);
+    // Two orders of one amount nobody could tell apart by their answers while the record is away.
+    const text = other?.text.replaceAll('1.00', '2.00');
+    const isOther = other !== undefined && text !== undefined && text !== other.text;
+    if (isOther && this.#draws(calls.mixed, 'answer to another', where)) return { ...other, text };
+    return { ...answer, isSaid: true };
+  }
+
+  /** Notes a payment that leaves a process. @returns notes its end, and whether that was the service's own word of success */
+  #follow(process: Process | undefined, { method, body }: DispatchOptions): (isDone: boolean) => void {
+    const text = String(body ?? '');
+    if (process === undefined || method !== 'POST' || !isPayment(text)) return () => {};
+    const open = this.underWay.get(process) ?? new Map<symbol, string>();
+    this.underWay.set(process, open);
+    const own = Symbol(text);
+    open.set(own, text);
+    this.onPayment(process, text, this.#left.has(text));
+    this.#left.add(text);
+    this.onLeaving(process);
+    return (isDone) => {
+      open.delete(own);
+      if (!isDone) return;
+      this.told.set(process, (this.told.get(process) ?? new Set()).add(text));
+      this.onTold(process);
+    };
   }
 
   /** What proxies say who know nothing of the service. What one has said, it mostly says again. */
@@ -296,6 +350,9 @@ export class Service {
     return { status: response.status, text };
   }
 }
+
+/** Whether a text orders a movement of money. */
+const isPayment = (text: string): boolean => /"(?:description|refundReason)":/.test(text);
 
 interface WebhookRequest {
   readonly path: string;

@@ -2,10 +2,21 @@ import { useRedis } from '../../src/redis/connection.ts';
 import type { Process, Simulation } from './core.ts';
 import { Appends } from './history.ts';
 import { SimulatedRedis } from './redis/client.ts';
+import type { Keyspace } from './redis/keyspace.ts';
 import { RedisServer } from './redis/server.ts';
 
 /** How long a replica may have been gone that is promoted, in milliseconds: docs/operations.md promises nothing past 30 s. */
 const FRESH_MS = 20_000;
+
+/** A process that is to be cut off from Redis in the midst of a payment. */
+export interface Cutting {
+  readonly process: string;
+  /** The word that the step replies with. */
+  readonly step: 'claimed' | 'sent';
+  /** Whether that reply still arrives. */
+  readonly isReplied: boolean;
+  readonly ms: number;
+}
 
 /** A group of Redis servers behind one name that moves with a failover. */
 export class RedisGroup {
@@ -14,7 +25,11 @@ export class RedisGroup {
   #primary: RedisServer;
   /** Processes that no byte of this group reaches. */
   readonly cut = new Set<string>();
+  /** By process: how likely it is that Redis runs a script for it, and the reply is lost. */
+  readonly losing = new Map<string, number>();
   readonly #goneSince = new Map<RedisServer, number>();
+  /** What is to be cut off as soon as Redis has done a step of a payment for it. */
+  cutting: Cutting | undefined;
   /** All that was ever appended to any of them. */
   readonly appends = new Appends();
 
@@ -41,15 +56,57 @@ export class RedisGroup {
     const chance = this.#sim.chance('redis clients');
     const isCut = (process: Process | undefined): boolean =>
       process !== undefined && this.cut.has(process.name);
+    const lost = this.#sim.chance('lost replies');
+    const replyOf = (process: Process | undefined, reply: unknown) =>
+      this.#cuts(process, reply)
+        ? 'silence'
+        : lost.happens(this.losing.get(process?.name ?? '') ?? 0)
+          ? lost.pick(['reset', 'silence'] as const)
+          : 'arrives';
     // The gateway uses no more of a client than the simulated one has.
     const open = (
       server: () => RedisServer | undefined,
       options: ConstructorParameters<typeof SimulatedRedis>[3],
-    ) => new SimulatedRedis(this.#sim, chance, { server, isCut }, options) as never;
+    ) => new SimulatedRedis(this.#sim, chance, { server, isCut, replyOf }, options) as never;
     return useRedis({
       all: (_url, options) => open(() => this.#primary, options),
       node: (_url, node, options) => open(() => this.servers.find(({ name }) => name === node.host), options),
     });
+  }
+
+  /** Whether something keeps a process from its record, or a failover may be forgetting what was written. */
+  isTroubled(process: string): boolean {
+    return (
+      this.cut.has(process) ||
+      this.losing.has(process) ||
+      this.servers.some((server) => !server.isUp || server.thawsInMs > 0) ||
+      this.replicas().length < this.servers.length - 1
+    );
+  }
+
+  /**
+   * Puts keys back to what they were in a copy, as after a restart with an old file: every server has them so, and every connection ends.
+   */
+  putBack(copy: Keyspace, isMeant: (key: string) => boolean): void {
+    const { keyspace } = this.#primary;
+    for (const server of this.servers) server.stop();
+    for (const key of keyspace.keys()) if (isMeant(key)) keyspace.delete(key);
+    keyspace.take(copy, isMeant);
+    this.#primary.startAgain();
+    this.mend();
+  }
+
+  /** Cuts a process off where that is due. @returns whether the reply is lost already */
+  #cuts(process: Process | undefined, reply: unknown): boolean {
+    const due = this.cutting;
+    // A durable step replies with what it has done, and with what follows its server.
+    const [word] = [reply].flat(2);
+    if (due === undefined || due.process !== process?.name || due.step !== word) return false;
+    this.cutting = undefined;
+    // A reply takes less than this.
+    this.#sim.after(due.isReplied ? 2 : 0, undefined, () => this.cut.add(due.process));
+    this.#sim.after(due.ms, undefined, () => this.cut.delete(due.process));
+    return !due.isReplied;
   }
 
   replicas(): RedisServer[] {

@@ -11,8 +11,10 @@ import type { Chance } from './chance.ts';
 import type { Simulation } from './core.ts';
 import { GatewayPlace } from './gateways.ts';
 import type { Appends } from './history.ts';
+import { KeySharers } from './key-sharers.ts';
 import { Network } from './network.ts';
-import { Orders } from './orders.ts';
+import { Operator } from './operator.ts';
+import { type Order, Orders } from './orders.ts';
 import { Payer } from './payers.ts';
 import { RawPayer } from './raw-payers.ts';
 import { Service } from './service.ts';
@@ -28,10 +30,13 @@ export interface Size {
   readonly isEmbedded: boolean;
   /** How many times as long as in a dense hour everybody takes between two things. */
   readonly pace: number;
+  /** Likewise between two payments. */
+  readonly payingPace: number;
   readonly readers: number;
   readonly rawReaders: number;
   readonly payers: number;
   readonly rawPayers: number;
+  readonly sharers: number;
   readonly askers: number;
   readonly skewMs: number;
   readonly mode: Mode;
@@ -59,10 +64,15 @@ export class World {
   readonly payers: readonly Payer[] = [];
   readonly rawPayers: readonly RawPayer[] = [];
   readonly askers: readonly Asker[] = [];
+  readonly sharers: readonly KeySharers[] = [];
+  readonly operator: Operator;
+  /** Whether the only gateway keeps everything in files of its own. */
+  readonly isEmbedded: boolean;
   /** When things have stopped going wrong; undefined while they do. */
   calmSince: number | undefined;
   /** Up to when the log of a client was deleted by an operator. */
   readonly #deleted = new Map<string, number>();
+  readonly #isLogKept: boolean;
   readonly #undo: readonly (() => void)[];
   readonly #work: string;
   readonly #chance: Chance;
@@ -74,7 +84,10 @@ export class World {
     parts: Pick<World, 'sim' | 'network' | 'service' | 'redis' | 'gateways' | 'clients' | 'callers'>,
     undo: readonly (() => void)[],
     work: string,
+    { isEmbedded, environment, skewMs }: Size,
   ) {
+    this.isEmbedded = isEmbedded;
+    this.#isLogKept = environment['EVENTS_RETENTION'] === undefined && skewMs === 0;
     this.sim = parts.sim;
     this.network = parts.network;
     this.service = parts.service;
@@ -87,6 +100,7 @@ export class World {
     this.#work = work;
     this.#chance = parts.sim.chance('world');
     this.#made = new Orders(parts.service, this.demo);
+    this.operator = new Operator(this);
   }
 
   static async build(sim: Simulation, size: Size, work: string): Promise<World> {
@@ -120,8 +134,13 @@ export class World {
       const skewMs = chance.between(-size.skewMs, size.skewMs);
       places.push(new GatewayPlace(sim, work, number, environment, skewMs));
     }
-    const world = new World({ sim, network, service, redis, gateways: places, clients, callers }, undo, work);
-    world.#populate(size, { sim, network, url: anyGateway, pace: size.pace });
+    const world = new World(
+      { sim, network, service, redis, gateways: places, clients, callers },
+      undo,
+      work,
+      size,
+    );
+    world.#populate(size, { sim, network, url: anyGateway, pace: size.pace, payingPace: size.payingPace });
     return world;
   }
 
@@ -136,7 +155,31 @@ export class World {
   }
 
   get apps() {
-    return [...this.readers, ...this.rawReaders, ...this.payers, ...this.rawPayers, ...this.askers];
+    return [
+      ...this.readers,
+      ...this.rawReaders,
+      ...this.payers,
+      ...this.rawPayers,
+      ...this.sharers,
+      ...this.askers,
+    ];
+  }
+
+  /** Everything that somebody has ever paid. */
+  get orders(): readonly Order[] {
+    return [...this.payers, ...this.rawPayers, ...this.sharers].flatMap(({ orders }) => orders);
+  }
+
+  /** Texts of the payments that the record has as sent, and without an end. */
+  recordedAsSent(): readonly string[] {
+    if (this.isEmbedded) return this.gateways.flatMap((place) => place.embeddedSent());
+    const { keyspace } = this.redis.primary;
+    const records = keyspace.keys().filter((key) => /^pasarela:money:\{[^}]*\}:[\w-]{43}$/.test(key));
+    return records.flatMap((key) => {
+      // HMGET replies with a list of texts, null for what there is not.
+      const [state, body] = keyspace.run('HMGET', [key, 'state', 'body']) as (string | null)[];
+      return state === 'sent' && body != null ? [body] : [];
+    });
   }
 
   /** Whether nothing has gone wrong for so long that every question has its answer. */
@@ -146,6 +189,15 @@ export class World {
   /** Whether what was kept by then may be gone: an operator has deleted the log. */
   isExcused(clientId: string, at: number): boolean {
     return at <= (this.#deleted.get(clientId) ?? -1);
+  }
+
+  /**
+   * Whether logs hold all that came: none was deleted, none is cut off, and no failover has lost anything; and clocks agree.
+   *
+   * @param again events that stood at several places
+   */
+  isLogWhole(again: ReadonlySet<string>): boolean {
+    return this.#isLogKept && this.#deleted.size === 0 && again.size === 0;
   }
 
   /** An operator deletes the log of a client, and all that belongs to it. */
@@ -190,6 +242,7 @@ export class World {
         size.rawPayers,
         (index) => new RawPayer(apps, `raw payer ${index}`, demo, this.#made, this.isCalm),
       ),
+      sharers: made(size.sharers, () => new KeySharers(apps, callers.all, this.#made, this.isCalm)),
       askers: made(
         size.askers,
         (index) => new Asker(apps, `asker ${index}`, chance.pick(callers.all), truth, callers, this.isCalm),

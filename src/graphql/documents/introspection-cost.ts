@@ -25,7 +25,16 @@ export interface IntrospectionSizes {
 /** A type is wrapped in one other at most times, seldom in two or three. */
 const WRAPPED = 0.6;
 
+const known = new WeakMap<GraphQLSchema, IntrospectionSizes>();
+
+/** The sizes of a schema, which are counted once. */
 export function introspectionSizes(schema: GraphQLSchema): IntrospectionSizes {
+  const sizes = known.get(schema) ?? sizesOf(schema);
+  known.set(schema, sizes);
+  return sizes;
+}
+
+function sizesOf(schema: GraphQLSchema): IntrospectionSizes {
   const types = Object.values(schema.getTypeMap());
   const composite = types.filter((type) => isObjectType(type) || isInterfaceType(type));
   const fields = composite.flatMap((type) => Object.values(type.getFields()));

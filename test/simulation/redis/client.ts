@@ -11,6 +11,8 @@ export interface RedisPlace {
   server(): RedisServer | undefined;
   /** Whether nothing of this process gets there or back. */
   isCut(process: Process | undefined): boolean;
+  /** What becomes of the reply to a script that was run for this process: it arrives, or its connection ends first, or falls silent. */
+  replyOf(process: Process | undefined, reply: unknown): 'arrives' | 'reset' | 'silence';
 }
 
 type Settle = (error: Error | null, reply: unknown) => void;
@@ -47,6 +49,10 @@ export class SimulatedRedis extends EventEmitter implements Served {
   #wrote = 0;
   #quiet: Alarm | undefined;
   #number = 0;
+  /** Numbers of connections that were ended from here. */
+  readonly #left = new Set<number>();
+  /** Whether no reply comes on this connection any more. */
+  #isSilent = false;
 
   constructor(sim: Simulation, chance: Chance, place: RedisPlace, given: RedisConnectOptions) {
     super();
@@ -75,6 +81,8 @@ export class SimulatedRedis extends EventEmitter implements Served {
   }
 
   #drop(): void {
+    // What has left on a connection that the server still serves arrives, also where nobody waits for it any more.
+    if (this.#server?.serves(this) === true) this.#left.add(this.#number);
     this.#server?.leave(this);
     this.#server = undefined;
     this.#number += 1;
@@ -99,6 +107,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
       this.#blocked = Promise.resolve();
       // WAIT speaks of the writes of its own connection.
       this.#wrote = 0;
+      this.#isSilent = false;
       this.#attempts = 0;
       this.status = 'ready';
       this.emit('connect');
@@ -163,7 +172,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
     const number = this.#number;
     this.#repliesAt = Math.max(this.#repliesAt, this.#sim.now + this.#chance.between(0.1, 1.5));
     this.#sim.after(this.#repliesAt - this.#sim.now, this.process, () => {
-      if (number !== this.#number || this.#place.isCut(this.process)) return;
+      if (number !== this.#number || this.#isSilent || this.#place.isCut(this.process)) return;
       work();
       this.#heardOf();
     });
@@ -196,9 +205,10 @@ export class SimulatedRedis extends EventEmitter implements Served {
     const server = this.#server;
     this.#arrivesAt = Math.max(this.#arrivesAt, this.#sim.now + this.#chance.between(0.1, 1.5));
     this.#sim.after(this.#arrivesAt - this.#sim.now, undefined, () => {
-      // What has left arrives, also when its sender has ended meanwhile.
-      if (server === undefined || number !== this.#number || this.#place.isCut(this.process)) return;
-      if (!server.serves(this)) {
+      if (server === undefined || this.#place.isCut(this.process)) return;
+      if (number !== this.#number) {
+        if (!this.#left.has(number) || !server.isUp || sent.words[0] === 'SUBSCRIBE') return;
+      } else if (!server.serves(this)) {
         this.closed();
         return;
       }
@@ -222,8 +232,12 @@ export class SimulatedRedis extends EventEmitter implements Served {
           throw new Error(`a script cannot be run by the model: ${thrown.message}`, { cause: thrown });
         error = replyError(thrown.message);
       }
-      if (number !== this.#number) return;
-      this.#reply(() => this.#heard(sent, error, reply));
+      if (number !== this.#number || this.#isSilent) return;
+      const fate = command.startsWith('EVAL') ? this.#place.replyOf(this.process, reply) : 'arrives';
+      // A connection that nobody watches would wait for ever.
+      this.#isSilent = fate === 'silence' && this.#given.socketTimeout !== undefined;
+      if (fate === 'arrives') this.#reply(() => this.#heard(sent, error, reply));
+      else if (!this.#isSilent) this.closed();
     });
     this.#blocked.catch((error: unknown) => this.#sim.fail(error));
   }
@@ -311,6 +325,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
   info = (section: string) => this.#run('INFO', section);
   get = (key: string) => this.#run('GET', key);
   set = (...args: (string | number)[]) => this.#run('SET', ...args);
+  del = (key: string) => this.#run('DEL', key);
   hget = (key: string, field: string) => this.#run('HGET', key, field);
   hmget = (...args: string[]) => this.#run('HMGET', ...args);
   xrange = (...args: (string | number)[]) => this.#run('XRANGE', ...args);

@@ -40,9 +40,13 @@ export class Keyspace {
   constructor(now: () => number, from?: Keyspace) {
     this.#now = now;
     this.#held = new Map();
-    if (from === undefined) return;
+    if (from !== undefined) this.take(from, () => true);
+  }
+
+  /** Takes a copy of some keys of another. */
+  take(from: Keyspace, isMeant: (key: string) => boolean): void {
     for (const [key, { value, expiresAt }] of from.#held)
-      this.#held.set(key, { value: copyOf(value), expiresAt });
+      if (isMeant(key)) this.#held.set(key, { value: copyOf(value), expiresAt });
   }
 
   clear(): void {

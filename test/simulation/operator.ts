@@ -1,0 +1,164 @@
+import { silentLogger } from '../../src/common/logger.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
+import type { MoneyRecords } from '../../src/money/record.ts';
+import { Broken, Process } from './core.ts';
+import { Keyspace } from './redis/keyspace.ts';
+import type { World } from './world.ts';
+
+/** A time in which no payment may leave. */
+interface Hold {
+  readonly why: 'stopped' | 'put-back';
+  /** From when on it holds for every process, in simulated ms. */
+  readonly from: number;
+  /** Texts of the payments that the record had as sent then: a process that had is on its way with it. */
+  readonly mayLeave: ReadonlySet<string>;
+}
+
+/** How long a process takes at most from asking whether payments are stopped to sending one again, in ms. */
+const ON_ITS_WAY_MS = 3_000;
+/** How long until every process has noticed that the record was put back, in ms: each looks every ten seconds. */
+const NOTICED_MS = 12_000;
+/** How often an operator tries again what has failed, and looks whether something keeps processes from the record, in ms. */
+const AGAIN_MS = 1_000;
+const LOOK_MS = 250;
+
+/** Somebody with the command line of the gateway: stops payments and lets them go on, and puts their record back. */
+export class Operator {
+  readonly #world: World;
+  #hold: Hold | undefined;
+  #isStopping = false;
+  #turn: Promise<void> = Promise.resolve();
+  /** When something has last kept a process from its record. */
+  #troubledAt = Number.NEGATIVE_INFINITY;
+  /** When the record was put back so that payments are forgotten which a gateway is known to have sent. */
+  #putBackAt: number | undefined;
+
+  constructor(world: World) {
+    this.#world = world;
+    world.service.onPayment = (process, body, isAgain) => this.#onPayment(process, body, isAgain);
+  }
+
+  /** Stops payments, and tries until they are certain to be. */
+  stopPayments(): void {
+    this.#isStopping = true;
+    this.#inTurn(async () => {
+      if (!this.#isStopping || !(await this.#does('stop', (records) => records.holdPayments()))) return;
+      if (!this.#isStopping) return;
+      this.#hold = { why: 'stopped', from: this.#world.sim.elapsed, mayLeave: this.#recordedAsSent() };
+      this.#world.sim.say('payments are stopped');
+      this.#look();
+    });
+  }
+
+  /** Lets payments go on, whyever they are held, and tries until they do. */
+  resume(): void {
+    this.#isStopping = false;
+    this.#inTurn(async () => {
+      this.#hold = undefined;
+      this.#putBackAt = undefined;
+      if (await this.#does('resume', (records) => records.resume())) this.#world.sim.say('payments go on');
+    });
+  }
+
+  /** Takes a copy of the record. @returns puts it back, and lets payments go on some time after */
+  copyRecord(): () => void {
+    const { sim, redis, service } = this.#world;
+    const copy = new Keyspace(() => Math.floor(sim.now), redis.primary.keyspace);
+    const copiedAt = sim.elapsed;
+    return () => {
+      const known = this.#counts(redis.primary.keyspace);
+      redis.putBack(copy, isOfPayments);
+      service.told.clear();
+      this.#hold = undefined;
+      for (const order of this.#world.orders) if (order.touchedAt >= copiedAt) order.isForgotten = true;
+      this.#putBackAt = this.#counts(copy) < known ? sim.elapsed : undefined;
+      sim.say(`the record of payments is what it was at ${copiedAt / 1000} s`);
+      this.#look();
+      sim.after(NOTICED_MS + 10_000, undefined, () => this.resume());
+    };
+  }
+
+  /** How many payments a gateway knows to be recorded as sent. */
+  #counts(keyspace: Keyspace): number {
+    const known = this.#world.clients.map(({ clientId }) =>
+      Number(keyspace.run('HGET', [`pasarela:money:{${clientId}}:ledger`, 'sent']) ?? 0),
+    );
+    return known.reduce((sum, count) => sum + count, 0);
+  }
+
+  #inTurn(work: () => Promise<void>): void {
+    this.#turn = this.#turn.then(work).catch((error: unknown) => this.#world.sim.fail(error));
+  }
+
+  /** Does it as a process of its own, until it is done. @returns false if nobody wants it any more */
+  async #does(what: 'stop' | 'resume', work: (records: MoneyRecords) => Promise<void>): Promise<boolean> {
+    const { sim } = this.#world;
+    for (;;) {
+      const isDone = await this.as(work).then(
+        () => true,
+        (error: Error) => {
+          const { cause } = error;
+          if (cause instanceof TypeError) throw cause;
+          sim.say(`operator: ${what} failed: ${String(error)} ${String(cause)}`);
+          return false;
+        },
+      );
+      if (isDone) return true;
+      await new Promise<void>((resolve) => void sim.after(AGAIN_MS, undefined, resolve));
+      if (this.#isStopping !== (what === 'stop')) return false;
+    }
+  }
+
+  /** Opens the record as the command line does, beside gateways that run. */
+  async as<Result>(work: (records: MoneyRecords) => Promise<Result>): Promise<Result> {
+    const { sim, gateways, isEmbedded } = this.#world;
+    const process = new Process(sim, 'operator');
+    const options = {
+      redisUrl: isEmbedded ? undefined : 'redis://redis.sim:6379',
+      dataDir: gateways[0]?.dataDir ?? '',
+      logger: silentLogger,
+    };
+    try {
+      return await process.run(async () => {
+        const records = await openMoneyRecords(options);
+        return work(records).finally(() => records.stop());
+      });
+    } finally {
+      process.kill();
+    }
+  }
+
+  #recordedAsSent(): ReadonlySet<string> {
+    return new Set(this.#world.recordedAsSent());
+  }
+
+  /** Looks, while payments are held, what keeps processes from the record, and whether they have noticed that it was put back. */
+  #look(): void {
+    const { sim, redis, gateways } = this.#world;
+    if (this.#hold === undefined && this.#putBackAt === undefined) return;
+    if (gateways.some(({ name, isUp }) => !isUp || redis.isTroubled(name))) this.#troubledAt = sim.elapsed;
+    if (this.#hold === undefined && this.#putBackAt !== undefined) {
+      const since = sim.elapsed - Math.max(this.#putBackAt, this.#troubledAt);
+      if (since > NOTICED_MS)
+        this.#hold = { why: 'put-back', from: sim.elapsed, mayLeave: this.#recordedAsSent() };
+    }
+    sim.after(LOOK_MS, undefined, () => this.#look());
+  }
+
+  #onPayment({ name }: Process, body: string, isAgain: boolean): void {
+    const hold = this.#hold;
+    if (hold === undefined) return;
+    const { sim, redis } = this.#world;
+    const mayBeUnaware =
+      redis.isTroubled(name) || sim.elapsed - Math.max(hold.from, this.#troubledAt) < ON_ITS_WAY_MS;
+    const isOnItsWay = hold.mayLeave.has(body) && (!isAgain || mayBeUnaware || hold.why === 'put-back');
+    if (!isOnItsWay)
+      sim.fail(
+        new Broken(
+          `${name} sends ${isAgain ? 'again ' : ''}${body} though payments are held (${hold.why}) since ${hold.from / 1000} s`,
+        ),
+      );
+  }
+}
+
+const isOfPayments = (key: string): boolean => key.startsWith('pasarela:money');
