@@ -7,11 +7,13 @@ import { inputHash, recordName } from '../../src/money/intent.ts';
 import { JournalEntries } from '../../src/money/journal/entries.ts';
 import { createPersistence } from '../../src/money/persist.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
+import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
 import {
   type SettlingCalls,
   type SettlingResult,
   settleOpen,
 } from '../../src/money/settling/open-payment.ts';
+import { startRedis } from '../helpers/redis.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
 import { STORES } from './stores.ts';
 
@@ -75,7 +77,10 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
     const onSettled = (_payment: unknown, kind: string, by: string) => settled.push(`${kind} by ${by}`);
     const onMismatch = (_payment: unknown, fields: readonly string[]) => mismatches.push(fields);
     const onLookFailed = (_payment: unknown, err: unknown) => expect(err).toBeUndefined();
-    return settleOpen(payment, callsWith(answers), { ...parts, onSettled, onLookFailed, onMismatch });
+    return settleOpen(payment, callsWith(answers), {
+      ...parts,
+      ...{ onSettled, onLookFailed, onMismatch, onGivenUp: () => {} },
+    });
   };
 
   const earlier = await leaveOpen(records, 'createMoneyOut');
@@ -142,6 +147,7 @@ it.each(STORES)(
         onSettled: (_payment, kind, by) => told.push(`${kind} by ${by}`),
         onMismatch: (_payment, fields) => told.push(`another ${fields}`),
         onLookFailed: (_payment, err) => expect(err).toBeUndefined(),
+        onGivenUp: () => expect.unreachable(),
       });
       expect(result).toBe('open');
     }
@@ -181,7 +187,7 @@ it('what is found once the lease may have ended settles nothing', async () => {
     };
     const persistence = createPersistence(systemAmbient, logger);
     const nobody = () => {};
-    const told = { onSettled: nobody, onLookFailed: nobody, onMismatch: nobody };
+    const told = { onSettled: nobody, onLookFailed: nobody, onMismatch: nobody, onGivenUp: nobody };
     return settleOpen(payment, callsWith({ look }), {
       records,
       persistence,
@@ -222,6 +228,7 @@ it.each([
       onSettled: never,
       onMismatch: never,
       onLookFailed: never,
+      onGivenUp: never,
     },
   );
   expect(result).toBe('away');
@@ -237,7 +244,7 @@ it('a repeat counts where it may have left, and not where it has not', async () 
   cleanup.defer(() => records.stop());
   const { name } = await leaveOpen(records, 'createMoneyOut');
   const never = () => expect.unreachable();
-  const told = { onSettled: never, onMismatch: never, onLookFailed: never };
+  const told = { onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never };
   const persistence = createPersistence(systemAmbient, logger);
   const attempts = async (dispatched: boolean) => {
     await records.hasten(name);
@@ -275,10 +282,71 @@ it.each([
     const putOff = vi.fn(records.putOff);
     const never = () => expect.unreachable();
     const old = { ...payment, ageMs: 49 * 60 * 60_000 };
+    const givenUp: string[] = [];
     await settleOpen(old, callsWith({ look }), {
       ...{ records: { ...records, putOff }, persistence: createPersistence(systemAmbient, logger) },
       ...{ ambient: systemAmbient, onSettled: never, onMismatch: never, onLookFailed: () => {} },
+      onGivenUp: (_payment, seen) => givenUp.push(seen),
     });
+    expect(givenUp).toEqual(isAgain ? [] : ['nothing']);
     expect(putOff.mock.calls.map(([, pause]) => pause !== undefined)).toEqual([isAgain]);
   },
 );
+
+it('evidence that the store could not take settles nothing once its look is too old', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const store = await STORES[0]?.[1]();
+  if (store === undefined) throw new Error('There is a store.');
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  const { name } = await leaveOpen(records, 'createInternalTransaction');
+  await records.hasten(name);
+  const payment = await records.takeOpen(name, OWNER, 60_000);
+  if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+  let leapMs = 0;
+  const measured = performance.now.bind(performance);
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+  cleanup.defer(() => spy.mockRestore());
+  const leaving: MoneyRecords = {
+    ...records,
+    async answer(...args) {
+      if (leapMs > 0) return records.answer(...args);
+      leapMs = 16_000;
+      throw new RecordsUnavailableError('answer', undefined);
+    },
+  };
+  const persistence = createPersistence(systemAmbient, logger);
+  const never = () => expect.unreachable();
+  const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
+    ...{ records: leaving, persistence, ambient: systemAmbient },
+    ...{ onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never },
+  });
+  expect(result).toBe('open');
+  await persistence.stop();
+  expect(await records.read(name)).toMatchObject({ answer: null });
+});
+
+it('evidence settles nothing where the record was found to be put back during the look', async () => {
+  await using redis = await startRedis();
+  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', logger);
+  const { name } = await leaveOpen(records, 'createInternalTransaction');
+  const ledger = `pasarela:money:{${CLIENT}}:ledger`;
+  await records.hasten(name);
+  const payment = await records.takeOpen(name, OWNER, 60_000);
+  if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+  const look = async () => {
+    await redis.admin.hset(ledger, 'sent', 0);
+    await expect(leaveOpen(records, 'createMoneyOut')).rejects.toMatchObject({ why: 'put-back' });
+    const id = randomUUID();
+    return { kind: 'done', text: JSON.stringify({ id }), transactionId: id } as const;
+  };
+  const never = () => expect.unreachable();
+  const result = await settleOpen(payment, callsWith({ look }), {
+    ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
+    ...{ onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never },
+  });
+  expect(result).toBe('open');
+  expect(await records.read(name)).toMatchObject({ answer: null });
+  await records.stop();
+});

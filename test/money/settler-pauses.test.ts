@@ -125,6 +125,7 @@ it('a stop waits for the line of what is settled while it stops', async () => {
       tidy: async () => undefined,
       due: async () => [{ clientId: CLIENT, hash: 'one' }],
       takeOpen: async (name) => openPayment(name),
+      held: async () => [],
       answer: async () => true,
     },
     told,

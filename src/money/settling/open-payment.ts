@@ -4,7 +4,7 @@ import type { Ambient } from '../ambient.ts';
 import { askedToWaitMs, backoff, RETRY_WINDOW_MS } from '../backoff.ts';
 import { isRepeatable } from '../intent.ts';
 import { type AnswerReading, outcomeOf } from '../outcome.ts';
-import { isStopped } from '../payments-off.ts';
+import { isPutBack, isStopped } from '../payments-off.ts';
 import type { Persistence } from '../persist.ts';
 import type { MoneyRecords, StoredAnswer } from '../record.ts';
 import { LOOKED_FOR_MS, type OpenPayment } from './open-records.ts';
@@ -30,7 +30,7 @@ export type Seen =
   | 'unread'
   /** A movement like it was found, but it could be another payment's; or several such movements were found. */
   | 'alike'
-  /** A movement like it was found that was named before the payment was sent. */
+  /** A movement like it was found that was made or named before the payment was sent. */
   | 'early'
   /** Events name more transactions, or the record has more payments, than are compared. */
   | 'too-many'
@@ -81,6 +81,8 @@ export interface SettlingParts {
   /** Called when the service's answer is not the answer to this order, with the fields that differ. */
   readonly onMismatch: (payment: OpenPayment, fields: readonly string[]) => void;
   readonly onLookFailed: (payment: OpenPayment, error: unknown) => void;
+  /** Called when a payment has been looked for to the end, and is not looked for again by itself. */
+  readonly onGivenUp: (payment: OpenPayment, seen: Seen) => void;
 }
 
 /**
@@ -128,7 +130,8 @@ async function repeat(
     const id = outcome.kind === 'done' ? Object(body)['id'] : undefined;
     const transactionId = typeof id === 'string' ? id : undefined;
     const code = outcome.kind === 'refused' ? calls.codeOf(outcome.answer) : undefined;
-    const told = { answer: { kind: outcome.kind, status, text }, transactionId, code, by: 'repeat' } as const;
+    const answer = { kind: outcome.kind, status, text } as const;
+    const told: Settlement = { answer, transactionId, code, by: 'repeat', isTooLate: () => false };
     const written = await store(payment, told, parts);
     if (written !== 'anothers') return written;
   }
@@ -164,25 +167,30 @@ async function seek(
   let found: Found;
   let isUnanswered = false;
   const begunAt = clock.monotonic();
+  const isTooLate = () => clock.monotonic() - begunAt > LONGEST_LOOK_MS;
   try {
     found = await calls.look(payment, records);
     // Another process may have taken it, and look at it by now: the next look of either settles it.
-    if (clock.monotonic() - begunAt > LONGEST_LOOK_MS) found = { kind: 'open', seen: 'unread' };
+    if (isTooLate()) found = { kind: 'open', seen: 'unread' };
   } catch (error) {
     parts.onLookFailed(payment, error);
     isUnanswered = true;
     found = { kind: 'open', seen: 'unreadable' };
   }
+  // A record that was put back meanwhile may have forgotten the payment that the movement was.
+  if (found.kind === 'done' && (await isPutBack(records))) found = { kind: 'open', seen: 'unread' };
   if (found.kind === 'done') {
     const { text, transactionId } = found;
     // A transaction that was read: what the service would have answered the request.
     const answer = { kind: 'done', status: 200, text, by: 'evidence' } as const;
-    const written = await store(payment, { answer, transactionId, by: 'evidence' }, parts);
+    const written = await store(payment, { answer, transactionId, by: 'evidence', isTooLate }, parts);
     if (written !== 'anothers') return written;
   }
   // The movement was stored for another payment at the same moment, so it is not this one's.
   const seen = found.kind === 'open' ? found.seen : 'alike';
-  await records.putOff(payment, lookPause(payment, seen, ambient), seen);
+  const pauseMs = lookPause(payment, seen, ambient);
+  await records.putOff(payment, pauseMs, seen);
+  if (pauseMs === undefined) parts.onGivenUp(payment, seen);
   return isUnanswered ? 'away' : 'open';
 }
 
@@ -192,27 +200,32 @@ interface Settlement {
   readonly transactionId: string | undefined;
   readonly code?: string | undefined;
   readonly by: 'repeat' | 'evidence';
+  /** True once it may no longer be stored. */
+  readonly isTooLate: () => boolean;
 }
 
 /**
  * Stores the answer that settles a payment. Reports it as settled once the store has it, because only the store knows if the
  * transaction is another payment's.
  *
- * @returns `anothers` if the transaction is another payment's, and nothing was stored; `open` if the store is away: the
- * answer is stored later
+ * @returns `anothers` if the transaction is another payment's, and nothing was stored; `open` if it is too late, or the store is away: the
+ * answer is stored later, unless it is too late then
  */
 async function store(
   payment: OpenPayment,
-  { answer, transactionId, code, by }: Settlement,
+  { answer, transactionId, code, by, isTooLate }: Settlement,
   { persistence, records, onSettled, onMismatch }: SettlingParts,
 ): Promise<'settled' | 'anothers' | 'open'> {
   let isOwn = true;
+  let isLate = false;
   const isKnown = await persistence.persist('answer', async () => {
+    isLate = isTooLate();
+    if (isLate) return;
     isOwn = await records.answer(payment.name, payment.inputHash, answer, transactionId, code);
     if (isOwn) onSettled(payment, answer.kind, by);
     else if (by === 'repeat') onMismatch(payment, ['id']);
   });
-  if (!isKnown) return 'open';
+  if (!isKnown || isLate) return 'open';
   return isOwn ? 'settled' : 'anothers';
 }
 

@@ -7,6 +7,9 @@ export const FIRST_DUE_MS = 5_000;
 /**
  * How long evidence is looked for after the sending, in ms, and then until a look has read all that may be it. It may come
  * late: webhooks are delivered again, and receipts take three hours.
+ *
+ * No variable. If you change it, KEPT_MS (named-transactions), TAKEN_MS (evidence), MOST_IDS (sightings) and the texts of
+ * `grep -rn '48 h\|two days'` follow.
  */
 export const LOOKED_FOR_MS = 48 * 60 * 60_000;
 

@@ -8,6 +8,7 @@ import type { Persistence } from '../persist.ts';
 import type { MoneyRecords } from '../record.ts';
 import {
   SETTLING_LEASE_MS,
+  type Seen,
   type SettlingCalls,
   type SettlingParts,
   type SettlingResult,
@@ -77,6 +78,16 @@ async function tellLookFailed(
   logger.warn(told, 'an open payment could not be looked for; it is later');
 }
 
+async function tellGivenUp(
+  records: MoneyRecords,
+  logger: Logger,
+  { name, asked: { operation: mutation } }: OpenPayment,
+  seen: Seen,
+): Promise<void> {
+  const told = { mutation, clientId: name.clientId, paymentId: await paymentIdOf(records, name), seen };
+  logger.warn(told, 'an unknown payment is no longer looked for; a person has to look at the account');
+}
+
 export function createSettler(options: {
   readonly records: MoneyRecords;
   readonly persistence: Persistence;
@@ -111,6 +122,9 @@ export function createSettler(options: {
     },
     onLookFailed(payment, err) {
       run(tellLookFailed(records, logger, payment, err));
+    },
+    onGivenUp(payment, seen) {
+      run(tellGivenUp(records, logger, payment, seen));
     },
   };
   const settling: Settling = { parts, owner: ambient.newId(), logger, stopping: stopping.signal };

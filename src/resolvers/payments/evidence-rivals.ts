@@ -12,6 +12,8 @@ export const CLOCKS_MS = 2 * MINUTE;
 /** How late after a request the service still carries it out, or tells of it. Money out: 24 h, since it is repeated. */
 const CARRIED_OUT_MS = 15 * MINUTE;
 const REPEATED_MS = 24 * HOUR;
+/** How long before the sending the log may hear of a movement, as clocks differ. */
+const EARLY_MS = 2_000;
 /** The service's own clock may be wrong by as much. */
 const SERVICE_CLOCK_MS = 2 * MINUTE;
 /** Payments of the record that are compared in one look; where there are more, nothing is certain. */
@@ -37,9 +39,16 @@ interface Sought {
 export const withinOf = ({ operation }: Order): number =>
   operation === 'createMoneyOut' ? REPEATED_MS : CARRIED_OUT_MS;
 
-/** By the log, which heard of it first at `at`, or by the service's own clock: either may be late or wrong. */
+/** By the log, which heard of it first at `at`, or by the service's own clock: one of the two is enough. */
 export const isOfItsTime = (sentAt: number, { at, made }: Match, within: number): boolean =>
   at <= sentAt + within || (made !== undefined && Math.abs(made - sentAt) <= within + SERVICE_CLOCK_MS);
+
+/**
+ * Whether a movement was named, or made by the service's own clock, before the payment was sent. It is another one, or clocks are wrong: do
+ * not settle by it.
+ */
+export const isEarly = (sentAt: number, { at, made }: Match): boolean =>
+  at < sentAt - EARLY_MS || (made !== undefined && made < sentAt - SERVICE_CLOCK_MS);
 
 /** A quarter of an hour more than the payment itself is granted. */
 const withinOfOthers = (order: Order): number => withinOf(order) + CARRIED_OUT_MS;

@@ -11,6 +11,7 @@ import { fits, keptText, madeAt, movementOf, type Order, orderOf, parsed } from 
 import {
   CLOCKS_MS,
   couldBeAnothers,
+  isEarly,
   isOfItsTime,
   isTaken,
   type Match,
@@ -22,10 +23,8 @@ import type { Sighting, Sightings } from './sightings.ts';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
-/** A movement named more than 2 s before the sending is either another one or a sign of wrong clocks. Do not settle by it. */
-const EARLY_MS = 2 * SECOND;
 /** Transactions that are read for one look. While more are to be read, nothing is certain: the next look reads on. */
-const MOST_READS = 20;
+const MOST_READS = 50;
 /** Reads of one look that fail before one succeeds. Then it is the service that is away, and not these transactions. */
 const MOST_FAILURES = 3;
 /** Ids that the record is asked for at the same time. */
@@ -92,7 +91,7 @@ export class Evidence {
     const found = legs.find(({ transaction }) => transaction.subCategory.endsWith('_DEBIT')) ?? legs[0];
     if (found === undefined) return open('nothing');
     if (free.length > 1 || !isAlone) return open('alike');
-    if (legs.some(({ at }) => at < payment.sentAt - EARLY_MS)) return open('early');
+    if (legs.some((leg) => isEarly(payment.sentAt, leg))) return open('early');
     const { transaction } = found;
     return { kind: 'done', text: keptText(transaction), transactionId: transaction.id };
   }
@@ -105,7 +104,13 @@ export class Evidence {
     if (named === 'given-up') return 'out-of-reach';
     if (typeof named === 'string') return named;
     const told = closed === null ? [] : namedBy(closed.text, sentAt);
-    const candidates = [...told, ...named].filter((sighting) => this.#mayMatch(look, sighting));
+    const candidates = [...told, ...named]
+      .filter((sighting) => this.#mayMatch(look, sighting))
+      // Those that could not be read come last: they would take the reads of all others, look after look.
+      .sort(
+        (one, other) =>
+          Number(this.#transactions.hasFailed(one.id)) - Number(this.#transactions.hasFailed(other.id)),
+      );
     const matches: Match[] = [];
     let [reads, failures, isWhole] = [0, 0, true];
     for (let first = 0; first < candidates.length; first += AT_ONCE) {
@@ -113,7 +118,7 @@ export class Evidence {
       for (const { id, at } of await this.#untaken(look, candidates.slice(first, first + AT_ONCE))) {
         if (isOver()) return 'unread';
         let known = this.#transactions.known(id);
-        if (known === undefined && this.#transactions.isResting(id, now)) isWhole = false;
+        if (known === undefined && this.#mayNotRead(id, now, reads)) isWhole = false;
         else if (known === undefined) {
           reads += 1;
           if (reads > MOST_READS) return 'unread';
@@ -128,6 +133,11 @@ export class Evidence {
       }
     }
     return isWhole ? matches : 'unreadable';
+  }
+
+  /** Whether an id that could not be read before is left alone in this look. */
+  #mayNotRead(id: string, now: number, reads: number): boolean {
+    return this.#transactions.isResting(id, now) || (reads >= MOST_READS && this.#transactions.hasFailed(id));
   }
 
   /** Whether a sighting is to be looked at: what is known of it need not be asked for again. */

@@ -5,7 +5,10 @@ import { isTransaction, readNamedTransaction, type Transaction } from '../../ups
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** An id that leads to no transaction is read again after a minute, since an event may outrun what the service shows; not after ten. */
+/**
+ * An id that leads to no transaction is read again after a minute, since an event may outrun what the service shows; then each time that its
+ * event is twice as old, and not after ten minutes.
+ */
 const READ_AGAIN_MS = MINUTE;
 const OUTRUN_MS = 10 * MINUTE;
 /** A transaction that was read is read again after an hour; not where its event was an hour old by then. */
@@ -15,7 +18,7 @@ const KEPT_MS = 72 * HOUR;
 const MOST = 20_000;
 /** A refusal in another form than the documented one may be a proxy's. It counts once it has come again, so much later, and for a minute. */
 const DOUBTED_MS = 5_000;
-/** An id at whose reading the service failed is left alone for half a minute, then for twice as long each time, up to an hour. */
+/** An id at whose reading the service failed, or that it did not let be read, is left alone for half a minute, then for twice as long each time, up to an hour. */
 const FIRST_REST_MS = MINUTE / 2;
 const LONGEST_REST_MS = HOUR;
 
@@ -43,7 +46,12 @@ export class NamedTransactions {
     return this.#read.get(id);
   }
 
-  /** Whether the service has failed at this id, so that it is not to be read yet. @param now in ms since the epoch */
+  /** Whether this id could not be read when it was read last. */
+  hasFailed(id: string): boolean {
+    return this.#failing.has(id);
+  }
+
+  /** Whether this id could not be read, so that it is not to be read yet. @param now in ms since the epoch */
   isResting(id: string, now: number): boolean {
     return (this.#failing.get(id)?.until ?? 0) > now;
   }
@@ -62,7 +70,10 @@ export class NamedTransactions {
       // What an event names need not be a transaction: the service says so, and not a proxy with a wrong route.
       if (code === 'REFUSED' && error.isServices) return null;
       if (code === 'REFUSED') return this.#isRefusedAgain(id, now) ? 'absent' : 'untold';
-      if (code === 'FORBIDDEN' || code === 'UPSTREAM_INVALID') return 'untold';
+      if (code === 'FORBIDDEN' || code === 'UPSTREAM_INVALID') {
+        this.#failed(id, now);
+        return 'untold';
+      }
       const isOwnFailure = status !== undefined || (code === 'UPSTREAM_TIMEOUT' && dispatched);
       if (isOwnFailure) this.#failed(id, now);
       if (status !== undefined) return 'failed';
@@ -76,7 +87,8 @@ export class NamedTransactions {
     }
     this.#doubted.delete(id);
     const transaction = isTransaction(read) ? read : null;
-    const [settledMs, againMs] = transaction === null ? [OUTRUN_MS, READ_AGAIN_MS] : [MAY_CHANGE_MS, HOUR];
+    const [settledMs, againMs] =
+      transaction === null ? [OUTRUN_MS, Math.max(READ_AGAIN_MS, age)] : [MAY_CHANGE_MS, HOUR];
     this.#read.set(id, { transaction }, { ttl: age > settledMs ? KEPT_MS : againMs });
     return { transaction };
   }

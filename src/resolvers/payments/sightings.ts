@@ -77,7 +77,8 @@ export class Sightings {
       this.#from = time;
       this.#begin();
     }
-    if (now - this.#lookedAt >= FRESH_MS) {
+    // The clock may have been set back since.
+    if (Math.abs(now - this.#lookedAt) >= FRESH_MS) {
       this.#looking = this.#look(now).finally(() => {
         this.#looking = undefined;
       });

@@ -136,3 +136,16 @@ it('what was read before the log gave it up stays known, also where an earlier p
   expect(await sightings.since(now - SECOND, now + 2_000 * SECOND)).toBe('given-up');
   expect(idsOf(await sightings.since(begun, now + 2_001 * SECOND))).toEqual(ids);
 });
+
+it('reads on where the clock was set back since', async () => {
+  await using made = await openLog(1);
+  const { log, now, named } = made;
+  const sightings = new Sightings(log, CLIENT_ID);
+  const from = (named[0]?.at ?? 0) - SECOND;
+  expect(idsOf(await sightings.since(from, now))).toEqual(idsOf(named));
+  const id = randomUUID();
+  const payload = JSON.stringify({ transaction: id });
+  const receivedAt = new Date(now).toISOString();
+  await log.append(CLIENT_ID, moneyIn({ type: 'STATUS_UPDATE', payload, receivedAt }));
+  expect(idsOf(await sightings.since(from, now - 3_600 * SECOND))).toEqual([...idsOf(named), id]);
+});
