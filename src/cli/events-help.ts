@@ -1,6 +1,7 @@
+import { EVENT_TYPES } from '../events/log.ts';
 import { FORWARD_HELP } from './forward/command.ts';
 
-const TYPES = '--types TYPES       of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default all';
+const TYPES = `--types TYPES       of ${EVENT_TYPES.join(', ')}, comma-separated; default all`;
 const URL_AND_JSON = `--url URL           address of the graph; default that of the gateway on this machine, from HOST and PORT
   --json              one JSON object per line`;
 const FILTERS = `--from TIME         only events received at that time or later: 2026-11-17 (midnight UTC) or 2026-11-17T09:30:00-06:00

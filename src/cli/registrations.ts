@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '../events/log.ts';
-import { ingressToken, isIngressUrl } from '../ingress/addresses.ts';
+import { ingressToken, isIngressUrl, isOfUnknownType } from '../ingress/addresses.ts';
 import { present } from '../upstream/call/json.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
 
@@ -18,10 +18,16 @@ export interface Registration {
   /** True if it is neither deleted nor switched off. */
   readonly isActive: boolean;
   /**
-   * Where its address leads. `here-unsigned`: to the gateway's own address, which the gateway refuses. `unknown`: the gateway
-   * does not know its own address.
+   * Where its address leads. `here-unsigned`: to the gateway's own address, which the gateway refuses. `here-unknown-type`: the
+   * same, of a type that this version does not know. `unknown`: the gateway does not know its own address.
    */
-  readonly leads: 'here' | 'here-older-secret' | 'here-unsigned' | 'elsewhere' | 'unknown';
+  readonly leads:
+    | 'here'
+    | 'here-older-secret'
+    | 'here-unsigned'
+    | 'here-unknown-type'
+    | 'elsewhere'
+    | 'unknown';
   /** True if it is registered with the token that the ingress checks, as far as the service shows it. */
   readonly tokenIsOurs: boolean;
 }
@@ -48,7 +54,8 @@ function leadsTo(address: unknown, receiver: Receiver | undefined): Registration
   const { publicUrl, signing, older } = receiver;
   if (isIngressUrl(publicUrl, url, [signing])) return 'here';
   if (isIngressUrl(publicUrl, url, older)) return 'here-older-secret';
-  return url.startsWith(`${publicUrl.replace(/(?<!\/)\/+$/, '')}/webhooks/`) ? 'here-unsigned' : 'elsewhere';
+  if (!url.startsWith(`${publicUrl.replace(/(?<!\/)\/+$/, '')}/webhooks/`)) return 'elsewhere';
+  return isOfUnknownType(url) ? 'here-unknown-type' : 'here-unsigned';
 }
 
 function hasOurToken(clientId: string, { token, webhookType }: Webhook, { signing }: Receiver): boolean {

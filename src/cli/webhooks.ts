@@ -20,8 +20,6 @@ import {
 import { type Receiver, type Registration, readRegistrations } from './registrations.ts';
 import { withUpstream } from './upstream.ts';
 
-const DEFAULT_TYPES: readonly EventType[] = ['CEP', 'MONEY_IN', 'STATUS_UPDATE'];
-
 /** Shows the webhooks that are registered at the provider, and corrects them. */
 export const webhooks: Command = {
   help: `Usage: pasarela webhooks list [--json]
@@ -34,7 +32,7 @@ export const webhooks: Command = {
            runs as often as you like, and touches no webhook that leads elsewhere.
   remove   deletes webhooks by id (softly, as the service does).
 
-  --types     of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default all
+  --types     of ${EVENT_TYPES.join(', ')}, comma-separated; default all
   --dry-run   says what sync would do, and does nothing
   --json      prints the result as JSON
 
@@ -89,6 +87,7 @@ const LEADS: Readonly<Record<Registration['leads'], string>> = {
   here: 'feeds this gateway',
   'here-older-secret': 'feeds this gateway, signed with the older secret',
   'here-unsigned': 'leads to this gateway, which refuses it: signed with another secret',
+  'here-unknown-type': 'leads to this gateway, which refuses it: this version does not know its type',
   elsewhere: 'leads elsewhere',
   unknown: 'PUBLIC_URL or WEBHOOK_SECRET is not set, so that it is not known whether it leads here',
 };
@@ -125,7 +124,7 @@ async function sync(args: readonly string[]): Promise<0> {
     json: { type: 'boolean' },
   });
   refuseArguments(positionals);
-  const types = values.types === undefined ? DEFAULT_TYPES : readTypes(values.types);
+  const types = values.types === undefined ? EVENT_TYPES : readTypes(values.types);
   const variables = readEnvironment();
   const receiver = receiverOf(variables);
   if (receiver === undefined) {

@@ -64,6 +64,8 @@ export interface NewEvent {
   readonly spoolable: boolean;
   /** The delivery's trace context (W3C Trace Context), so that spans of work done with the event join its trace. */
   readonly traceparent?: string | undefined;
+  /** The names that the process which spooled it gave it. One that drains the spool may be older, and not know the type. */
+  readonly names?: readonly string[] | undefined;
 }
 
 /** The result of an append. */

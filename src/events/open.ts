@@ -3,7 +3,7 @@ import type { Logger } from '../common/logger.ts';
 import type { EventLog } from './log.ts';
 import { type EventMetrics, silentMetrics } from './metrics.ts';
 import { Quarantine } from './quarantine.ts';
-import type { EventNames } from './search.ts';
+import { type EventNames, noNames } from './search.ts';
 import { SpooledLog } from './spool/spooled-log.ts';
 import { SqliteLog } from './sqlite/sqlite-log.ts';
 import type { EventTopics } from './topics.ts';
@@ -36,11 +36,18 @@ export interface EventLogOptions {
  * @throws {Error} if the folder of the embedded log cannot be used, or the URL has no known form
  */
 export async function openEventLog(options: EventLogOptions): Promise<EventLog> {
-  const { redisUrl, dataDir, logger, metrics = silentMetrics, now = () => clock.now() } = options;
+  const {
+    redisUrl,
+    dataDir,
+    logger,
+    metrics = silentMetrics,
+    names = noNames,
+    now = () => clock.now(),
+  } = options;
   if (redisUrl === undefined) return new SqliteLog({ ...options, metrics, now });
   const { RedisLog } = await import('./redis/redis-log.ts');
   const log = new RedisLog({ ...options, redisUrl, metrics, now });
   await log.settled();
   const quarantine = new Quarantine({ dataDir, logger, metrics });
-  return new SpooledLog({ log, dataDir, quarantine, logger, metrics });
+  return new SpooledLog({ log, dataDir, quarantine, logger, metrics, names });
 }

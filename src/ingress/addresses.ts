@@ -47,6 +47,12 @@ export function readIngressPath(path: string): IngressTarget | undefined {
   return type !== undefined && whole === path ? { clientId, type, signature } : undefined;
 }
 
+/** True if an address has the form of an ingress, and its type is one that this version does not know. */
+export function isOfUnknownType(url: string): boolean {
+  const [, , name] = TARGET.exec(url) ?? [];
+  return name !== undefined && !EVENT_TYPES.some((known) => known === name);
+}
+
 /** True if one of the secrets made the signature. */
 export function isSigned({ clientId, type, signature }: IngressTarget, secrets: readonly string[]): boolean {
   return isOneOf(

@@ -8,6 +8,7 @@ import { SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { Secret } from '../../src/common/secret.ts';
+import type { EventType } from '../../src/events/log.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startSecureRedis } from '../helpers/private-ca.ts';
@@ -90,8 +91,9 @@ async function register(sandbox: Sandbox, type: string, url: string, token = 'th
   return (await control(sandbox, 'POST', `/v1/clients/${sandbox.clientId}/webhooks`, body)).id;
 }
 
-const signed = (sandbox: Sandbox, type: 'CEP' | 'MONEY_IN', secret = SECRET): string =>
-  ingressUrl(gateway.url, sandbox.clientId, type, secret);
+const signed = (sandbox: Sandbox, type: 'CEP' | 'MONEY_IN' | 'LATER', secret = SECRET): string =>
+  // A type that a later version knows is none of this one's.
+  ingressUrl(gateway.url, sandbox.clientId, type as EventType, secret);
 
 it('finds nothing wrong with a healthy gateway on a durable Redis, and says so to a person too', async () => {
   await using redis = await startRedis();
@@ -440,6 +442,18 @@ it('finds a webhook that is signed with another secret, or with the older of two
       { ...changes, WEBHOOK_SECRET: `${SECRET},${OLDER}` },
       { ...wanted, status: 'warning', message: /the second WEBHOOK_SECRET/ },
     );
+  }));
+
+it('finds a webhook at the address of a type that a later version knows', () =>
+  withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    await register(sandbox, 'CEP', signed(sandbox, 'LATER'));
+    await expectOnly(changes, {
+      check: 'webhooks',
+      status: 'failure',
+      message: /a type that this version does not know/,
+      cure: /webhooks sync/,
+    });
   }));
 
 it('finds two active webhooks for one type', () =>

@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { readRegistrations } from '../../src/cli/registrations.ts';
+import type { EventType } from '../../src/events/log.ts';
 import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
 import { control } from '../helpers/gateway.ts';
 import { pasarela } from './run.ts';
@@ -47,10 +48,10 @@ describe('pasarela webhooks sync', () => {
     const before = (await registered()).length;
     expect(await run('sync')).toMatchObject({
       code: 0,
-      stdout: 'CEP: was made\nMONEY_IN: was made\nSTATUS_UPDATE: was made\n',
+      stdout: 'MONEY_IN: was made\nCEP: was made\nSTATUS_UPDATE: was made\n',
     });
     expect((await run('sync')).stdout).toMatch(
-      /^CEP: is right .*\nMONEY_IN: is right .*\nSTATUS_UPDATE: is right/,
+      /^MONEY_IN: is right .*\nCEP: is right .*\nSTATUS_UPDATE: is right/,
     );
     const made = (await registered()).filter(({ url }: { url: string }) => url.startsWith(PUBLIC_URL));
     expect(made).toHaveLength(3);
@@ -108,7 +109,7 @@ describe('pasarela webhooks sync', () => {
       fault: { status: 403 },
     });
     const { code, stderr } = await run('sync');
-    expect(stderr).toContain('The CEP webhook could not be changed: The service does not allow this');
+    expect(stderr).toContain('The MONEY_IN webhook could not be changed: The service does not allow this');
     expect(code).toBe(1);
   });
 
@@ -133,6 +134,13 @@ describe('pasarela webhooks list', () => {
     for (const secret of [signature, 'a token of theirs', running().accessToken]) {
       expect(stdout + asJson).not.toContain(secret);
     }
+  });
+
+  it('says of an address of a later version that this one does not know its type', async () => {
+    await register('CEP', ingressUrl(PUBLIC_URL, running().clientId, 'LATER' as EventType, SECRET));
+    expect((await run('list')).stdout).toMatch(
+      /\/LATER\/\*\*\*\n +leads to this gateway, which refuses it: this version does not know its type/,
+    );
   });
 
   it('needs a token in passthrough, and the gateway’s own credentials in service mode', async () => {

@@ -57,6 +57,19 @@ const MUTANTS: readonly Mutant[] = [
     found: '+   "PENDING",',
   },
   {
+    rule: 'C7',
+    file: 'packages/client/src/follower.ts',
+    edits: [
+      [
+        "if (typeof cursor !== 'string') {",
+        "if (typeof cursor !== 'string' || !('amount' in Object(event))) {",
+      ],
+    ],
+    test: 'client/unknown-types.test.ts',
+    name: 'keeps the cursor of an event whose type its document does not name',
+    found: 'cannot be followed',
+  },
+  {
     rule: 'B6',
     file: 'src/events/sealed-reads.ts',
     edits: [["sealCursor(this.#holder, cursor, 'fresh')", "sealCursor(this.#holder, cursor, 'stable')"]],

@@ -132,6 +132,11 @@ function lookAtOne(type: EventType, { webhook, leads, tokenIsOurs }: Registratio
     );
   } else if (leads === 'here-unsigned') {
     found.failure(`${name} is signed with another WEBHOOK_SECRET: its deliveries get 401`, SYNC);
+  } else if (leads === 'here-unknown-type') {
+    found.failure(
+      `${name} has the address of a type that this version does not know: its deliveries get 401`,
+      SYNC,
+    );
   } else if (leads === 'here-older-secret') {
     found.warning(
       `${name} is signed with the second WEBHOOK_SECRET`,

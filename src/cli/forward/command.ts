@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readEnvironment } from '../../app/config.ts';
 import { onToldToEnd } from '../../app/lifecycle.ts';
+import { EVENT_TYPES } from '../../events/log.ts';
 import {
   CommandError,
   EXIT,
@@ -31,7 +32,7 @@ with growing pauses; events that are missing end it with EVENTS_GAP.
 
   --to        address of the receiver; file:///folder writes a file of JSON lines for each day. Several may be named: each has
               its own place, and none waits for another
-  --types     of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default all
+  --types     of ${EVENT_TYPES.join(', ')}, comma-separated; default all
   --from      the cursor to begin after where none was saved; default what comes from now on
   --schedule  pauses after each refusal of an event, such as 10s,1m,10m,1h. After the last one the event is put aside as a dead
               letter, and those after it go on. A receiver that cannot be reached, or answers 429, 502, 503 or 504, refuses

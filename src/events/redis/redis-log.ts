@@ -150,7 +150,8 @@ export class RedisLog extends LogReader implements RemoteLog {
       channel,
       this.#publish,
       ...events.flatMap((event) => {
-        const { receivedAt, digests } = indexed(clientId, unplaced(event), names);
+        const allNames: EventNames = (stored) => [...(event.names ?? []), ...names(stored)];
+        const { receivedAt, digests } = indexed(clientId, unplaced(event), allNames);
         const answer = JSON.stringify(answerOf(event));
         return [event.contents, encodeEvent(event), answer, receivedAt, digests];
       }),

@@ -1,9 +1,11 @@
 import { clock, type Timer } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
+import { unplaced } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Quarantine } from '../quarantine.ts';
+import type { EventNames } from '../search.ts';
 import { WrappedLog } from '../wrapped-log.ts';
 import { EarlierSpools } from './earlier-spools.ts';
 import type { RemoteLog } from './remote-log.ts';
@@ -16,6 +18,7 @@ export interface SpooledLogOptions {
   readonly quarantine: Quarantine;
   readonly logger: Logger;
   readonly metrics: EventMetrics;
+  readonly names: EventNames;
 }
 
 /** Pauses between attempts to drain, in milliseconds: the first, then doubling up to the longest. */
@@ -109,11 +112,11 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   }
 
   async #spool(clientId: string, event: NewEvent): Promise<Appended> {
-    const { metrics } = this.#options;
+    const { metrics, names } = this.#options;
     const spool = this.#ownSpool();
     if (spool === undefined)
       throw new StoreUnavailableError('Neither the event log nor the spool can be written.');
-    const appended = await spool.add(clientId, event);
+    const appended = await spool.add(clientId, { ...event, names: names(unplaced(event)) });
     if (appended.duplicate) metrics.duplicate(event.type, appended.conflict);
     else metrics.spooled(event.type);
     metrics.waiting(this.#waiting);

@@ -65,7 +65,14 @@ const newFolder = (): Promise<string> => mkdtemp(join(root, 'data-'));
 
 function open(dataDir: string): SpooledLog {
   const quarantine = new Quarantine({ dataDir, logger, metrics: silentMetrics });
-  return new SpooledLog({ log: remote, dataDir, quarantine, logger, metrics: silentMetrics });
+  return new SpooledLog({
+    log: remote,
+    dataDir,
+    quarantine,
+    logger,
+    metrics: silentMetrics,
+    names: () => [],
+  });
 }
 
 /** What a process that ended has left in a spool that is not the first of its folder. */

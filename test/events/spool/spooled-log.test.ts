@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/events/errors.ts';
-import type { EventLog, NewEvent } from '../../../src/events/log.ts';
+import type { EventLog, EventType, NewEvent } from '../../../src/events/log.ts';
 import { openEventLog } from '../../../src/events/open.ts';
+import type { EventNames } from '../../../src/events/search.ts';
 import { Spool } from '../../../src/events/spool/spool.ts';
 import { countingMetrics, drained, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';
@@ -24,13 +25,19 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 
 const newFolder = (): Promise<string> => mkdtemp(join(root, 'data-'));
 
-async function open(dataDir: string, metrics = countingMetrics(), retention = 10_000): Promise<EventLog> {
+async function open(
+  dataDir: string,
+  metrics = countingMetrics(),
+  retention = 10_000,
+  names?: EventNames,
+): Promise<EventLog> {
   const log = await openEventLog({
     redisUrl: redis.url,
     dataDir,
     retention,
     logger: recordingLogger(),
     metrics,
+    names,
   });
   opened.push(log);
   return log;
@@ -122,6 +129,30 @@ describe('while Redis is away', () => {
     const { events: all } = await log.readAfter(client, null, 1000);
     expect(ids(all)).toEqual([...before, ...during, ...after].map((event) => event.id));
     expect(metrics.counts['drained']).toBe(metrics.counts['spooled']);
+  });
+
+  it('what a later version has spooled is found by its names, although an earlier one drains it', async () => {
+    const knownTo =
+      (...types: readonly string[]): EventNames =>
+      ({ id, type }) =>
+        types.includes(type) ? [`name ${id}`] : [];
+    // A type that the earlier version does not know.
+    const event = moneyIn({ type: 'LATER' as EventType });
+    const later = await open(dataDir, undefined, undefined, knownTo('MONEY_IN', 'LATER'));
+    await redis.kill();
+    await later.append(client, event);
+    await later.stop();
+
+    await redis.start();
+    const earlier = await open(dataDir, undefined, undefined, knownTo('MONEY_IN'));
+    await drained(earlier);
+    const found = async (log: EventLog) =>
+      ids((await log.readAfter(client, null, 10, { name: `name ${event.id}` })).events);
+    expect(await found(earlier)).toEqual([event.id]);
+    await earlier.stop();
+    expect(await found(await open(dataDir, undefined, undefined, knownTo('MONEY_IN', 'LATER')))).toEqual([
+      event.id,
+    ]);
   });
 
   it('a message that waits is recognised, and one that Redis knows makes no second event', async () => {
