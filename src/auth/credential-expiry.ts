@@ -4,8 +4,11 @@ import { UpstreamError } from '../upstream/call/errors.ts';
 import { UnauthenticatedError } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 
-/** How often the service is asked again about a token without an end (docs/assumptions.md, "token expiry"). */
-const PROBE_MS = 60_000;
+/**
+ * How long an accepted token is believed before it is asked about again, in milliseconds; and how often one without an end is asked about
+ * while it has a socket or a stream (docs/authentication.md, "Until when").
+ */
+export const BELIEVED_MS = 60_000;
 /**
  * How often the signature of a token that names its end is verified again while a stream is open, in milliseconds, where the identity provider
  * may withdraw the key before (docs/authentication.md, "Until when").
@@ -40,7 +43,7 @@ export async function untilExpiry(
   while (!signal.aborted) {
     const now = clock.now();
     if (expiresAt !== undefined && expiresAt <= now) return expired();
-    const askAt = asked + (expiresAt === undefined ? PROBE_MS : againMs);
+    const askAt = asked + (expiresAt === undefined ? BELIEVED_MS : againMs);
     if (askAt <= now) {
       asked = now;
       try {

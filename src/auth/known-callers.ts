@@ -5,9 +5,8 @@ import type { Party } from '../common/party.ts';
 import { SingleFlight } from '../common/single-flight.ts';
 import { type Asker, type Joinable, SharedWork } from '../upstream/call/shared-work.ts';
 import type { Caller } from './caller.ts';
+import { BELIEVED_MS, isRefusal } from './credential-expiry.ts';
 
-/** How long an accepted token is believed before it is asked about again (docs/authentication.md), in milliseconds. */
-const KNOWN_MS = 60_000;
 /** How often the clock for that is read, in milliseconds. Otherwise it would be read with every operation. */
 const CLOCK_MS = 100;
 const LATE = 'The time of the operation was over before it was known who is calling.';
@@ -23,7 +22,8 @@ export class KnownCallers {
    * Returns the caller that a token stands for, without a promise if it is known.
    *
    * @param ask finds it out, for all who ask about the same token meanwhile: it goes on while one of them waits.
-   * @param fresh true to ask again, whatever was found a moment ago.
+   * @param fresh true to ask again, whatever was found a moment ago or is being found. Until there is an answer the token is believed as
+   * before, and where there is none it stays so.
    */
   find(
     token: string,
@@ -31,25 +31,33 @@ export class KnownCallers {
     fresh: boolean,
     asker: Asker,
   ): MaybePromise<Caller> {
-    if (fresh) this.#known.delete(token);
-    return this.#known.get(token) ?? this.#ask(token, ask, asker);
+    // What was asked before may be answered as it was before.
+    if (fresh) this.#asking.forget(token);
+    return (fresh ? undefined : this.#known.get(token)) ?? this.#ask(token, ask, asker);
   }
 
-  async #ask(token: string, ask: (party: Party) => Promise<Caller>, asker: Asker): Promise<Caller> {
-    const caller = await this.#asked(token, ask, asker);
-    // A token without `exp`, or whose issuer has another clock, is still asked about every minute.
-    const leftMs = caller.expiresAt === undefined ? KNOWN_MS : caller.expiresAt - clock.now();
-    if (leftMs > 0) this.#known.set(token, caller, { ttl: Math.min(KNOWN_MS, leftMs) });
-    return caller;
-  }
-
-  #asked(token: string, ask: (party: Party) => Promise<Caller>, asker: Asker): Promise<Caller> {
+  #ask(token: string, ask: (party: Party) => Promise<Caller>, asker: Asker): Promise<Caller> {
     const others = this.#asking.underWay(token)?.details;
     if (others?.isGone === false) return others.wait(asker, LATE);
     const work = new SharedWork<Caller>();
-    this.#asking.begin(token, '', work.result, work);
+    const question = this.#asking.begin(token, '', work.result, work);
     const caller = work.wait(asker, LATE);
-    work.begin(ask);
+    work.begin(async (party) => {
+      try {
+        const found = await ask(party);
+        if (this.#asking.isCurrent(token, '', question)) this.#believe(token, found);
+        return found;
+      } catch (error) {
+        if (isRefusal(error)) this.#known.delete(token);
+        throw error;
+      }
+    });
     return caller;
+  }
+
+  #believe(token: string, caller: Caller): void {
+    // A token without `exp`, or whose issuer has another clock, is still asked about every minute.
+    const leftMs = caller.expiresAt === undefined ? BELIEVED_MS : caller.expiresAt - clock.now();
+    if (leftMs > 0) this.#known.set(token, caller, { ttl: Math.min(BELIEVED_MS, leftMs) });
   }
 }

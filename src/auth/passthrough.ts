@@ -10,6 +10,7 @@ import type { Rest } from '../upstream/call/rest.ts';
 import { listsOwnInstruments } from '../upstream/instruments.ts';
 import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
+import { BELIEVED_MS } from './credential-expiry.ts';
 import { Guesses } from './guesses.ts';
 import { KnownCallers } from './known-callers.ts';
 
@@ -48,6 +49,7 @@ const TOKEN_GUESSES = 100;
  * Phones that wake behind one address all bring ended tokens, and would use up its guesses.
  */
 const LONG_ENDED_MS = 300_000;
+const REFUSED = 'The service does not accept this access token.';
 /** How long a refused token is refused again without a question to the service, in milliseconds. */
 const REFUSED_MS = 10_000;
 /** How many refused tokens are remembered, and how many clients with an accepted caller. */
@@ -64,6 +66,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
   const guesses = new Guesses(TOKEN_GUESSES);
   /** By a token's hash: why it was refused. Hashed, because strangers may send long tokens. */
   const refused = new Lru<string>(MAX_REMEMBERED, { ttl: REFUSED_MS });
+  /** By a token's hash: since when it has been refused in no form that the service documents. */
+  const unclear = new Lru<number>(MAX_REMEMBERED, { ttl: 5 * BELIEVED_MS });
   /** Clients that have had an accepted caller. */
   const clients = new Lru<true>(MAX_REMEMBERED);
 
@@ -79,7 +83,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     const reason = fresh ? undefined : refused.get(id);
     if (reason !== undefined) throw new UnauthenticatedError(reason);
     assertMayHold(read, claims);
-    const find = () => probe(read, token, restFor, party);
+    const find = async () => decided(await probe(read, token, restFor, party), unclear, id);
     try {
       // A token that was verified before is no guess.
       if (source === undefined) return await find();
@@ -101,6 +105,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     servesBootstrap: true,
     sharesIdentity: false,
     verifiesItself: false,
+    // Each question is a call to the service. Open feeds of events alone are not asked about: decision 4's cost.
     verifiedAgainMs: undefined,
     upstreamIdentity: (credential) => credential,
     authorize: credentialOf,
@@ -137,22 +142,31 @@ function assertMayHold({ candidates, expiresAt }: TokenClaims, claims: readonly 
   }
 }
 
-/** Finds out for which client the service accepts a token. @throws {UnauthenticatedError} if it is none, or several */
+/**
+ * Finds out for which client the service accepts a token.
+ *
+ * @returns an answer that may be the service's refusal, or a proxy's, if the token is accepted for none.
+ * @throws {UnauthenticatedError} if it is accepted for none, or for several
+ */
 async function probe(
   { candidates, expiresAt }: TokenClaims,
   token: string,
   restFor: RestFor,
   party: Party,
-): Promise<Caller> {
+): Promise<Caller | UpstreamError> {
   const answers = await Promise.all(
-    candidates.map(async (candidate) =>
-      (await accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true))) ? candidate : undefined,
-    ),
+    candidates.map(async (candidate) => {
+      const answer = await accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true));
+      return answer === true ? candidate : answer;
+    }),
   );
-  const accepted = answers.filter((answer) => answer !== undefined);
+  const accepted = answers.filter((answer) => typeof answer === 'string');
   const [clientId] = accepted;
-  if (clientId === undefined)
-    throw new UnauthenticatedError('The service does not accept this access token.');
+  if (clientId === undefined) {
+    const unclear = answers.find((answer) => answer instanceof UpstreamError);
+    if (unclear !== undefined) return unclear;
+    throw new UnauthenticatedError(REFUSED);
+  }
   if (accepted.length > 1) {
     throw new UnauthenticatedError(
       'The access token names more than one client that the service accepts it for.',
@@ -169,13 +183,40 @@ const tooManyTokens = (): UpstreamError =>
     { dispatched: false },
   );
 
-/** The probe (docs/authentication.md, "Passthrough"): the upstream lists one instrument under this token, and every one listed is the client's. */
-async function accepts(rest: Rest): Promise<boolean> {
+/**
+ * The probe (docs/authentication.md, "Passthrough"): the upstream lists one instrument under this token, and every one listed is the client's.
+ *
+ * @returns the error of a 4xx that may be a proxy's. The form of a 401 and of a 403 is not documented: each is a refusal.
+ */
+async function accepts(rest: Rest): Promise<boolean | UpstreamError> {
   try {
     return await listsOwnInstruments(rest);
   } catch (error) {
-    const status = error instanceof UpstreamError ? error.refusal?.httpStatus : undefined;
-    if (status !== undefined && status !== 429) return false;
+    if (!(error instanceof UpstreamError) || error.code === 'UPSTREAM_RATE_LIMITED') throw error;
+    if (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN' || error.isServices) return false;
+    if (error.refusal !== undefined) return error;
     throw error;
   }
+}
+
+/**
+ * Decides on a token that was refused by a 4xx which may be a proxy's. The service may have no other answer, so the refusal counts once it
+ * has come again, a minute after the first or later.
+ *
+ * @param since by a token's hash: when that came first.
+ */
+function decided(answer: Caller | UpstreamError, since: Lru<number>, id: string): Caller {
+  if (!(answer instanceof UpstreamError)) {
+    since.delete(id);
+    return answer;
+  }
+  const now = clock.now();
+  const first = since.get(id);
+  if (first === undefined) since.set(id, now);
+  else if (now - first >= BELIEVED_MS) throw new UnauthenticatedError(REFUSED);
+  throw new UpstreamError(
+    'UPSTREAM_UNAVAILABLE',
+    'It could not be found out whose access token this is: the answer may be from something between here and the service.',
+    { cause: answer, dispatched: false },
+  );
 }

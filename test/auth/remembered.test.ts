@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
 import { Guesses, guessing } from '../../src/auth/guesses.ts';
 import { KnownCallers } from '../../src/auth/known-callers.ts';
 import { createPassthrough } from '../../src/auth/passthrough.ts';
 import { createRefusedKeys } from '../../src/auth/refused-keys.ts';
 import { clock } from '../../src/common/clock.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import type { Rest } from '../../src/upstream/call/rest.ts';
 import type { Asker } from '../../src/upstream/call/shared-work.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
@@ -64,6 +66,51 @@ describe('whom a token stands for', () => {
   it('is found out again where that is asked for, though it is known', async () => {
     const find = start();
     expect([await find(), await find('t', true), await find()]).toEqual([1, 2, 2]);
+  });
+
+  /** Questions that the test answers. */
+  const answered = () => {
+    const known = new KnownCallers();
+    const asked: PromiseWithResolvers<Caller>[] = [];
+    const find = async (fresh = false) => {
+      const ask = () => {
+        const question = Promise.withResolvers<Caller>();
+        asked.push(question);
+        return question.promise;
+      };
+      return known.find('t', ask, fresh, ASKER);
+    };
+    const accept = () => asked.at(-1)?.resolve(callerUntil(undefined));
+    return { asked, find, accept };
+  };
+
+  it('is believed on where it is asked about again and there is no answer, and not where it is refused', async () => {
+    const { asked, find, accept } = answered();
+    const first = find();
+    accept();
+    const caller = await first;
+    const away = find(true);
+    expect(await find()).toBe(caller);
+    asked[1]?.reject(new UpstreamError('UPSTREAM_UNAVAILABLE', 'away'));
+    await expect(away).rejects.toThrow('away');
+    expect([await find(), asked.length]).toEqual([caller, 2]);
+    const refused = find(true);
+    asked[2]?.reject(new UnauthenticatedError('withdrawn'));
+    await expect(refused).rejects.toThrow('withdrawn');
+    void find().catch(() => undefined);
+    expect(asked).toHaveLength(4);
+  });
+
+  it('is not told by an answer that may be older than the doubt about it', async () => {
+    const { asked, find } = answered();
+    const [before, again] = [find(), find(true)];
+    expect(asked).toHaveLength(2);
+    asked[1]?.reject(new UnauthenticatedError('withdrawn'));
+    await expect(again).rejects.toThrow('withdrawn');
+    asked[0]?.resolve(callerUntil(undefined));
+    expect(await before).toMatchObject({ clientId: 'c' });
+    void find().catch(() => undefined);
+    expect(asked).toHaveLength(3);
   });
 });
 
@@ -175,10 +222,15 @@ describe('a token that the service decides on', () => {
 
   /** A service that accepts and refuses as it is told. */
   const start = async () => {
-    const service = { status: 200 };
-    const upstream = await startUpstream((_request, response) => {
+    const service: { status: number; refusal: object; refuses: string } = {
+      status: 200,
+      refusal: {},
+      refuses: '',
+    };
+    const upstream = await startUpstream(({ url = '' }, response) => {
       const found = { data: [], currentPage: 1, perPage: 1, totalItems: 0 };
-      json(response, service.status === 200 ? found : {}, service.status);
+      const accepts = service.status === 200 || !url.includes(service.refuses);
+      json(response, accepts ? found : service.refusal, accepts ? 200 : service.status);
     });
     const auth = createPassthrough(['client_id', 'sub']);
     /** In whose queues each call has stood, and of which share. */
@@ -240,6 +292,44 @@ describe('a token that the service decides on', () => {
       await expect(identify(token)).rejects.not.toMatchObject({ code: 'UNAUTHENTICATED' });
     }
     service.status = 200;
+    expect(await identify(token)).toMatchObject({ clientId: CLIENT });
+  });
+
+  it.each([400, 404, 408])('is not refused by one %i that a proxy may have given', async (status) => {
+    using time = stillTime();
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const token = tokenOf({ client_id: CLIENT }, 'one');
+    service.status = status;
+    const unclear = { code: 'UPSTREAM_UNAVAILABLE' };
+    for (const fresh of [false, true]) await expect(identify(token, fresh)).rejects.toMatchObject(unclear);
+    service.status = 200;
+    expect(await identify(token)).toMatchObject({ clientId: CLIENT });
+    // The service may have no other refusal: it counts once it has come for a minute.
+    service.status = status;
+    await expect(identify(token, true)).rejects.toMatchObject(unclear);
+    await time.pass(MINUTE - 1);
+    await expect(identify(token, true)).rejects.toMatchObject(unclear);
+    await time.pass(1);
+    await expect(identify(token, true)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+  });
+
+  it.each([401, 403, 404])('is refused by a %i in the form that is documented for one', async (status) => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    service.status = status;
+    const details = [{ reason: 'FAILED_PRECONDITION', domain: 'CORE', metadata: {} }];
+    if (status === 404) service.refusal = { code: 5, message: 'no such client', details };
+    await expect(identify(tokenOf({ client_id: CLIENT }, 'one'))).rejects.toMatchObject({
+      code: 'UNAUTHENTICATED',
+    });
+  });
+
+  it('is that client’s for which it is accepted, whatever form the refusal of another has', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    Object.assign(service, { status: 404, refuses: OTHER });
+    const token = tokenOf({ client_id: CLIENT, sub: OTHER }, 'one');
     expect(await identify(token)).toMatchObject({ clientId: CLIENT });
   });
 
