@@ -99,7 +99,7 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
   const parts = { graph, drain, openStreams, addressOfClient, nearestAddress, rounds };
   const route = createRoutes(base, stores, operations, parts);
   const { server, connections } = createListener(base, route, addressOfClient);
-  const sockets = serveSockets(base, stores, operations, server, parts);
+  const sockets = serveSockets(base, operations, server, parts);
   const stopWatching = watchTrustedDocuments(config.trustedDocuments, metrics, logger);
   const { events, money, auth } = stores;
   const http = { stop: () => restService.http.close() };

@@ -1,6 +1,8 @@
+import { createExpiryWatch, type ExpiryWatch } from '../auth/expiry-watch.ts';
 import { Guesses, KEY_GUESSES } from '../auth/guesses.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
 import { clock as time } from '../common/clock.ts';
+import { entropy } from '../common/entropy.ts';
 import { DocumentCache } from '../graphql/documents/document-cache.ts';
 import { createQueryDeduplication, type QueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
 import { createIngress, type Ingress } from '../ingress/ingress.ts';
@@ -8,6 +10,7 @@ import type { Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
 import { CallerKeys } from '../operation/caller-keys.ts';
 import { type ContextFactory, createContextFactory } from '../operation/context.ts';
+import type { Incoming } from '../operation/incoming.ts';
 import { ACCOUNTS } from '../upstream/accounts.ts';
 import { createCoalescer } from '../upstream/call/coalesce.ts';
 import { CUSTOMERS } from '../upstream/customers.ts';
@@ -27,6 +30,7 @@ const BANKS_TTL_MS = 300_000;
 export interface Operations {
   readonly createContext: ContextFactory;
   readonly callerKeys: CallerKeys;
+  readonly expiries: ExpiryWatch;
   readonly shared: QueryDeduplication;
   readonly documents: DocumentCache;
   /** Called before a caller is told of an event. From then on, what it asks must be read afresh. */
@@ -45,6 +49,12 @@ export function createOperations(base: Base, stores: Stores): Operations {
   };
   const lists = createClientLists({ maxAgeMs: config.listsMaxAgeMs, now, logger, onPlaces: forget });
   const callerKeys = new CallerKeys();
+  const expiries = createExpiryWatch({
+    clock: base.clock,
+    againMs: auth.verifiedAgainMs,
+    identify: async (authorization) =>
+      createContext(questionAbout(authorization), 'streams').identity.identify(true),
+  });
   const createContext = createContextFactory({
     http: base.restService.http,
     auth,
@@ -72,6 +82,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
     reads: config.layersOff.has('shared-reads') ? undefined : reads,
     keyGuesses: new Guesses(KEY_GUESSES),
     callerKeys,
+    expiries,
     onInvalidate: shared.forget,
     clock: base.clock,
     onCall: countedAndTraced(base.metrics, config.tracing),
@@ -79,12 +90,23 @@ export function createOperations(base: Base, stores: Stores): Operations {
   return {
     createContext,
     callerKeys,
+    expiries,
     shared,
     documents: new DocumentCache(KEPT_DOCUMENTS_BYTES),
     onTold: (credential, clientId) => shared.forget(credential, auth.upstreamIdentity(credential, clientId)),
     ingress: ingressOf(base, stores, lists, forget),
   };
 }
+
+/** A question of the gateway itself about a credential, which no request brings. */
+const questionAbout = (authorization: string | undefined): Incoming => ({
+  requestId: entropy.uuid(),
+  authorization,
+  apiKey: undefined,
+  lastEventId: undefined,
+  waiters: undefined,
+  endCredential: undefined,
+});
 
 /**
  * Makes the ingress, which keeps deliveries in the log. If a delivery shows that a list has changed, the lists are told.

@@ -1,6 +1,5 @@
 import type { Server } from 'node:http';
 import { GraphQLError } from 'graphql';
-import { isRefusal } from '../auth/credential-expiry.ts';
 import type { Rounds } from '../common/rounds.ts';
 import { documentOf } from '../graphql/plugins/trusted-documents.ts';
 import { locationsOf, toDocumentError } from '../graphql/public-errors.ts';
@@ -8,13 +7,11 @@ import { serveWebSockets, type WebSocketTransport } from '../transport/websocket
 import type { Base } from './base.ts';
 import type { Operations } from './operations.ts';
 import { GRAPHQL_PATH, type RouteParts } from './routes.ts';
-import type { Stores } from './stores.ts';
 
 /** Serves the graph over WebSocket on the upgrades of an HTTP server. */
 export function serveSockets(
-  { config, metrics, turns, clock }: Base,
-  { auth }: Pick<Stores, 'auth'>,
-  { createContext, callerKeys, onTold }: Operations,
+  { config, metrics, turns }: Base,
+  { createContext, callerKeys, expiries, onTold }: Operations,
   server: Server,
   parts: RouteParts & { readonly rounds: Rounds },
 ): WebSocketTransport {
@@ -32,10 +29,8 @@ export function serveSockets(
     addressOf: nearestAddress,
     turns,
     turnKeyOf: (authorization, address) => callerKeys.turnKeyOf(authorization, address),
-    identify: async (incoming, again) => createContext(incoming, 'streams').identity.identify(again),
-    isRefusal,
-    againMs: auth.verifiedAgainMs,
-    clock,
+    identify: async (incoming) => createContext(incoming, 'streams').identity.identify(),
+    expiries,
     onTold,
     documentOf: (request) => documentOf(config.trustedDocuments, request),
     publicForm,

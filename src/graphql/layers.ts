@@ -18,7 +18,7 @@ export const LAYERS = [
   'drain',
   'limits',
   'error-masking',
-  'credential-expiry',
+  'credential-end',
   'stream-limit',
   'trusted-documents',
   'csrf-prevention',

@@ -14,7 +14,7 @@ import { useGraphQLJs } from './executor/graphql-js.ts';
 import { countGap } from './gaps.ts';
 import { inPluginOrder, type SwitchedLayer } from './layers.ts';
 import { useAdmission } from './plugins/admission.ts';
-import { useCredentialExpiry } from './plugins/credential-expiry.ts';
+import { useCredentialEnd } from './plugins/credential-end.ts';
 import { useCsrfPrevention } from './plugins/csrf-prevention.ts';
 import { useDeclaredVariables } from './plugins/declared-variables.ts';
 import { useDisableIntrospection } from './plugins/disable-introspection.ts';
@@ -104,7 +104,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
     'csrf-prevention': useCsrfPrevention(),
     'trusted-documents': useTrustedDocuments(config.trustedDocuments),
     'stream-limit': useStreamLimit(),
-    'credential-expiry': useCredentialExpiry(),
+    'credential-end': useCredentialEnd(),
     'error-masking': useErrorMasking({
       translate: toPublicError,
       translateInvalid: toDocumentError,

@@ -27,6 +27,7 @@ export class Calls {
   readonly #urgency: Urgency;
   readonly #budget: Budget;
   readonly #report: Report;
+  #wereRefused = false;
 
   constructor(options: CallsOptions, requestId: string, urgency: Urgency, budget: Budget, report: Report) {
     this.#options = options;
@@ -34,6 +35,11 @@ export class Calls {
     this.#urgency = urgency;
     this.#budget = budget;
     this.#report = report;
+  }
+
+  /** Whether the service has refused the caller's credential for one of them: not for one that asked who is calling, or came with an API key. */
+  get wereRefused(): boolean {
+    return this.#wereRefused;
   }
 
   /** @param requester for whom the calls are made. */
@@ -59,6 +65,7 @@ export class Calls {
       ...(coalesce === undefined ? {} : { coalesce }),
       onCall: (call) => {
         this.#report.add(call);
+        this.#wereRefused ||= call.status === 401 && over !== 'probes';
         if (!call.cached) this.#options.onCall(call);
       },
       onDetachedCall: this.#options.onCall,

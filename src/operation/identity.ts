@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
-import { assertHolds, isRefusal, untilExpiry } from '../auth/credential-expiry.ts';
+import { assertHolds } from '../auth/credential-expiry.ts';
+import type { ExpiryWatch } from '../auth/expiry-watch.ts';
 import type { AlarmClock } from '../common/alarms.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Requester } from '../common/party.ts';
@@ -15,6 +16,8 @@ import type { Incoming } from './incoming.ts';
 export interface IdentityOptions {
   readonly auth: Authenticator;
   readonly callerKeys: CallerKeys;
+  /** The credentials of all sockets and streams. */
+  readonly expiries: ExpiryWatch;
   readonly clock: AlarmClock;
 }
 
@@ -36,6 +39,8 @@ export class Identity {
   #caller: Caller | undefined;
   #requester: Requester | undefined;
   #awaiting: (() => void)[] = [];
+  /** Whether it was found to stand for nobody. */
+  #isRefused = false;
 
   constructor(options: IdentityOptions, incoming: Incoming, urgency: Urgency, budget: Budget, calls: Calls) {
     this.apiKey = incoming.apiKey;
@@ -56,7 +61,15 @@ export class Identity {
   identify(again = false): MaybePromise<Caller> {
     if (again) this.#identified = undefined;
     this.#identified ??= this.#incoming.caller ?? this.#ask(again);
-    if (this.#identified instanceof Promise) return this.#identified.then((caller) => this.#know(caller));
+    if (this.#identified instanceof Promise) {
+      return this.#identified.then(
+        (caller) => this.#know(caller),
+        (error: unknown) => {
+          this.#isRefused ||= error instanceof UnauthenticatedError;
+          throw error;
+        },
+      );
+    }
     return this.#know(this.#identified);
   }
 
@@ -150,26 +163,37 @@ export class Identity {
    * when the caller cannot be identified to begin with.
    */
   async untilExpiry(until: AbortSignal): Promise<Error | undefined> {
-    const { clock, auth } = this.#options;
-    return untilExpiry(await this.identify(), () => this.#askAgain(), clock, until, auth.verifiedAgainMs);
+    const caller = await this.identify();
+    if (until.aborted) return undefined;
+    const { expiries } = this.#options;
+    const { authorization } = this.#incoming;
+    return new Promise((resolve) => {
+      const stream = { expiresAt: undefined, expired: resolve };
+      expiries.watch(stream, authorization, caller);
+      until.addEventListener('abort', () => {
+        expiries.leave(stream, authorization);
+        resolve(undefined);
+      });
+    });
   }
 
   /**
-   * Asks about the credential again, as the service has refused it for one reading. Resolves with the reason when it holds no longer; a
+   * Asks about the credential again, as the service has refused it for one reading. All its sockets and streams are told if it has ended; a
    * refusal by one endpoint alone, or by a proxy on the way, does not end it.
+   *
+   * @returns whether it has ended.
    */
-  async whyEnded(): Promise<Error | undefined> {
-    try {
-      await this.#askAgain();
-      return undefined;
-    } catch (error) {
-      return isRefusal(error) ? error : undefined;
-    }
+  hasEnded(): Promise<boolean> {
+    return this.#options.expiries.doubt(this.#incoming.authorization);
   }
 
-  #askAgain(): MaybePromise<Caller> {
-    this.#budget.extend();
-    return this.#ask(true);
+  /** Has the credential asked about again where it has been refused in this operation, whatever the operation made of that. */
+  doubtIfRefused(): void {
+    const { auth, expiries } = this.#options;
+    const isWatched = () => expiries.isWatched(this.#incoming.authorization);
+    // Where the gateway has credentials of its own, a call is never refused for the caller's.
+    if ((this.#calls.wereRefused && !auth.sharesIdentity) || (this.#isRefused && isWatched()))
+      void this.hasEnded();
   }
 
   #know(caller: Caller): Caller {

@@ -87,6 +87,48 @@ const streamed = (source: Source) =>
     source.subscribe(typed(EVENTS), {}, { opened() {}, next() {}, bookmark() {}, ended: resolve });
   });
 
+it.each([
+  ['fetch', createFetch],
+  ['graphql-sse', createEventStreams],
+])(
+  'over %s a stream that is refused blames its own token, not that of one which began later',
+  async (_, create) => {
+    const encoder = new TextEncoder();
+    const refusals: (() => void)[] = [];
+    const { asked, token } = giver(
+      () => 't1',
+      () => 't2',
+      () => 't2',
+    );
+    const fetch = async () =>
+      new Response(
+        new ReadableStream({
+          start(controller) {
+            refusals.push(() =>
+              controller.enqueue(
+                encoder.encode(
+                  `event: next\ndata: ${JSON.stringify(NO_TOKEN)}\n\nevent: complete\ndata:\n\n`,
+                ),
+              ),
+            );
+          },
+        }),
+        { headers: { 'content-type': 'text/event-stream' } },
+      );
+    const source = create({ url: 'http://gateway/graphql', token, fetch });
+    const first = streamed(source);
+    await until(() => refusals.length === 1);
+    void streamed(source);
+    await until(() => refusals.length === 2);
+    refusals[0]?.();
+    await first;
+    void streamed(source);
+    await until(() => asked.length === 3);
+    expect(asked).toEqual([false, false, false]);
+    source.check?.();
+  },
+);
+
 describe.each([
   ['a query over fetch', createFetch, jsonOf, (source: Source) => source.query(QUERY, {})],
   ['a stream over fetch', createFetch, streamOf, streamed],

@@ -100,22 +100,27 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     rule: 'T2',
-    file: 'src/transport/sockets/expiry-watch.ts',
+    file: 'src/auth/expiry-watch.ts',
     edits: [
       [
-        '      this.#expire(credential);\n      return;',
-        '      this.#alarms.set(credential, this.#options.clock.now() + ASK_AGAIN_MS);',
+        '      this.#expire(credential, expired());\n      return;',
+        '      this.#alarms.set(credential, this.#options.clock.now() + BELIEVED_MS);',
       ],
     ],
-    test: 'transport/sockets/expiry-watch.test.ts',
+    test: 'auth/expiry-watch.test.ts',
     name: 'end each at its own time',
     found: 'AssertionError',
   },
   {
     rule: 'T7',
-    file: 'src/transport/sockets/expiry-watch.ts',
-    edits: [['    await this.#ask(credential);\n', '']],
-    test: 'transport/sockets/expiry-watch.test.ts',
+    file: 'src/auth/expiry-watch.ts',
+    edits: [
+      [
+        '    const asking = this.#ask(authorization).finally(',
+        '    const asking = Promise.resolve(false).finally(',
+      ],
+    ],
+    test: 'auth/expiry-watch.test.ts',
     name: 'that an operation was refused for',
     found: 'AssertionError',
   },

@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Authenticator, UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
+import { createExpiryWatch } from '../../src/auth/expiry-watch.ts';
 import { type AlarmClock, systemAlarmClock } from '../../src/common/alarms.ts';
 import { Waiters } from '../../src/common/waiters.ts';
 import { Budget } from '../../src/operation/budget.ts';
@@ -9,10 +10,11 @@ import { Calls } from '../../src/operation/calls.ts';
 import { Identity } from '../../src/operation/identity.ts';
 import type { Incoming } from '../../src/operation/incoming.ts';
 import { Report } from '../../src/operation/report.ts';
-import { UpstreamError } from '../../src/upstream/call/errors.ts';
+import { fixedCredential } from '../../src/upstream/call/credential.ts';
+import type { CallKind } from '../../src/upstream/call/exchange.ts';
+import type { UpstreamHttp } from '../../src/upstream/call/http.ts';
 import type { Asker } from '../../src/upstream/call/shared-work.ts';
-import { steppedClock } from '../helpers/clock.ts';
-import { stillTime } from '../helpers/still-time.ts';
+import { json, startUpstream } from '../helpers/http-stub.ts';
 import { until } from '../helpers/until.ts';
 
 const ALMA: Caller = {
@@ -43,9 +45,14 @@ function operation(
     clock?: AlarmClock;
     /** Why it cannot be told who is calling. */
     failure?: Error;
+    /** Where the credential is asked about again. */
+    identify?: (authorization: string | undefined) => Promise<Caller>;
+    sharesIdentity?: boolean;
+    http?: UpstreamHttp;
   } = {},
 ) {
   const { incoming = {}, caller = ALMA, servesBootstrap = true, clock = systemAlarmClock, failure } = given;
+  const { identify = async () => caller, sharesIdentity = false } = given;
   const askers: Asker[] = [];
   const asked: { readonly fresh: boolean; readonly stranger: string | undefined }[] = [];
   const auth: Authenticator = {
@@ -57,7 +64,7 @@ function operation(
     },
     authorize: () => async () => undefined,
     upstreamIdentity: (credential) => credential,
-    sharesIdentity: false,
+    sharesIdentity,
     verifiesItself: true,
     verifiedAgainMs: undefined,
     servesBootstrap,
@@ -70,11 +77,13 @@ function operation(
     () => undefined,
   );
   // Who is calling is known here without a REST call.
-  const callsOptions = { http: undefined as never, upstreamTimeoutMs: 1, onCall: () => undefined };
+  const { http = undefined as never } = given;
+  const callsOptions = { http, upstreamTimeoutMs: 5_000, onCall: () => undefined };
   const calls = new Calls(callsOptions, 'r1', 'streams', budget, new Report());
-  const options = { auth, callerKeys, clock };
+  const expiries = createExpiryWatch({ clock, identify });
+  const options = { auth, callerKeys, expiries, clock };
   const identity = new Identity(options, { ...BROUGHT, ...incoming }, 'streams', budget, calls);
-  return { identity, asked, askers, callerKeys, budget };
+  return { identity, calls, asked, askers, callerKeys, budget, expiries };
 }
 
 it('asks once who is calling, and again only where it is to', async () => {
@@ -209,38 +218,77 @@ it('tells callers apart by all that they present', () => {
   expect(new Set(credentials).size).toBe(credentials.length);
 });
 
-it('asks a credential without an end about afresh, each time with the whole time of an operation', async () => {
-  using time = stillTime();
-  const clock = steppedClock();
-  const { identity, asked, askers } = operation({ clock });
+const REFUSED = new UnauthenticatedError('no');
+const TOKEN = 'Bearer t1';
+
+it('has its credential watched until it ends, or until the stream does', async () => {
+  const refuse = async () => {
+    throw REFUSED;
+  };
+  const { identity, expiries } = operation({ identify: refuse });
   const left = new AbortController();
-  const end = identity.untilExpiry(left.signal);
-  for (let probe = 1; probe <= 2; probe += 1) {
-    await clock.asleep(60_000);
-    await time.pass(3_600_000);
-    await clock.pass(60_000);
-    await until(() => asked.length === probe + 1);
-    expect(asked.at(-1)).toMatchObject({ fresh: true });
-    expect(askers.at(-1)?.deadline).toBe(Date.now() + 60_000);
-  }
+  const [leaving, staying] = [
+    identity.untilExpiry(left.signal),
+    identity.untilExpiry(new AbortController().signal),
+  ];
+  await until(() => expiries.isWatched(TOKEN));
   left.abort();
-  expect(await end).toBeUndefined();
+  expect(await leaving).toBeUndefined();
+  expect(await identity.hasEnded()).toBe(true);
+  expect(await staying).toBe(REFUSED);
 });
 
-it.each([
-  ['is still accepted', undefined, undefined],
-  ['is refused', new UnauthenticatedError('no'), 'no'],
-  ['cannot be asked about now', new UpstreamError('UPSTREAM_UNAVAILABLE', 'later'), undefined],
-  ['breaks something', new Error('broken'), undefined],
-])(
-  'a credential that %s once it is asked about again has ended only by a refusal',
-  async (_what, failure, why) => {
-    using time = stillTime();
-    const { identity, asked, askers } = operation(failure === undefined ? {} : { failure });
-    await time.pass(3_600_000);
-    expect((await identity.whyEnded())?.message).toBe(why);
-    // It is asked about afresh, with the whole time of an operation.
-    expect(asked).toMatchObject([{ fresh: true }]);
-    expect(askers[0]?.deadline).toBe(Date.now() + 60_000);
-  },
-);
+describe('a credential that the service refuses in an operation', () => {
+  const start = async (given: {
+    status?: number;
+    over?: CallKind;
+    failure?: Error;
+    sharesIdentity?: boolean;
+  }) => {
+    const { status = 401, over, ...others } = given;
+    let asked = 0;
+    await using upstream = await startUpstream((_request, response) => json(response, {}, status));
+    const one = operation({
+      ...others,
+      http: upstream.http,
+      async identify() {
+        asked += 1;
+        return ALMA;
+      },
+    });
+    const rest = one.calls.rest('c1', one.identity.requester, fixedCredential({}), { over });
+    await rest.get('/v1/x').catch(() => undefined);
+    return { ...one, asked: () => asked };
+  };
+
+  it.each([
+    ['a 401', {}, 1],
+    ['a 401 to a payment', { over: 'money' }, 1],
+    ['a 403', { status: 403 }, 0],
+    ['a 401 to a question who is calling, or to an API key', { over: 'probes' }, 0],
+    ["a 401 to the gateway's own credential", { sharesIdentity: true }, 0],
+  ] as const)('is asked about again after %s: %o, %i times', async (_, given, times) => {
+    const { identity, asked } = await start(given);
+    await identity.identify();
+    identity.doubtIfRefused();
+    expect(asked()).toBe(times);
+  });
+});
+
+it('is asked about again where it stands for nobody any more, and has sockets or streams', async () => {
+  let asked = 0;
+  const { identity, expiries } = operation({
+    failure: REFUSED,
+    async identify() {
+      asked += 1;
+      return ALMA;
+    },
+  });
+  await expect(identity.identify()).rejects.toBe(REFUSED);
+  identity.doubtIfRefused();
+  // A stranger's made-up token asks the service no second question.
+  expect(asked).toBe(0);
+  expiries.watch({ expiresAt: undefined, expired: () => undefined }, TOKEN, ALMA);
+  identity.doubtIfRefused();
+  expect(asked).toBe(1);
+});

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import type { Authenticator } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES, type Scope } from '../../src/auth/caller.ts';
+import { createExpiryWatch } from '../../src/auth/expiry-watch.ts';
 import { Guesses, KEY_GUESSES } from '../../src/auth/guesses.ts';
 import { systemAlarmClock } from '../../src/common/alarms.ts';
 import { Turns } from '../../src/common/turns.ts';
@@ -92,6 +93,7 @@ async function operation(
     reads: createCoalescer(now),
     keyGuesses: new Guesses(KEY_GUESSES),
     callerKeys: new CallerKeys(),
+    expiries: createExpiryWatch({ clock: systemAlarmClock, identify: async () => caller }),
     onInvalidate: (credential) => invalidated.push(credential),
     clock: systemAlarmClock,
     onCall: () => undefined,

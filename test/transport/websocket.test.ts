@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { createExpiryWatch } from '../../src/auth/expiry-watch.ts';
 import { systemAlarmClock } from '../../src/common/alarms.ts';
 import { Rounds } from '../../src/common/rounds.ts';
 import type { Graph } from '../../src/graphql/yoga.ts';
@@ -20,6 +21,7 @@ it('lets no socket in while it waits for others to be closed', async () => {
   await once(server, 'listening');
   const streams = createOpenStreams({ total: 9, perAddress: 9, perCaller: 9, perClient: 9 });
   const nothing = () => undefined;
+  const never = () => Promise.reject(new Error('is not asked'));
   // Nothing is asked of the graph.
   const transport = serveWebSockets(server, {} as Graph, {
     path: '/graphql',
@@ -29,9 +31,7 @@ it('lets no socket in while it waits for others to be closed', async () => {
     turns: { turn: nothing },
     identify: () => Promise.reject(new Error('Nobody says who calls.')),
     turnKeyOf: () => '',
-    isRefusal: () => false,
-    againMs: undefined,
-    clock: systemAlarmClock,
+    expiries: createExpiryWatch({ clock: systemAlarmClock, identify: never }),
     metrics: {
       sharing: nothing,
       slowConsumerDisconnect: nothing,

@@ -20,12 +20,14 @@ interface Bookmark {
 export function createEventStreams(options: FetchOptions): EventStreams {
   const { url, fetch = globalThis.fetch, silentForMs = 30_000, onConnection } = options;
   const token = tokens(options.token, silentForMs);
-  /** The token of the last stream that was begun: graphql-sse does not say which stream has which token. */
-  let shown: Shown | undefined;
-  const clientOptions = (headers: Readonly<Record<string, string>> = {}): ClientOptions => ({
+  const clientOptions = (
+    headers: Readonly<Record<string, string>> = {},
+    onToken?: (shown: Shown) => void,
+  ): ClientOptions => ({
     url,
     async headers() {
-      shown = await token();
+      const shown = await token();
+      onToken?.(shown);
       return { ...headers, authorization: `Bearer ${shown.text}` };
     },
     fetchFn: abortedWhenSilent(fetch, silentForMs),
@@ -38,8 +40,12 @@ export function createEventStreams(options: FetchOptions): EventStreams {
     client,
     ...checkable((document, variables, sink, details) => {
       const { catching, ...request } = requestOf(document, variables, details);
-      const mine = details?.headers === undefined ? client : createClient(clientOptions(details.headers));
-      return mine.subscribe(
+      let shown: Shown | undefined;
+      // graphql-sse does not say which of a client's streams has which token, so each has a client of its own.
+      const own = clientOptions(details?.headers, (given) => {
+        shown = given;
+      });
+      return createClient(own).subscribe(
         request,
         {
           next(result) {

@@ -1,8 +1,8 @@
 import { CloseCode, type WebSocket as ProtocolSocket, type SubscribePayload } from 'graphql-ws';
 import { type RawData, WebSocket } from 'ws';
+import type { Expiring } from '../../auth/expiry-watch.ts';
 import { clock } from '../../common/clock.ts';
 import type { Turns } from '../../common/turns.ts';
-import type { ExpiringSocket } from './expiry-watch.ts';
 import { shortened } from './messages.ts';
 import type { StreamSeat } from './open-streams.ts';
 import type { Outlet } from './reader.ts';
@@ -25,7 +25,7 @@ export interface PeerOptions {
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 /** A socket in the form that the protocol needs. Thousands of them wait for events, so each holds as little as possible. */
-export class Peer implements ProtocolSocket, ExpiringSocket {
+export class Peer implements ProtocolSocket, Expiring {
   readonly protocol: string;
   /** The caller's credential, from the header of the upgrade request; kept until the socket is initialised. */
   authorization: string | undefined;

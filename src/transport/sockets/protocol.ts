@@ -2,7 +2,7 @@ import { type DocumentNode, type ExecutionArgs, GraphQLError, OperationTypeNode 
 import { makeServer, type Server, type Context as SocketContext, type SubscribePayload } from 'graphql-ws';
 import { UnauthenticatedError } from '../../auth/authenticator.ts';
 import type { Caller } from '../../auth/caller.ts';
-import type { AlarmClock } from '../../common/alarms.ts';
+import type { ExpiryWatch } from '../../auth/expiry-watch.ts';
 import { entropy } from '../../common/entropy.ts';
 import { PushStream } from '../../common/push-stream.ts';
 import type { Rounds } from '../../common/rounds.ts';
@@ -18,7 +18,6 @@ import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import type { Incoming } from '../../operation/incoming.ts';
 import { STREAM_REFUSALS, streamHolder } from '../../operation/streams.ts';
 import { Answer } from './answer.ts';
-import { createExpiryWatch, type ExpiryWatch } from './expiry-watch.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import type { Lifetimes } from './lifetime.ts';
 import { type Peer, TRY_AGAIN_LATER } from './peer.ts';
@@ -39,18 +38,12 @@ export interface ProtocolOptions {
   /**
    * Finds out who is calling. Rejects with UnauthenticatedError if that is nobody, else with another error if it cannot be
    * found out now.
-   *
-   * @param again true to ask again, whatever was found before.
    */
-  identify(incoming: Incoming, again: boolean): Promise<Caller>;
+  identify(incoming: Incoming): Promise<Caller>;
   /** Returns the key by which the bearer of a credential takes turns; without a known caller, that of the address. */
   turnKeyOf(authorization: string | undefined, address: string | undefined): string;
-  /** True if an error says that a credential is no longer valid. */
-  isRefusal(error: unknown): boolean;
-  /** How often a credential with an end is asked about again before that, in milliseconds; undefined for never. */
-  readonly againMs: number | undefined;
-  /** The clock that measures the ends of credentials. */
-  readonly clock: AlarmClock;
+  /** The credentials of all sockets and streams. */
+  readonly expiries: ExpiryWatch;
   readonly metrics: FanOutMetrics;
   /** Says when each reader is sent a bookmark. */
   readonly rounds: Rounds;
@@ -66,7 +59,6 @@ type Connection = SocketContext<Record<string, unknown>, Peer>;
 interface Shared {
   readonly graph: Graph;
   readonly options: ProtocolOptions;
-  readonly expiries: ExpiryWatch;
   readonly lifetimes: Lifetimes;
   readonly fanOut: FanOut;
   incomingOf(from: From): Incoming;
@@ -77,6 +69,7 @@ type From = Pick<Incoming, 'authorization' | 'caller'> & { readonly address?: st
 
 /** Handles the messages of `graphql-transport-ws`. */
 export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes: Lifetimes): Server<Peer> {
+  const { expiries } = options;
   const incomingOf = ({ authorization, caller, address }: From): Incoming => ({
     requestId: entropy.uuid(),
     authorization,
@@ -87,12 +80,8 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
     endCredential: () => expiries.end(authorization),
     caller,
   });
-  const { clock, isRefusal, againMs } = options;
-  const identify = (authorization: string | undefined): Promise<Caller> =>
-    options.identify(incomingOf({ authorization }), true);
-  const expiries = createExpiryWatch({ clock, identify, isRefusal, againMs });
   const fanOut = createFanOut(options.metrics, options.rounds);
-  const shared: Shared = { graph, options, expiries, lifetimes, fanOut, incomingOf };
+  const shared: Shared = { graph, options, lifetimes, fanOut, incomingOf };
 
   return makeServer<Record<string, unknown>, Peer>({
     connectionInitWaitTimeout: INIT_TIMEOUT_MS,
@@ -115,10 +104,9 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
     async onNext({ extra: peer }, _id, _payload, args, result) {
       // The process is stopping. The socket is closed once its other operations have been answered.
       if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
-      if (!hasCode(result, 'UNAUTHENTICATED')) return;
-      const ended = expiries.doubt(peer.authorization);
-      // The answer to a query or a mutation is sent. A subscription is not ended: its client comes back from a socket that closes.
-      if (isStream(args) && (await ended)) await peer.closed();
+      // A subscription is not ended: its client comes back from a socket that closes.
+      if (isStream(args) && hasCode(result, 'UNAUTHENTICATED') && (await expiries.doubt(peer.authorization)))
+        await peer.closed();
     },
     onComplete({ extra: peer }, _id, message) {
       peer.seat.letGo(message);
@@ -128,7 +116,8 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
 
 /** Identifies the caller of a socket. @returns whether the socket may stay */
 async function admit(shared: Shared, connection: Connection): Promise<boolean> {
-  const { options, expiries, lifetimes, incomingOf } = shared;
+  const { options, lifetimes, incomingOf } = shared;
+  const { expiries } = options;
   const { extra: peer } = connection;
   const { address } = peer;
   const authorization = authorizationOf(connection);
@@ -138,7 +127,7 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
   Object.assign(connection, { connectionParams: undefined });
   let caller: Caller;
   try {
-    caller = await options.identify(incomingOf({ authorization, address }), false);
+    caller = await options.identify(incomingOf({ authorization, address }));
     // The socket has closed meanwhile. If it were watched now, nothing would end the watch.
     if (!peer.isOpen) return false;
     peer.clientId = caller.clientId;
@@ -168,7 +157,7 @@ async function prepare(
   id: string,
   message: SubscribePayload,
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
-  const { graph, options, expiries, incomingOf } = shared;
+  const { graph, options, incomingOf } = shared;
   const { extra: peer } = connection;
   const payload = peer.inFull(message);
   const { authorization } = peer;
@@ -203,7 +192,7 @@ async function prepare(
     return running(args, async () => (await peer.busyWith(id, execute)) ?? { errors: [tooMany()] });
   const alone = async () =>
     withheld(unwrapped(await enveloped.subscribe({ ...args, contextValue })), () =>
-      expiries.doubt(authorization),
+      options.expiries.doubt(authorization),
     );
   return running(args, just(await subscribe(shared, { args, operation, peer, id, incoming, alone })));
 }
@@ -228,7 +217,7 @@ async function subscribe(
   const { options, fanOut } = shared;
   const { authorization } = peer;
   // A caller that cannot be identified shares with its own credential alone, and gets the reason.
-  const caller = await options.identify(incoming, false).catch(() => undefined);
+  const caller = await options.identify(incoming).catch(() => undefined);
   const stream = streamKey({
     operation,
     variables: args.variableValues,
@@ -250,7 +239,7 @@ async function subscribe(
  * credential. The position from which the first asker resumes is not used.
  */
 async function subscribeForAll(
-  { graph, expiries, incomingOf }: Shared,
+  { graph, options: { expiries }, incomingOf }: Shared,
   args: ExecutionArgs,
   authorization: string | undefined,
   caller: Caller | undefined,

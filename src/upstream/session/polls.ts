@@ -158,7 +158,7 @@ export class Polls {
     this.alarms.set(this.#wake, this.#clock.now() + wait);
   }
 
-  /** Reads under each watcher's credential in turn, so that each credential is checked now and then. */
+  /** Reads under each watcher's credential in turn: with n watchers, each credential is checked at every n-th reading. */
   async #read(poll: SharedPoll, requester: string): Promise<void> {
     const present = [...poll.watchers];
     const reader = poll.takeReader();

@@ -2,7 +2,7 @@ import { buildSchema, type ExecutionResult, GraphQLError, parse } from 'graphql'
 import { describe, expect, it } from 'vitest';
 import { UnauthenticatedError } from '../../../src/auth/authenticator.ts';
 import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
-import { useCredentialExpiry } from '../../../src/graphql/plugins/credential-expiry.ts';
+import { useCredentialEnd } from '../../../src/graphql/plugins/credential-end.ts';
 import { useErrorMasking } from '../../../src/graphql/plugins/error-masking.ts';
 import { useOperationContext } from '../../../src/graphql/plugins/operation-context.ts';
 import { useOperationMetrics } from '../../../src/graphql/plugins/operation-metrics.ts';
@@ -86,7 +86,7 @@ describe('a stream of a credential that ends', () => {
     const source = new Source();
     const sink = new Noting();
     const ended = Promise.withResolvers<Error | undefined>();
-    const why = Promise.withResolvers<Error | undefined>();
+    const why = Promise.withResolvers<boolean>();
     let until: AbortSignal | undefined;
     const identity = {
       closesSocketAtEnd,
@@ -94,9 +94,10 @@ describe('a stream of a credential that ends', () => {
         until = signal;
         return ended.promise;
       },
-      whyEnded: () => why.promise,
+      hasEnded: () => why.promise,
+      doubtIfRefused: () => undefined,
     };
-    const made = streamOf(subscribed(useCredentialExpiry(), { identity }, source));
+    const made = streamOf(subscribed(useCredentialEnd(), { identity }, source));
     made.connect(sink);
     return { source, sink, ended, why, made, isWatched: () => until?.aborted === false };
   };
@@ -129,11 +130,12 @@ describe('a stream of a credential that ends', () => {
   };
 
   it('says so instead of what it could not read, once the credential is refused again', async () => {
-    const { source, sink, why } = start();
+    const { source, sink, why, ended } = start();
     source.sink?.take(refused);
     expect(sink.got).toEqual([]);
     const over = new Error('over');
-    why.resolve(over);
+    why.resolve(true);
+    ended.resolve(over);
     await turn();
     expect(sink.got).toEqual([over]);
     expect(source.isStopped).toBe(true);
@@ -142,7 +144,7 @@ describe('a stream of a credential that ends', () => {
   it('shows what was refused for another reason, and nothing to one who has left meanwhile', async () => {
     const lasting = start();
     lasting.source.sink?.take(refused);
-    lasting.why.resolve(undefined);
+    lasting.why.resolve(false);
     await turn();
     expect(lasting.sink.got).toEqual([refused]);
     expect(lasting.source.isStopped).toBe(false);
@@ -150,7 +152,7 @@ describe('a stream of a credential that ends', () => {
     const left = start();
     left.source.sink?.take(refused);
     left.made.stop();
-    left.why.resolve(undefined);
+    left.why.resolve(false);
     await turn();
     expect(left.sink.got).toEqual([]);
   });

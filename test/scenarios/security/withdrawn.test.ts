@@ -83,7 +83,7 @@ it.each(WIRES)(
   },
 );
 
-it('a socket is closed at the first question after its key was withdrawn, as soon as the token is not believed unseen', async () => {
+it('a socket is closed at the first question after its key was withdrawn, once the minute for which it is believed is over', async () => {
   const provider = await startProvider();
   await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
   const service = {

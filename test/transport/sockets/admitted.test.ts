@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Caller, Scope } from '../../../src/auth/caller.ts';
+import { createExpiryWatch } from '../../../src/auth/expiry-watch.ts';
 import { systemAlarmClock } from '../../../src/common/alarms.ts';
 import { Rounds } from '../../../src/common/rounds.ts';
 import type { Graph } from '../../../src/graphql/yoga.ts';
@@ -22,15 +23,14 @@ it('a socket takes turns as its caller once that is known, and as its address be
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   const nothing = () => undefined;
+  const never = () => Promise.reject(new Error('is not asked'));
   const protocol = createProtocol(
     // Nothing is asked of it.
     {} as Graph,
     {
       identify: async () => CALLER,
       turnKeyOf: (authorization, address) => `caller of ${authorization} at ${address}`,
-      isRefusal: () => false,
-      againMs: undefined,
-      clock: systemAlarmClock,
+      expiries: createExpiryWatch({ clock: systemAlarmClock, identify: never }),
       metrics: {
         sharing: nothing,
         slowConsumerDisconnect: nothing,

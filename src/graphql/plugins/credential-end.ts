@@ -6,22 +6,27 @@ import { toPublicError } from '../public-errors.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface ExpiringContext {
-  readonly identity: Pick<Identity, 'closesSocketAtEnd' | 'untilExpiry' | 'whyEnded'>;
+  readonly identity: Pick<Identity, 'closesSocketAtEnd' | 'untilExpiry' | 'hasEnded' | 'doubtIfRefused'>;
 }
 
 /**
- * Ends a stream over SSE with an error when the credential that opened it does. Over a socket the socket is closed instead, which
- * is what its clients come back from (transport/sockets/expiry-watch.ts). Must stand before the plugin that gives errors their public form.
+ * Has the credential of a query or a mutation asked about again if the service has refused it there (auth/expiry-watch.ts). Ends a stream
+ * over SSE with an error when the credential that opened it does; over a socket the socket is closed instead, which is what its clients come
+ * back from. Must stand before the plugin that gives errors their public form.
  */
-export function useCredentialExpiry(): Plugin<ExpiringContext> {
+export function useCredentialEnd(): Plugin<ExpiringContext> {
   return {
+    onExecute({ args }) {
+      const { identity } = args.contextValue;
+      return { onExecuteDone: () => identity.doubtIfRefused() };
+    },
     onSubscribe({ args }) {
       const context = args.contextValue;
       if (context.identity.closesSocketAtEnd) return {};
       return {
         onSubscribeResult({ result, setResult }) {
-          if (!(result instanceof PushStream)) return;
-          setResult(new EndingStream(result, context.identity));
+          if (result instanceof PushStream) setResult(new EndingStream(result, context.identity));
+          else context.identity.doubtIfRefused();
         },
       };
     },
@@ -59,9 +64,9 @@ class EndingStream extends WrappedStream<ExecutionResult> {
   }
 
   async #takeIfHolds(item: ExecutionResult, sink: Sink<ExecutionResult>): Promise<void> {
-    const error = await this.#identity.whyEnded();
-    if (error !== undefined) this.#end(error, sink);
-    else if (!this.#left.signal.aborted) await sink.take(item);
+    const hasEnded = await this.#identity.hasEnded();
+    // Where it has ended, the watch ends this stream as well.
+    if (!hasEnded && !this.#left.signal.aborted) await sink.take(item);
   }
 
   #end(error: Error, sink: Sink<ExecutionResult>): void {

@@ -1,17 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import type { AlarmClock } from '../../../src/common/alarms.ts';
-import { createExpiryWatch, type ExpiringSocket } from '../../../src/transport/sockets/expiry-watch.ts';
-import { until } from '../../helpers/until.ts';
+import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
+import { createExpiryWatch, type Expiring } from '../../src/auth/expiry-watch.ts';
+import type { AlarmClock } from '../../src/common/alarms.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
+import { until } from '../helpers/until.ts';
 
 const MINUTE = 60_000;
-const REFUSED = new Error('refused');
+const REFUSED = new UnauthenticatedError('refused');
 
-class Socket implements ExpiringSocket {
+class Socket implements Expiring {
   expiresAt: number | undefined;
   closed = 0;
+  reason: Error | undefined;
 
-  expired(): void {
+  expired(reason: Error): void {
     this.closed += 1;
+    this.reason = reason;
   }
 }
 
@@ -40,7 +44,6 @@ function start(
   };
   const watch = createExpiryWatch({
     clock,
-    isRefusal: (error) => error === REFUSED,
     againMs,
     async identify(authorization) {
       const count = (asked.get(authorization) ?? 0) + 1;
@@ -69,7 +72,7 @@ function start(
   };
 }
 
-describe('the credentials of sockets', () => {
+describe('the credentials of sockets and streams', () => {
   it('end each at its own time, on one timer, and those of one credential together', async () => {
     const { watch, now, pass, timers, isAsleep, asked } = start();
     const sockets = ['3000', '1000', '2000', '1000'].map((authorization) => {
@@ -138,8 +141,24 @@ describe('the credentials of sockets', () => {
       expect(sockets.map(({ closed }) => closed)).toEqual([0, 0]);
     }
     expect([await doubt(), asked.get('one')]).toEqual([[true, true], 3]);
-    expect(sockets.map(({ closed }) => closed)).toEqual([1, 1]);
-    expect([await doubt(), asked.get('one')]).toEqual([[true, true], 3]);
+    expect(sockets.map(({ closed, reason }) => [closed, reason])).toEqual([
+      [1, REFUSED],
+      [1, REFUSED],
+    ]);
+    expect(watch.isWatched('one')).toBe(false);
+  });
+
+  it('that nobody has are asked about as well, as they may be believed', async () => {
+    const { watch, asked, isAsleep } = start((count) => (count === 1 ? undefined : REFUSED));
+    for (const hasEnded of [false, true]) expect(await watch.doubt('one')).toBe(hasEnded);
+    expect([asked.get('one'), isAsleep()]).toEqual([2, false]);
+  });
+
+  it.each(['UNAUTHENTICATED', 'FORBIDDEN'] as const)('end where the service says %s', async (code) => {
+    const { watch } = start(() => new UpstreamError(code, 'no'));
+    const socket = new Socket();
+    watch.watch(socket, 'one', { expiresAt: undefined });
+    expect([await watch.doubt('one'), socket.reason]).toEqual([true, expect.objectContaining({ code })]);
   });
 
   it('are not waited for once their sockets are gone', async () => {
@@ -164,6 +183,7 @@ describe('the credentials of sockets', () => {
     watch.end('one');
     watch.end('one');
     expect([one.closed, later.closed]).toEqual([1, 1]);
+    expect(one.reason?.message).toContain('has expired');
   });
 
   it('are waited for no more where their sockets leave while they are asked about', async () => {
