@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { Backlog } from '../../packages/client/src/backlog.ts';
 import type { Source } from '../../packages/client/src/index.ts';
+import { requestOf } from '../../packages/client/src/request.ts';
+import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
 
 /** A log whose pages of what was missed come when the test says so, and what is told meanwhile. */
@@ -73,3 +75,29 @@ it('asks on from where a page ended that showed nothing, not from its own place 
   expect(asked).toEqual(['start', 'far', 'further']);
   expect(told).toEqual(['caught up']);
 });
+
+it.each([
+  [
+    'subscription ($owner: ID, $to: Clabe = "127180000000000015") { moneyIn(ownerId: $owner, clabe: $to) { cursor } }',
+    { owner: 'a customer' },
+    { types: ['MONEY_IN'], ownerId: 'a customer', clabe: '127180000000000015' },
+  ],
+  [
+    'subscription ($kinds: [EventType!]) { events(types: $kinds) { cursor } }',
+    { kinds: 'CEP' },
+    { types: ['CEP'], ownerId: null, clabe: null },
+  ],
+])(
+  'what was missed is asked for by the filters of the document, whatever their variables are called: %s',
+  async (text, variables, asked) => {
+    const source = createFakeSource();
+    const counted = requestOf(text, variables).catching?.({
+      source,
+      cursor: () => 'the last event',
+      onMissing() {},
+      onCaughtUp() {},
+    });
+    expect(source.calls[0]?.variables).toEqual({ after: 'the last event', ...asked });
+    counted?.close();
+  },
+);

@@ -171,6 +171,25 @@ it('a gap is told to a plain subscription, which then goes on from the oldest ev
   unsubscribe();
 });
 
+it.each([
+  ['no `after`', {}],
+  ['`after` null', { after: null }],
+])('a plain subscription with %s misses nothing that comes before its first event', async (_, given) => {
+  const fake = createFakeSource();
+  const urql = new Client({ url: hole, preferGetMethod: false, exchanges: [sourceExchange(fake)] });
+  const { unsubscribe } = pipe(
+    urql.subscription(EVENTS, given),
+    subscribe(() => {}),
+  );
+  (await until(() => fake.calls[0])).answer({ data: { eventCursor: 'the end of the moment' } });
+  const first = await until(() => fake.subscriptions[0]);
+  first.sink.ended(new Error('The network is gone.'));
+  const second = await until(() => fake.subscriptions.find((one) => one !== first));
+  for (const { variables } of [first, second])
+    expect(variables).toMatchObject({ after: 'the end of the moment' });
+  unsubscribe();
+});
+
 it('a query over fetch ends in a network that swallows everything, and says so', async () => {
   const source = createFetch({ url: hole, token, answerMs: 300 });
   await expect(source.query('{ __typename }', {})).rejects.toThrow('No answer came.');

@@ -84,6 +84,14 @@ it('asks again with one key until it knows', async () => {
   expect(new Set(keys).size).toBe(1);
 });
 
+it('a call that nobody answers is lost once its time is over, and made again under its key', async () => {
+  const { source, keys } = scripted(() => new Promise(() => {}), done);
+  const outcome = await pay(source, MUTATION, INPUT, { store: memoryIntents(), answerMs: 50 });
+  expect(outcome.status).toBe('done');
+  expect(keys).toHaveLength(2);
+  expect(new Set(keys).size).toBe(1);
+});
+
 it('does not ask again before the time that the gateway asks for, and says so where that is too long', async () => {
   const { source, keys } = scripted(refusedCall('RATE_LIMITED', { retryAfterMs: 600_000 }), done);
   const outcome = await pay(source, MUTATION, INPUT, { store: memoryIntents() });

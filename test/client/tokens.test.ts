@@ -41,3 +41,15 @@ it('a token that an answer refused stays so over HTTP until an answer with data 
   expect(told).toEqual([false, true, true, false]);
   server.close();
 });
+
+it('a token that does not come is given up, which its giver hears, and the next is asked for', async () => {
+  const heard: AbortSignal[] = [];
+  const ask = tokens(({ signal }) => {
+    heard.push(signal);
+    return heard.length === 1 ? new Promise<string>(() => {}) : 'a token';
+  }, 50);
+  await expect(ask()).rejects.toThrow('No answer came.');
+  expect(heard[0]?.aborted).toBe(true);
+  expect((await ask()).text).toBe('a token');
+  expect(heard[1]?.aborted).toBe(false);
+});

@@ -131,6 +131,20 @@ it('useFeed goes on after a write that failed, holds no more than its limit, and
   await shows('4,3 live');
 });
 
+it('useFeed begins another feed where the values of its variables change, and none where the object alone does', async () => {
+  const source = createFakeSource();
+  const store: Store<Numbered> = { load: () => ({ cursor: 'start' }), save() {} };
+  await render(source, { store, variables: { owner: 'a' } });
+  const first = await until(() => source.subscriptions[0]);
+  expect(first.variables).toMatchObject({ owner: 'a' });
+  await render(source, { store, variables: { owner: 'a' } });
+  expect(source.subscriptions[0]).toBe(first);
+  await render(source, { store, variables: { owner: 'b' } });
+  const second = await until(() => source.subscriptions.find((one) => one !== first));
+  expect(second.variables).toMatchObject({ owner: 'b' });
+  await until(() => source.subscriptions.length === 1);
+});
+
 it('useFeed holds as many items as the stores keep, where it is told no limit', async () => {
   const gateway = createFakeGateway();
   const source = gateway.connect();
@@ -252,6 +266,25 @@ it('one gap is one row, on the screen and in the store, and a feed store shows t
   const saved = await store().load();
   expect(saved?.events?.map((item) => (isGap(item) ? 'gap' : item.id))).toEqual([1, 'gap', 4, 'gap', 7]);
   stop();
+});
+
+it('a gap behind one that a server has rendered is one row with it, where the store keeps no list', async () => {
+  const source = createFakeSource();
+  const store: Store<Numbered> = { load: () => ({ cursor: 'start' }), save() {} };
+  const rendered = { gap: true, reason: 'EVENTS_GAP', cursor: 'rendered' } as const;
+  let items: FeedState<Numbered>['items'] = [];
+  const leave = feedStore(source, DOCUMENT, {
+    store,
+    initialItems: [rendered, { id: 1, cursor: '1' }],
+  }).subscribe((state) => {
+    items = state.items;
+  });
+  const { sink } = await until(() => source.subscriptions[0]);
+  const extensions = { code: 'EVENTS_GAP', oldest: 'oldest', head: 'head' };
+  sink.next({ errors: [{ message: 'Gone.', extensions }] });
+  await until(() => items[0]?.cursor === 'oldest');
+  expect(items.map((item) => (isGap(item) ? 'gap' : item.id))).toEqual(['gap', 1]);
+  leave();
 });
 
 it('a feed tells of a store that fails for as long as it does, although its connection is live', async () => {
