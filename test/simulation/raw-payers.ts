@@ -80,7 +80,15 @@ export class RawPayer extends App {
       await this.#lookAt(orders);
       await this.#pause(process, this.#chance.pick([50, 2_000, 30_000]));
       await this.#lookAt(orders);
+      for (const order of Object.values(orders)) this.#checkNothing(order);
     }
+  }
+
+  /** What every call was told to have moved nothing moves nothing afterwards either. */
+  #checkNothing(order: Order): void {
+    const isNothing = order.told.length > 0 && order.told.every(({ status }) => status === 'nothing');
+    if (isNothing && order.alike.length === 1 && !order.isForgotten && this.movedBy(order) > 0)
+      this.#broken(`was told each time that ${order.tag} has moved nothing, and it has`);
   }
 
   #pause(process: Process, ms: number): Promise<void> {
