@@ -38,8 +38,10 @@ export function serveOpenPayments(base: Base, { events, money, auth }: Stores): 
  */
 export function settleLaterOf(base: Base, { events }: Stores): SettleLater | undefined {
   if (base.config.service !== undefined) return undefined;
-  return ({ clientId, expiresAt }, requester, authorize) => ({
+  return ({ caller: { clientId, expiresAt }, requester, authorize, requestedBy }) => ({
     until: expiresAt ?? clock.now() + UNTOLD_MS,
+    // In passthrough a digest of the token.
+    credential: requestedBy,
     calls: () => callsOf(base, events, clientId, requester, authorize),
   });
 }

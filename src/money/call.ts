@@ -42,6 +42,8 @@ export interface RefundCalls extends MoneyCalls {
 /** The calls that settle an order after its call has ended, under its caller's own credential. */
 export interface Later {
   readonly calls: () => SettlingCalls;
+  /** Tells the credential from others of the client. */
+  readonly credential: string;
   /** When the credential ends, in ms since the epoch. */
   readonly until: number;
 }

@@ -38,6 +38,8 @@ export interface Money {
   readonly payments: Payments;
   /** Settles the open payments of a client without its callers, from now on. */
   readonly serve: Settler['serve'];
+  /** Looks for an open payment for which its caller has come, under the caller's own credential. */
+  readonly remember: Settler['remember'];
   /** Compares the balances of clients with the money that is known to have moved, from now on. To be called once. */
   reconcile(clients: ReadonlyMap<string, ReconcilingCalls>, options: ReconcilingOptions): void;
   /** How many calls of `execute` have not ended. */
@@ -105,6 +107,7 @@ export function createMoney(options: MoneyParts): Money {
       served.add(clientId);
       settler.serve(clientId, calls);
     },
+    remember: settler.remember,
     reconcile(clients, times) {
       const parts = { records, ambient, logger, onComparison, onDifference, ...times };
       track(reconcileBalances(clients, parts, stopping.signal));
@@ -166,8 +169,7 @@ function executing(
       });
       report(outcomeName(result), result);
       const { later } = order;
-      if (result.kind === 'unknown' && later !== undefined)
-        settler.remember(name, later.calls(), later.until);
+      if (result.kind === 'unknown' && later !== undefined) settler.remember(name, later);
       return result;
     } catch (error) {
       report(failureName(error));

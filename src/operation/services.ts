@@ -1,4 +1,3 @@
-import type { Caller } from '../auth/caller.ts';
 import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { AlarmClock } from '../common/alarms.ts';
 import type { Logger } from '../common/logger.ts';
@@ -6,9 +5,9 @@ import type { Requester } from '../common/party.ts';
 import type { EventType } from '../events/log.ts';
 import type { Later } from '../money/call.ts';
 import type { Money } from '../money/execute.ts';
-import type { Authorize } from '../upstream/call/credential.ts';
 import type { Polls } from '../upstream/session/polls.ts';
 import type { ReceiptPatience } from '../upstream/session/receipt-patience.ts';
+import type { Identity } from './identity.ts';
 
 /** What all operations of a process have in common. */
 export interface Services {
@@ -29,8 +28,9 @@ export interface Services {
   readonly clock: AlarmClock;
 }
 
-/** @param authorize of the caller's credential */
-export type SettleLater = (caller: Caller, requester: Requester, authorize: Authorize) => Later;
+export type SettleLater = (
+  caller: Pick<Identity, 'caller' | 'requester' | 'authorize' | 'requestedBy'>,
+) => Later;
 
 /** An event that tells of a receipt (CEP). */
 interface ReceiptEvent {

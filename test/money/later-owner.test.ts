@@ -40,7 +40,7 @@ it('what a second owner of a key has left unknown is told, and looked after, und
     ...{ repeat: never, look: never, codeOf: () => '', isOver: () => false },
     reading: () => ({ isServiceError: () => true, compare: () => ({ kind: 'unreadable' }) }),
   };
-  const later = { calls: () => calls, until: Number.POSITIVE_INFINITY };
+  const later = { calls: () => calls, until: Number.POSITIVE_INFINITY, credential: 'token' };
   const pay = (made: MoneyOrder) =>
     money.execute(made, { deadline: ambient.now() + 300_000, signal: new AbortController().signal });
   const [hers, his] = ['ana', 'ben'].map((keyOwner) => ({

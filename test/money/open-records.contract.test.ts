@@ -159,6 +159,26 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     }
   });
 
+  it('are taken although they are put off where their callers have come, unless they are leased or sent again', async () => {
+    const clientId = randomUUID();
+    const [looked, sent] = [await send(records, clientId), await send(records, clientId, 0, 'upstream-key')];
+    for (const name of [looked, sent]) {
+      await records.hasten(name);
+      const first = await records.takeOpen(name, 'me', LEASE_MS);
+      if (first === undefined) throw new Error('It is due.');
+      // Somebody looks for it.
+      expect(await other.takeOpen(name, 'two', LEASE_MS, true)).toBeUndefined();
+      await records.putOff(first, 10 * LEASE_MS, 'nothing');
+      expect(await other.takeOpen(name, 'two', LEASE_MS)).toBeUndefined();
+    }
+    expect(await other.takeOpen(sent, 'two', LEASE_MS, true)).toBeUndefined();
+    const asked = await other.takeOpen(looked, 'two', LEASE_MS, true);
+    if (asked === undefined) throw new Error('Its caller has come.');
+    await other.putOff(asked, undefined, 'nothing');
+    expect(await records.takeOpen(looked, 'me', LEASE_MS)).toBeUndefined();
+    expect(await records.takeOpen(looked, 'me', LEASE_MS, true)).toBeDefined();
+  });
+
   it('are taken without their key where nothing may be sent under it any more', async () => {
     const clientId = randomUUID();
     const name = await send(records, clientId, 0, 'upstream-key');

@@ -11,20 +11,25 @@ const callsOf = (isOver = () => false): SettlingCalls => ({
 });
 const LONG = 10_000_000;
 const [ONE, OTHER] = ['one', 'other'];
-const hashesOf = (remembered: Remembered, now: number) => remembered.due(now).map(({ name }) => name.hash);
+const hashesOf = (remembered: Remembered, now: number) =>
+  [ONE, OTHER].flatMap((clientId) => remembered.due(clientId, now)).map(({ name }) => name.hash);
+const later = (calls: SettlingCalls, until = LONG, credential = 'token') => ({
+  ...{ calls: () => calls, until, credential },
+});
 
 it('two clients may have a record of the same hash, and one is forgotten without the other', () => {
   const remembered = new Remembered();
-  for (const clientId of [ONE, OTHER]) remembered.add({ clientId, hash: 'same' }, callsOf(), LONG, 0);
+  for (const clientId of [ONE, OTHER]) remembered.add({ clientId, hash: 'same' }, later(callsOf()), 0);
   expect(remembered.size).toBe(2);
   remembered.forget({ clientId: ONE, hash: 'same' });
-  expect(remembered.due(FIRST_DUE_MS).map(({ name }) => name.clientId)).toEqual([OTHER]);
+  expect(remembered.has(ONE)).toBe(false);
+  expect(hashesOf(remembered, FIRST_DUE_MS)).toEqual(['same']);
 });
 
 it('keeps 100 of one client, renews those also when it is full, and keeps those of others', () => {
   const remembered = new Remembered();
   const add = (clientId: string, hash: string, until: number) =>
-    remembered.add({ clientId, hash }, callsOf(), until, 0);
+    remembered.add({ clientId, hash }, later(callsOf(), until), 0);
   for (let number = 0; number < 101; number += 1) add(ONE, `${number}`, FIRST_DUE_MS);
   expect(remembered.size).toBe(100);
   add(ONE, '0', LONG);
@@ -35,7 +40,7 @@ it('keeps 100 of one client, renews those also when it is full, and keeps those 
 it('keeps 1,000 of all clients', () => {
   const remembered = new Remembered();
   for (let number = 0; number < 1_001; number += 1) {
-    remembered.add({ clientId: `${number}`, hash: 'one' }, callsOf(), LONG, 0);
+    remembered.add({ clientId: `${number}`, hash: 'one' }, later(callsOf()), 0);
   }
   expect(remembered.size).toBe(1_000);
 });
@@ -43,13 +48,9 @@ it('keeps 1,000 of all clients', () => {
 it('forgets what may no longer be asked for: its time has ended, or its credential was refused', () => {
   const remembered = new Remembered();
   let isRefused = false;
-  remembered.add({ clientId: ONE, hash: 'ends' }, callsOf(), FIRST_DUE_MS, 0);
-  remembered.add(
-    { clientId: ONE, hash: 'refused' },
-    callsOf(() => isRefused),
-    LONG,
-    0,
-  );
+  remembered.add({ clientId: ONE, hash: 'ends' }, later(callsOf(), FIRST_DUE_MS), 0);
+  const refusable = callsOf(() => isRefused);
+  remembered.add({ clientId: ONE, hash: 'refused' }, later(refusable, LONG, 'another'), 0);
   expect(hashesOf(remembered, FIRST_DUE_MS - 1)).toEqual([]);
   expect(remembered.size).toBe(2);
   expect(hashesOf(remembered, FIRST_DUE_MS)).toEqual(['refused']);
@@ -60,9 +61,44 @@ it('forgets what may no longer be asked for: its time has ended, or its credenti
 
 it('looks at one less and less often, down to once in 20 s', () => {
   const remembered = new Remembered();
-  remembered.add({ clientId: ONE, hash: 'one' }, callsOf(), LONG, 0);
+  remembered.add({ clientId: ONE, hash: 'one' }, later(callsOf()), 0);
   const looks: number[] = [];
-  for (let now = 0; now < 100_000; now += 1_000) if (remembered.due(now).length > 0) looks.push(now);
+  for (let now = 0; now < 100_000; now += 1_000) if (remembered.due(ONE, now).length > 0) looks.push(now);
   expect(looks.slice(0, 6)).toEqual([5_000, 7_000, 11_000, 19_000, 35_000, 55_000]);
   expect(looks.slice(6)).toEqual([75_000, 95_000]);
+});
+
+it('shares the calls of one credential, and looks no later because its caller asks again and again', () => {
+  const remembered = new Remembered();
+  const [first, second, third] = [callsOf(), callsOf(), callsOf()];
+  remembered.add({ clientId: ONE, hash: 'one' }, later(first), 0);
+  remembered.add({ clientId: ONE, hash: 'two' }, later(second), 0);
+  remembered.add({ clientId: ONE, hash: 'three' }, later(third, LONG, 'another'), 0);
+  for (let now = 0; now < FIRST_DUE_MS; now += 1_000)
+    remembered.add({ clientId: ONE, hash: 'one' }, later(callsOf()), now);
+  const due = remembered.due(ONE, FIRST_DUE_MS);
+  expect(due.map(({ name }) => name.hash)).toEqual(['one', 'two', 'three']);
+  expect(due.map(({ calls }) => [first, second, third].indexOf(calls))).toEqual([0, 0, 2]);
+});
+
+it('an answer to its caller counts as asked for: at first, after five minutes, and under another token', () => {
+  const remembered = new Remembered();
+  const name = { clientId: ONE, hash: 'one' };
+  const ask = (now: number, credential: string) => {
+    remembered.add(name, later(callsOf(), LONG, credential), now);
+    const [kept] = remembered.due(ONE, now + 60_000);
+    const isAsked = kept?.isAsked;
+    if (kept !== undefined) kept.isAsked = false;
+    return isAsked;
+  };
+  expect(ask(0, 'token')).toBe(true);
+  expect(ask(60_000, 'token')).toBe(false);
+  expect(ask(300_000, 'token')).toBe(true);
+  expect(ask(310_000, 'other token')).toBe(true);
+});
+
+it('looks at one also where the clock was set back', () => {
+  const remembered = new Remembered();
+  remembered.add({ clientId: ONE, hash: 'one' }, later(callsOf()), 5_000_000);
+  expect(hashesOf(remembered, 1_000_000)).toEqual(['one']);
 });

@@ -17,6 +17,7 @@ const never = () => {
 const CALLS: SettlingCalls = {
   ...{ isOver: () => false, repeat: never, reading: never, codeOf: never, look: never },
 };
+const LATER = { calls: () => CALLS, until: LONG, credential: 'token' };
 const DONE: StoredAnswer = { kind: 'done', status: 200, text: '{}' };
 const UNKNOWN: StoredAnswer = { kind: 'unknown', status: 0, text: '' };
 
@@ -73,7 +74,7 @@ it('keeps a payment that is unknown, forgets one that another has settled, and t
       return recordOf(answer);
     },
   });
-  const remember = (hash: string) => settler.remember({ clientId: CLIENT, hash }, CALLS, LONG);
+  const remember = (hash: string) => settler.remember({ clientId: CLIENT, hash }, LATER);
   remember('first');
   await next.promise;
   expect(taken).toEqual(['first', 'first', 'first', 'second']);
@@ -113,6 +114,37 @@ it('ends a look when three in a row have no answer, not three of many', async ()
   expect(looks).toBeGreaterThanOrEqual(names.length + 3);
   expect(looks).toBeLessThan(2 * names.length);
   expect(pauses).toEqual([1_000, 500]);
+});
+
+it('a client whose service does not answer keeps no other client’s remembered payments waiting, and is tried seldom', async () => {
+  const hangs = Promise.withResolvers<void>();
+  const looked: string[] = [];
+  const told = Promise.withResolvers<void>();
+  const { settler } = createWorld(3, {
+    takeOpen: async (name) => openPayment(name),
+    putOff: async () => undefined,
+    read: async () => recordOf(null),
+  });
+  const remember = (clientId: string, hash: string, look: SettlingCalls['look']) =>
+    settler.remember({ clientId, hash }, { ...LATER, calls: () => ({ ...CALLS, look }) });
+  for (let number = 0; number < 50; number += 1) {
+    remember(CLIENT, `${number}`, async ({ name }) => {
+      looked.push(name.hash);
+      await hangs.promise;
+      throw new Error('The service does not answer.');
+    });
+  }
+  remember('another client', 'own', async () => {
+    told.resolve();
+    return { kind: 'open', seen: 'nothing' };
+  });
+  await told.promise;
+  hangs.resolve();
+  // None is tried that was not under way when the third failed.
+  await new Promise((resolve) => setImmediate(resolve));
+  settler.drain();
+  await settler.stop();
+  expect(looked.length).toBeLessThanOrEqual(6);
 });
 
 it('a stop waits for the line of what is settled while it stops', async () => {

@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/common/secret.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
@@ -229,4 +232,24 @@ it('a payment whose caller does not come back is settled in passthrough, under t
   const [out, refund] = [await paying.lose('out', BEFORE), await paying.lose('refund', AFTER)];
   expect(await paying.settled(out)).toMatchObject({ state: 'DONE', code: null });
   expect(await paying.settled(refund)).toMatchObject({ state: 'DONE', transactionId: null });
+});
+
+it('a payment of a process that has ended is settled in passthrough once its caller asks what became of it', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { startSandbox } = await import('../../packages/sandbox/src/index.ts');
+  const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  cleanup.defer(() => sandbox.stop());
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-settling-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const start = () => startGateway({ sandbox, config: { dataDir, operationTimeoutMs: 2_000 } });
+  const before = await start();
+  const first = payer(before, async () => sandbox.accessToken);
+  await first.begin();
+  const refund = await first.lose('refund', AFTER);
+  await before.stop();
+  const gateway = cleanup.use(await start());
+  const paying = payer(gateway, async () => sandbox.accessToken);
+  expect(await paying.payment(refund)).toMatchObject({ state: 'UNKNOWN', safeToRetry: false });
+  // Only the readings of the payment ask.
+  expect(await paying.settled(refund)).toMatchObject({ state: 'DONE', attempts: 1 });
 });

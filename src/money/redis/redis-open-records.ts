@@ -19,8 +19,8 @@ const DUE = script(`${NOW}
   return redis.call('ZRANGE', KEYS[1], '-inf', string.format('%.0f', now), 'BYSCORE', 'LIMIT', 0, ARGV[1])`);
 
 /**
- * KEYS: record, those that are due, ledger. ARGV: owner, lease in ms, known epoch, known count. Returns texts, empty ones for what there
- * is not; `held` alone while payments are held.
+ * KEYS: record, those that are due, ledger. ARGV: owner, lease in ms, known epoch, known count, whether its caller has come.
+ * Returns texts, empty ones for what there is not; `held` alone while payments are held.
  */
 const TAKE = script(`${NOW} ${HERE} ${FILE}
   local ledger, knownEpoch, known = KEYS[3], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -37,7 +37,10 @@ const TAKE = script(`${NOW} ${HERE} ${FILE}
     return
   end
   local due = redis.call('ZSCORE', KEYS[2], hash)
-  if not due or tonumber(due) > now then return end
+  if not due then return end
+  local wait = tonumber(due) - now
+  local isPutOff = wait > 2 * ARGV[2] and (wait == math.huge or redis.call('HEXISTS', key, 'upstreamKey') == 0)
+  if wait > 0 and not (ARGV[5] == '1' and isPutOff) then return end
   if state == 'sent' and lease and tonumber(lease) > now then
     redis.call('ZADD', KEYS[2], lease, hash)
     return
@@ -114,10 +117,16 @@ export class RedisOpen {
     return hashes.map((hash) => ({ clientId, hash }));
   }
 
-  async take(name: RecordName, owner: string, leaseMs: number): Promise<OpenPayment | undefined> {
+  async take(
+    name: RecordName,
+    owner: string,
+    leaseMs: number,
+    isAsked: boolean,
+  ): Promise<OpenPayment | undefined> {
     const keys = [keyOf(name), dueKey(name.clientId), ledgerOf(name.clientId)];
     const { epoch: knownEpoch, sent: known } = this.#marks.of(name.clientId);
-    const reply = await runScript(this.#redis, TAKE, keys, [owner, leaseMs, knownEpoch, known]);
+    const args = [owner, leaseMs, knownEpoch, known, isAsked ? 1 : 0];
+    const reply = await runScript(this.#redis, TAKE, keys, args);
     if (!Array.isArray(reply)) return undefined;
     if (reply[0] === 'held') {
       await this.#holds.found(name.clientId);

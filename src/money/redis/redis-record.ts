@@ -106,7 +106,8 @@ function stepsOf(parts: RedisParts) {
     sentAgain: (name, requestId = '') => steps.sentAgain(name, requestId),
     release: (name, owner) => steps.release(name, owner),
     due: (clientId, limit) => reaching('due', open.due(clientId, limit)),
-    takeOpen: (name, owner, leaseMs) => reaching('takeOpen', open.take(name, owner, leaseMs)),
+    takeOpen: (name, owner, leaseMs, isAsked = false) =>
+      reaching('takeOpen', open.take(name, owner, leaseMs, isAsked)),
     putOff: (taken, dueMs, seen) => reaching('putOff', open.putOff(taken, dueMs, seen)),
     hasten: (name) => reaching('hasten', open.hasten(name)),
     tidy: (clientId) => reaching('tidy', open.tidy(clientId)),

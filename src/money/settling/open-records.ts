@@ -48,9 +48,16 @@ export interface OpenRecords {
   /**
    * Takes a payment that is due, for `leaseMs`. If an earlier version has settled it, files it as settled instead.
    *
+   * @param isAsked whether its caller has come. What is put off for longer than two leases, or for ever, is then due; not what is sent
+   * again.
    * @returns undefined if it is not due, is settled, is held by a call, or lacks what is needed.
    */
-  takeOpen(name: RecordName, owner: string, leaseMs: number): Promise<OpenPayment | undefined>;
+  takeOpen(
+    name: RecordName,
+    owner: string,
+    leaseMs: number,
+    isAsked?: boolean,
+  ): Promise<OpenPayment | undefined>;
   /**
    * Gives back a payment of `takeOpen`, unless another process has taken it since.
    *

@@ -1,6 +1,7 @@
 import type { Logger } from '../../common/logger.ts';
 import type { Ambient } from '../ambient.ts';
 import { backoff } from '../backoff.ts';
+import type { Later } from '../call.ts';
 import type { MoneyMutation, RecordName } from '../intent.ts';
 import { tellMismatch } from '../mismatch.ts';
 import { paymentIdOf } from '../payment-reads.ts';
@@ -15,7 +16,7 @@ import {
   settleOpen,
 } from './open-payment.ts';
 import type { OpenPayment } from './open-records.ts';
-import { Remembered } from './remembered.ts';
+import { type Kept, Remembered } from './remembered.ts';
 
 /** How an open payment was settled without its caller: by sending it again, or by evidence. */
 export type SettledBy = 'repeat' | 'evidence';
@@ -25,10 +26,10 @@ export interface Settler {
   /** Settles the open payments of a client, whoever asked for them, from now on. */
   serve(clientId: string, calls: SettlingCalls): void;
   /**
-   * Settles one payment that this process has left open, until `until` in ms since the epoch. If there are too many, some are
-   * left to their callers.
+   * Settles one open payment under its caller's credential, as long as that holds, also if it was given up. If there are too many, some
+   * are left to their callers.
    */
-  remember(name: RecordName, calls: SettlingCalls, until: number): void;
+  remember(name: RecordName, later: Later): void;
   /** Begins no look at a payment any more. */
   drain(): void;
   /** Drains, and resolves once nothing is under way. */
@@ -128,23 +129,23 @@ export function createSettler(options: {
     },
   };
   const settling: Settling = { parts, owner: ambient.newId(), logger, stopping: stopping.signal };
-  let isKeeping = false;
-  const keepOn = (): void => {
-    if (isKeeping || remembered.size === 0 || stopping.signal.aborted) return;
-    isKeeping = true;
-    const kept = keep(settling, remembered).finally(() => {
-      isKeeping = false;
-      // A payment may have been added after the loop found none left, and before `isKeeping` was reset.
-      keepOn();
+  const keeping = new Set<string>();
+  const keepOn = (clientId: string): void => {
+    if (keeping.has(clientId) || !remembered.has(clientId) || stopping.signal.aborted) return;
+    keeping.add(clientId);
+    const kept = keep(settling, remembered, clientId).finally(() => {
+      keeping.delete(clientId);
+      // A payment may have been added after the loop found none left, and before it counted as ended.
+      keepOn(clientId);
     });
     run(kept);
   };
 
   return {
     serve: (clientId, calls) => run(serve(settling, clientId, calls)),
-    remember(name, calls, until) {
-      remembered.add(name, calls, until, ambient.now());
-      keepOn();
+    remember(name, later) {
+      remembered.add(name, later, ambient.now());
+      keepOn(name.clientId);
     },
     drain: () => stopping.abort(),
     async stop() {
@@ -180,52 +181,76 @@ async function serve(settling: Settling, clientId: string, calls: SettlingCalls)
 async function sweep(settling: Settling, clientId: string, calls: SettlingCalls): Promise<boolean> {
   const { parts, stopping } = settling;
   for (;;) {
-    const names = [...(await parts.records.due(clientId, BATCH))];
+    const names = await parts.records.due(clientId, BATCH);
     const isLast = names.length < BATCH;
-    let away = 0;
     let settled = 0;
-    const settleInTurn = async (): Promise<void> => {
-      for (;;) {
-        const name = away < MOST_AWAY && !stopping.aborted ? names.shift() : undefined;
-        if (name === undefined) return;
-        const result = await settle(settling, name, calls);
-        away = result === 'away' ? away + 1 : 0;
-        if (result === 'settled') settled += 1;
-      }
-    };
-    // All have ended before an error is thrown, so that no more than these run at once, and `stop` waits for each.
-    const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, settleInTurn));
-    for (const one of ended) if (one.status === 'rejected') throw one.reason;
-    if (away >= MOST_AWAY) return true;
+    const isAway = await inTurn(stopping, names, async (name) => {
+      const result = await settle(settling, name, calls);
+      if (result === 'settled') settled += 1;
+      return result;
+    });
+    if (isAway) return true;
     if (isLast || settled === 0 || stopping.aborted) return false;
   }
 }
 
-/** Settles the payments that this process has left open, as long as their credentials hold. */
-async function keep(settling: Settling, remembered: Remembered): Promise<void> {
+/** Settles some payments of one client, a few at the same time, until the service is away. Returns true if it is away. */
+async function inTurn<One>(
+  stopping: AbortSignal,
+  some: readonly One[],
+  settleOne: (one: One) => Promise<Result>,
+): Promise<boolean> {
+  const left = [...some];
+  let away = 0;
+  const settleInTurn = async (): Promise<void> => {
+    for (;;) {
+      const one = away < MOST_AWAY && !stopping.aborted ? left.shift() : undefined;
+      if (one === undefined) return;
+      away = (await settleOne(one)) === 'away' ? away + 1 : 0;
+    }
+  };
+  // All have ended before an error is thrown, so that no more than these run at once, and `stop` waits for each.
+  const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, settleInTurn));
+  for (const one of ended) if (one.status === 'rejected') throw one.reason;
+  return away >= MOST_AWAY;
+}
+
+/** Settles the open payments for which callers of a client have come, as long as their credentials hold. */
+async function keep(settling: Settling, remembered: Remembered, clientId: string): Promise<void> {
   const { parts, logger, stopping } = settling;
   const { records, ambient } = parts;
-  while (!stopping.aborted && remembered.size > 0) {
-    await ambient.sleep(backoff(LOOK_PAUSE, 0, ambient.random), stopping);
-    for (const { name, calls } of remembered.due(ambient.now())) {
-      if (stopping.aborted) return;
-      try {
-        const result = await settle(settling, name, calls);
-        if ((result === 'settled' || result === 'not-taken') && (await isSettled(records, name)))
-          remembered.forget(name);
-      } catch (err) {
-        logger.debug({ err }, 'open payments could not be looked at; they are later');
-      }
+  const settleKept = async (kept: Kept): Promise<Result> => {
+    const { name, calls, isAsked } = kept;
+    try {
+      const result = await settle(settling, name, calls, isAsked);
+      if (result !== 'not-taken') kept.isAsked = false;
+      if ((result === 'settled' || result === 'not-taken') && (await isSettled(records, name)))
+        remembered.forget(name);
+      return result;
+    } catch (err) {
+      logger.debug({ err }, 'open payments could not be looked at; they are later');
+      return 'away';
     }
+  };
+  let failures = 0;
+  while (!stopping.aborted && remembered.has(clientId)) {
+    const pause = failures === 0 ? LOOK_PAUSE : AWAY_PAUSE;
+    await ambient.sleep(backoff(pause, Math.max(0, failures - 1), ambient.random), stopping);
+    const isAway = await inTurn(stopping, remembered.due(clientId, ambient.now()), settleKept);
+    failures = isAway ? failures + 1 : 0;
   }
 }
 
+type Result = SettlingResult | 'not-taken';
+
+/** @param isAsked as in `takeOpen` */
 async function settle(
   { parts, owner }: Settling,
   name: RecordName,
   calls: SettlingCalls,
-): Promise<SettlingResult | 'not-taken'> {
-  const payment = await parts.records.takeOpen(name, owner, SETTLING_LEASE_MS);
+  isAsked = false,
+): Promise<Result> {
+  const payment = await parts.records.takeOpen(name, owner, SETTLING_LEASE_MS, isAsked);
   // It is settled, another process has it, or nothing may be sent. Another look at once would find the same.
   return payment === undefined ? 'not-taken' : settleOpen(payment, calls, parts);
 }

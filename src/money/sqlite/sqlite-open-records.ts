@@ -46,14 +46,16 @@ export class SqliteOpen {
     return rows.map(({ hash }) => ({ clientId, hash: String(hash) }));
   }
 
-  take(name: RecordName, owner: string, leaseMs: number): OpenPayment | undefined {
+  take(name: RecordName, owner: string, leaseMs: number, isAsked: boolean): OpenPayment | undefined {
     const now = this.#clock.now();
     const row = this.#db
       .prepare(
         `SELECT *, (SELECT epoch FROM ledger) AS now_epoch FROM intent
-         WHERE client_id = ? AND hash = ? AND coalesce(due_at, 0) <= ? AND expires_at > ? AND ${IS_OPEN}`,
+         WHERE client_id = :clientId AND hash = :hash AND expires_at > :now AND ${IS_OPEN}
+           AND (coalesce(due_at, 0) <= :now
+             OR (:isAsked AND (due_at = ${NEVER} OR (due_at > :now + 2 * :leaseMs AND upstream_key IS NULL))))`,
       )
-      .get(name.clientId, name.hash, now, now);
+      .get({ ...name, now, leaseMs, isAsked: isAsked ? 1 : 0 });
     if (row === undefined) return undefined;
     const lease = Number(row['lease_until']);
     const isAnswered = row['state'] === 'answered';

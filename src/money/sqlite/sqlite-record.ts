@@ -139,10 +139,12 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
     sentAgain: (name, requestId = '') => step('sentAgain', () => steps.sentAgain(name, requestId)),
     release: (name, owner) => step('release', () => steps.release(name, owner)),
     due: (clientId, limit) => step('due', () => open.due(clientId, limit)),
-    takeOpen: (name, owner, leaseMs) =>
+    takeOpen: (name, owner, leaseMs, isAsked = false) =>
       // While payments are stopped, what is only looked for is: `settleOpen` sends nothing then.
       step('takeOpen', () =>
-        ledger.held().some(({ why }) => why === 'put-back') ? undefined : open.take(name, owner, leaseMs),
+        ledger.held().some(({ why }) => why === 'put-back')
+          ? undefined
+          : open.take(name, owner, leaseMs, isAsked),
       ),
     putOff: (taken, dueMs, seen) => step('putOff', () => open.putOff(taken, dueMs, seen)),
     hasten: (name) => step('hasten', () => open.hasten(name)),

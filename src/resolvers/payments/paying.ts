@@ -126,7 +126,7 @@ export const intentOf = (
   { key, inputHash, body, shown }: PreparedPayment,
   { identity, services, requestId }: Context,
 ) => {
-  const { caller, requester, authorize, requestedBy } = identity;
+  const { caller, requestedBy } = identity;
   return {
     clientId: caller.clientId,
     customerId: caller.customerId,
@@ -136,7 +136,7 @@ export const intentOf = (
     body,
     shown: { ...shown, requestedBy },
     requestId,
-    later: services.settleLater?.(caller, requester, authorize),
+    later: services.settleLater?.(identity),
   };
 };
 

@@ -1,9 +1,11 @@
 import { clock } from '../../common/clock.ts';
 import { openCursor, sealCursor } from '../../events/seal.ts';
-import type { Payments, RecordedPayment } from '../../money/payment-reads.ts';
+import type { Money } from '../../money/execute.ts';
+import type { RecordedPayment } from '../../money/payment-reads.ts';
 import { PAYMENT_CLASSES, type PaymentPosition, RecordsUnavailableError } from '../../money/record.ts';
 import type { Context } from '../../operation/context.ts';
 import type { Identity } from '../../operation/identity.ts';
+import type { Services, SettleLater } from '../../operation/services.ts';
 import { type PageInfo, pageSize } from '../connection.ts';
 import { BadInputError, PageCursorError, PaymentRecordError, TooManyItemsError } from '../errors.ts';
 import { instantOf } from '../instants.ts';
@@ -36,22 +38,31 @@ export interface PaymentsPage {
 /** What of an operation's context reading payments needs. */
 interface Reader {
   readonly identity: Pick<Identity, 'caller'>;
-  readonly services: { readonly money: { readonly payments: Payments } };
+  readonly services: { readonly money: Pick<Money, 'payments'> };
+}
+
+/** A reader under whose own credential a payment may be looked for. */
+interface Payer {
+  readonly identity: Parameters<SettleLater>[0];
+  readonly services: Pick<Services, 'settleLater'> & { readonly money: Pick<Money, 'payments' | 'remember'> };
 }
 
 /**
- * The intent that the caller has named by this key; null where it has not used it.
+ * The intent that the caller has named by this key; null where it has not used it. Sends no payment. One that stays unknown, and that is not
+ * sent again, is looked for from now on, where the gateway has no credential but the caller's.
  *
  * @throws BadInputError for a key under which a version before has paid, which kept too little to show.
  */
 export async function paymentByKey(
   key: string,
-  { identity: { caller }, services: { money } }: Reader,
+  { identity, services: { money, settleLater } }: Payer,
 ): Promise<Payment | null> {
-  const { clientId, customerId, keyOwner } = caller;
+  const { clientId, customerId, keyOwner } = identity.caller;
   const found = await reading(money.payments.byKey({ clientId, customerId, keyOwner, key }));
   if (found === undefined) return null;
   const payment = shown(found);
+  if (payment?.state === 'UNKNOWN' && !payment.safeToRetry && settleLater !== undefined)
+    money.remember({ clientId, hash: found.hash }, settleLater(identity));
   if (payment !== null) return payment;
   throw new BadInputError(
     'An earlier version of the gateway has paid under this key, and kept too little to show. The same mutation with the same key and contents tells what became of it.',
