@@ -22,13 +22,12 @@ import type { LogBounds } from './errors.ts';
  * - With Redis: that positions stay unique when the clock of a promoted replica is behind that of the lost primary.
  */
 
-export type EventType = 'MONEY_IN' | 'CEP' | 'STATUS_UPDATE';
-
 /**
  * The types that this version takes in and shows. A log may hold events of others, which a later version has stored: readers pass over
  * them.
  */
-export const EVENT_TYPES: readonly EventType[] = ['MONEY_IN', 'CEP', 'STATUS_UPDATE'];
+export const EVENT_TYPES = ['MONEY_IN', 'CEP', 'STATUS_UPDATE'] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
 
 /** What the gateway answered to a MONEY_IN. INFORMED for all but an SPEI credit: the answer to the others has no effect. */
 export type MoneyInDecision = 'ACCEPTED' | 'REJECTED' | 'INFORMED';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { toMessageAmount } from '../common/amounts.ts';
-import type { EventType } from '../events/log.ts';
+import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
 import { contentsDigest } from './canonical-digest.ts';
 import { ExactNumber, parseExactly } from './json.ts';
@@ -98,7 +98,7 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
 }
 
 /** The messages whose names the service documents (docs/upstream-api.md, "Events"). */
-const NAMED: readonly unknown[] = ['MONEY_IN', 'CEP'];
+const NAMED: readonly unknown[] = EVENT_TYPES.filter((type) => type !== 'STATUS_UPDATE');
 
 /**
  * True if a message's own type contradicts its address. A message without a name contradicts nothing. The name of a

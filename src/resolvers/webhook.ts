@@ -1,5 +1,6 @@
 import { entropy } from '../common/entropy.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
+import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
 import { identified, isObject, type JsonObject } from '../upstream/call/json.ts';
 import type { Webhook, WebhookBody, WebhookChanges } from '../upstream/webhooks.ts';
@@ -10,7 +11,7 @@ import { openEnum } from './open-enum.ts';
 import { type SendOnce, successOf } from './outcome.ts';
 import { invalid as invalidPart, textOf } from './values.ts';
 
-export const webhookType = openEnum('WebhookType', ['MONEY_IN', 'STATUS_UPDATE', 'CEP']);
+export const webhookType = openEnum('WebhookType', EVENT_TYPES);
 export const webhookStatus = openEnum('WebhookStatus', ['ACTIVE', 'INACTIVE']);
 
 /** @throws BadInputError for an id that cannot be one. */
@@ -29,7 +30,7 @@ export function webhookUrl({ url }: Webhook): string {
 }
 
 export interface CreateWebhookInput {
-  readonly type: 'MONEY_IN' | 'STATUS_UPDATE' | 'CEP';
+  readonly type: EventType;
   readonly url?: string | null | undefined;
   readonly token?: string | null | undefined;
   readonly authType?: string | null | undefined;

@@ -15,14 +15,11 @@ import {
 } from '../resolvers/webhook.ts';
 import { builder, withGraphScope } from './builder.ts';
 import { WebhookType } from './refs.ts';
+import { WEBHOOK_TYPES } from './webhook.ts';
 
 const WebhookTypeInput = builder.enumType('WebhookTypeInput', {
   description: 'What a webhook can be registered for.',
-  values: {
-    MONEY_IN: { description: 'Credits as they arrive.' },
-    STATUS_UPDATE: { description: 'Something that the upstream does not document.' },
-    CEP: { description: 'Receipts of penny validations.' },
-  },
+  values: WEBHOOK_TYPES,
 });
 
 const LegacyWebhookTypeInput = builder.enumType('LegacyWebhookTypeInput', {

@@ -1,5 +1,11 @@
 import { optional, when } from '../resolvers/values.ts';
-import { webhook, webhookStatus, webhookType, webhookUrl } from '../resolvers/webhook.ts';
+import {
+  type CreateWebhookInput,
+  webhook,
+  webhookStatus,
+  webhookType,
+  webhookUrl,
+} from '../resolvers/webhook.ts';
 import { builder, ENTERS_GRAPH, readOnce } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { NodeInterface } from './node.ts';
@@ -7,14 +13,16 @@ import { WebhookType } from './refs.ts';
 
 const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
 
+/** What a webhook can be registered for. */
+export const WEBHOOK_TYPES = {
+  MONEY_IN: { description: 'Credits as they arrive.' },
+  STATUS_UPDATE: { description: 'Something that the upstream does not document.' },
+  CEP: { description: 'Receipts of penny validations.' },
+} satisfies Record<CreateWebhookInput['type'], object>;
+
 const WebhookKindType = builder.enumType('WebhookType', {
   description: 'What a webhook is told of.',
-  values: {
-    MONEY_IN: { description: 'Credits as they arrive.' },
-    STATUS_UPDATE: { description: 'Something that the upstream does not document.' },
-    CEP: { description: 'Receipts of penny validations.' },
-    OTHER,
-  },
+  values: { ...WEBHOOK_TYPES, OTHER },
 });
 
 const WebhookStatusType = builder.enumType('WebhookStatus', {

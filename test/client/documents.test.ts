@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
 import { Client } from '@urql/core';
 import fc from 'fast-check';
-import { buildSchema, parse, validate } from 'graphql';
+import { buildSchema, getNamedType, parse, validate } from 'graphql';
 import { Agent } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pipe, subscribe } from 'wonka';
@@ -238,4 +238,14 @@ it('what is added makes a valid document, wherever field, variables, arguments a
     }),
     { numRuns: 1_000 },
   );
+});
+
+it('every subscription of the graph that takes `after` can be resumed', async () => {
+  const schema = buildSchema(await readFile(folder('schema.graphql'), 'utf8'));
+  const fields = Object.values(schema.getSubscriptionType()?.getFields() ?? {});
+  const logs = fields.filter(({ args }) =>
+    args.some(({ name, type }) => name === 'after' && getNamedType(type).name === 'Cursor'),
+  );
+  expect(logs.length).toBeGreaterThan(0);
+  for (const { name } of logs) expect(resumable(`subscription { ${name} { id } }`), name).toBeDefined();
 });

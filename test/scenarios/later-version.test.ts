@@ -13,7 +13,7 @@ import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
 
 /** A type that this version does not know. */
-const LATER = 'REFUND' as EventType;
+const LATER = 'LATER' as EventType;
 const EVENTS = 'subscription ($after: Cursor) { events(after: $after) { id cursor } }';
 const MONEY_IN = 'subscription ($after: Cursor) { moneyIn(after: $after) { id cursor } }';
 

@@ -3,10 +3,11 @@ import { type Control, completionOrder, creditOrder, receiptOrder, refundOrder }
 import { notFound } from './errors.ts';
 import { faultRule } from './faults.ts';
 import { type App, operation, pathId, readBody } from './http.ts';
+import { WEBHOOK_TYPES } from './state.ts';
 import type { World } from './world.ts';
 
 export const loss = z.strictObject({
-  type: z.enum(['MONEY_IN', 'STATUS_UPDATE', 'CEP']),
+  type: z.enum(WEBHOOK_TYPES),
   times: z.number().int().min(1).optional(),
 });
 

@@ -129,7 +129,8 @@ export interface Step {
   status: string;
 }
 
-export type WebhookType = 'MONEY_IN' | 'STATUS_UPDATE' | 'CEP';
+export const WEBHOOK_TYPES = ['MONEY_IN', 'STATUS_UPDATE', 'CEP'] as const;
+export type WebhookType = (typeof WEBHOOK_TYPES)[number];
 
 export interface Webhook extends Audit {
   id: string;

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../common/maybe-promise.ts';
 import { MappedStream, type PushStream } from '../../common/push-stream.ts';
-import type { EventType } from '../../events/log.ts';
+import { EVENT_TYPES, type EventType } from '../../events/log.ts';
 import type { Context } from '../../operation/context.ts';
 import { argumentId } from '../ids.ts';
 import { decodeEvent, type Event, type MoneyInEvent } from './event.ts';
@@ -57,7 +57,12 @@ async function followLog<T extends Event>(
 }
 
 /** What a customer may have: credits to it, and receipts of what it has paid. Whose a receipt is has to be asked for. */
-const OF_CUSTOMERS: readonly EventType[] = ['MONEY_IN', 'CEP'];
+const IS_OF_CUSTOMERS: Readonly<Record<EventType, boolean>> = {
+  MONEY_IN: true,
+  CEP: true,
+  STATUS_UPDATE: false,
+};
+const OF_CUSTOMERS = EVENT_TYPES.filter((type) => IS_OF_CUSTOMERS[type]);
 
 /** Every event of the caller's client, or of the given types. */
 export function followEvents(

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { dataError } from '../errors.ts';
 import { isWebhookHost, refusedHost } from '../own-hosts.ts';
-import type { Webhook } from '../state.ts';
+import { WEBHOOK_TYPES, type Webhook } from '../state.ts';
 import type { World } from '../world.ts';
 
 const url = z.url({ protocol: /^https?$/ });
 /** What a header can carry: the token is presented in one. */
 const token = z.string().regex(/^[\x20-\x7e]{1,1024}$/, 'printable ASCII, at most 1024 characters');
-const type = z.enum(['MONEY_IN', 'STATUS_UPDATE', 'CEP']);
+const type = z.enum(WEBHOOK_TYPES);
 
 export const webhookOrder = z.strictObject({ type, url, token });
 export type WebhookOrder = z.infer<typeof webhookOrder>;
