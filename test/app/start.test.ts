@@ -12,7 +12,7 @@ import { ROOT } from '../docs/pages.ts';
 import { STARTS_DIST } from '../helpers/entry.ts';
 import { sendQuery } from '../helpers/gateway.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
-import { endWithThisProcess } from '../helpers/redis.ts';
+import { endWithThisProcess, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
 it('one command with no configuration serves the graph on a sandbox, and says where', async () => {
@@ -233,29 +233,34 @@ it('the sandbox runs alone', async () => {
   expect(await program.end('SIGTERM')).toBe(0);
 });
 
-it('a gateway that keeps its log takes the credits of the sandbox’s next start for what they are', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
-  const cursors: string[] = [];
-  for (let start = 0; start < 2; start += 1) {
-    await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0', DATA_DIR: dataDir });
-    const { gateway, sandbox, token } = await demoAddresses(program);
-    const { accounts } = (await (await fetch(`${sandbox}/sandbox`)).json()) as {
-      accounts: [{ clabe: string }];
-    };
-    await fetch(`${sandbox}/sandbox/spei-credits`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ clabe: accounts[0].clabe, amount: '1.00' }),
-    });
-    const { data } = await sendQuery(
-      `${gateway}/graphql`,
-      '{ events(first: 10) { nodes { cursor } } }',
-      {},
-      { authorization: `Bearer ${token}` },
-    );
-    cursors.splice(0, cursors.length, ...data.events.nodes.map(({ cursor }: { cursor: string }) => cursor));
-    expect(await program.end('SIGINT')).toBe(0);
-  }
-  expect(new Set(cursors).size).toBe(2);
-  await rm(dataDir, { recursive: true, force: true });
-});
+it.each(['a folder', 'Redis'])(
+  'a gateway that keeps its log in %s takes the credits of the sandbox’s next start for what they are',
+  async (where) => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
+    await using redis = await startRedis();
+    const kept: Record<string, string> = where === 'Redis' ? { REDIS_URL: redis.url } : { DATA_DIR: dataDir };
+    const cursors: string[] = [];
+    for (let start = 0; start < 2; start += 1) {
+      await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0', ...kept });
+      const { gateway, sandbox, token } = await demoAddresses(program);
+      const { accounts } = (await (await fetch(`${sandbox}/sandbox`)).json()) as {
+        accounts: [{ clabe: string }];
+      };
+      await fetch(`${sandbox}/sandbox/spei-credits`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ clabe: accounts[0].clabe, amount: '1.00' }),
+      });
+      const { data } = await sendQuery(
+        `${gateway}/graphql`,
+        '{ events(first: 10) { nodes { cursor } } }',
+        {},
+        { authorization: `Bearer ${token}` },
+      );
+      cursors.splice(0, cursors.length, ...data.events.nodes.map(({ cursor }: { cursor: string }) => cursor));
+      expect(await program.end('SIGINT')).toBe(0);
+    }
+    expect(new Set(cursors).size).toBe(2);
+    await rm(dataDir, { recursive: true, force: true });
+  },
+);

@@ -271,9 +271,14 @@ it('finds an upstream that is another program', async () => {
   });
 });
 
-it('finds a clock that differs from the service’s', async () => {
+it('finds a clock that differs from the service’s, and beside it calls that fail', async () => {
+  let fails = false;
   const wrongClock = createServer(async (request, response) => {
     const { method = 'GET', headers, url } = request;
+    if (fails && url?.startsWith('/v1/clients/')) {
+      response.writeHead(503).end();
+      return;
+    }
     const answer = await fetch(`${gateway.sandbox.url}${url}`, {
       method,
       headers: { authorization: headers.authorization ?? '' },
@@ -290,6 +295,9 @@ it('finds a clock that differs from the service’s', async () => {
     { UPSTREAM_URL: `http://127.0.0.1:${port}` },
     { check: 'clock', status: 'failure', message: /(300|299|301) s behind/, cure: /NTP/ },
   );
+  fails = true;
+  const found = await wrongs({ UPSTREAM_URL: `http://127.0.0.1:${port}` });
+  expect(found.map(({ check }) => check)).toEqual(['clock', 'token']);
   wrongClock.closeAllConnections();
   await new Promise((resolve) => wrongClock.close(resolve));
 });
@@ -339,6 +347,16 @@ it('finds wrong credentials of service mode', () =>
     { ...service(), UPSTREAM_CLIENT_SECRET: 'hunter2' },
     { check: 'token', status: 'failure', message: /issues no token/, cure: /UPSTREAM_CLIENT_SECRET/ },
   ));
+
+it('ends by itself where the processes of the gateway share their token, whether it is accepted or not', async () => {
+  await using redis = await startRedis();
+  const shared = { ...service(), REDIS_URL: redis.url };
+  expect(await wrongs(shared)).toEqual([]);
+  await expectOnly(
+    { ...shared, UPSTREAM_CLIENT_SECRET: 'hunter2' },
+    { check: 'token', status: 'failure', message: /issues no token/, cure: /UPSTREAM_CLIENT_SECRET/ },
+  );
+});
 
 it('finds an identity provider that shows no keys', () => {
   const { AUTH_JWT_SECRET: _, ...rest } = service();

@@ -86,6 +86,31 @@ it.each(['callers of one group', 'groups'])('%s that have something under way ta
   expect(order).toEqual(['one', 'other', 'one', 'other', 'one', 'other']);
 });
 
+it('a group that has its share waits for one of its own to leave, though seats are free', async () => {
+  const queue = queueOf({ total: 4, perCaller: 4, perGroup: 2 });
+  const ofGroup = (caller: string) => ({ caller, group: 'group' });
+  const callers = ['one', 'two', 'three', 'four'].map(ofGroup);
+  const entered: string[] = [];
+  const seats = callers.map(async (caller) => {
+    await queue.enter(new Party({ ...waiter(''), requester: caller }));
+    entered.push(caller.caller);
+  });
+  await Promise.all(seats.slice(0, 2));
+  expect([entered, queue.waiting, queue.tryEnter(requester('of another'))]).toEqual([
+    ['one', 'two'],
+    2,
+    true,
+  ]);
+  queue.leave(ofGroup('one'));
+  await seats[2];
+  // What has left the other group gives this one no more.
+  queue.leave(requester('of another'));
+  expect([entered, queue.waiting]).toEqual([['one', 'two', 'three'], 1]);
+  queue.leave(ofGroup('two'));
+  await seats[3];
+  expect(freeSeats(queue)).toBe(2);
+});
+
 it('whoever no longer waits is not waited for: no timer is left, and nothing of its group', async () => {
   const system = clock;
   const timers = new Set<Timer | undefined>();

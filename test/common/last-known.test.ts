@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { lastKnown } from '../../src/common/last-known.ts';
+import { stillTime } from '../helpers/still-time.ts';
 import { until } from '../helpers/until.ts';
 
 /** A look that ends when the test says so. */
@@ -58,4 +59,20 @@ it('a look that failed is not made again at once, though nothing has been found 
   expect(await first).toBeUndefined();
   expect(await ask()).toBeUndefined();
   expect(begun).toHaveLength(1);
+});
+
+it('what was found is as old as the look that found it, from its beginning', async () => {
+  using time = stillTime();
+  const { begun, find } = looks();
+  const ask = lastKnown(find, { freshMs: 1_000, waitMs: 5_000 });
+  const first = ask();
+  await time.pass(400);
+  begun[0]?.resolve(1);
+  expect(await first).toEqual({ found: 1, ageMs: 400 });
+  await time.pass(599);
+  expect(await ask()).toEqual({ found: 1, ageMs: 999 });
+  expect(begun).toHaveLength(1);
+  await time.pass(1);
+  void ask();
+  expect(begun).toHaveLength(2);
 });

@@ -8,6 +8,7 @@ function noting(path: string, note: (path: string) => void): object {
     get(_target, name) {
       // It is no promise, and nothing that can be gone through.
       if (typeof name === 'symbol' || name === 'then') return undefined;
+      if (name === 'toString') return () => path;
       const inner = `${path}.${name}`;
       note(inner);
       return noting(inner, note);
@@ -16,17 +17,24 @@ function noting(path: string, note: (path: string) => void): object {
   });
 }
 
+/** What came of resolving a field. */
+interface Resolved {
+  /** The parts of the operation's context that the resolver has asked for, two names each, such as `reads.session`. */
+  readonly reads: ReadonlySet<string>;
+  /** What it has failed with. What finds nothing, or not what it looks for, may fail. */
+  readonly failure: unknown;
+}
+
 /**
- * Resolves a field of an object each part of which is an id, over an operation that holds nothing.
+ * Resolves a field of an object each part of which is an id, over an operation that holds nothing. What the field would ask for
+ * only once it has found something is not told.
  *
- * @param may which scopes the caller has; all of them if it is absent.
- * @returns the parts of the operation's context that the resolver has asked for, two names each, such as `reads.session`. What it
- * would ask for only once it has found something is not among them.
+ * @param may which scopes the caller has.
  */
-export async function readsOf(
+export async function resolveFor(
   field: GraphQLField<unknown, unknown>,
-  may: (scope: string) => boolean = () => true,
-): Promise<ReadonlySet<string>> {
+  may: (scope: string) => boolean,
+): Promise<Resolved> {
   const parts = new Set<string>();
   const note = (path: string) => void parts.add(path.split('.').slice(0, 2).join('.'));
   const part = (name: string) => noting(name, note);
@@ -39,9 +47,16 @@ export async function readsOf(
   );
   const given: Readonly<Record<string, unknown>> = { id: ID, by: { id: ID } };
   const args = Object.fromEntries(field.args.map(({ name }) => [name, given[name]]));
-  // What finds nothing, or not what it looks for, may fail.
   try {
     await field.resolve?.(parent, args, context, part('info') as unknown as GraphQLResolveInfo);
-  } catch {}
-  return parts;
+    return { reads: parts, failure: undefined };
+  } catch (failure) {
+    return { reads: parts, failure };
+  }
 }
+
+/** Returns what a field reads, for a caller who has all scopes if nothing else is said. */
+export const readsOf = async (
+  field: GraphQLField<unknown, unknown>,
+  may: (scope: string) => boolean = () => true,
+): Promise<ReadonlySet<string>> => (await resolveFor(field, may)).reads;

@@ -140,7 +140,6 @@ class LongObject {
           if (this.#list === undefined || this.#depth !== 1) break;
           this.#take(this.#text(chunk, start, at), false);
           this.#list = undefined;
-          comma = -1;
           start = at;
           break;
       }

@@ -83,6 +83,16 @@ it('keeps no more than may be kept, and what was used last', async () => {
   expect(await ask(document(19), true)).toEqual([]);
 });
 
+it('counts what was derived of a document since it was kept', () => {
+  const cache = new DocumentCache(KEPT_BYTES);
+  const [one, other] = ['{ word }', '{ a: word }'].map((text) => preparedDocument(schema, parse(text)));
+  if (one === undefined || other === undefined) throw new Error('there are two');
+  for (const document of [one, other]) cache.keep(document);
+  other.addPlan(KEPT_BYTES - other.bytes);
+  cache.keep(other);
+  expect([cache.find(one.text), cache.find(other.text)]).toEqual([undefined, other.node]);
+});
+
 it('derives each thing once', () => {
   const document = parse('query A { word } query B { word } fragment F on Query { word }');
   const prepared = preparedDocument(schema, document);

@@ -62,6 +62,16 @@ const untilFree = (): Promise<boolean> =>
   });
 
 describe('a socket', () => {
+  it('whose address its proxy does not tell counts for none: the proxy brings everybody', async () => {
+    const sockets = Array.from({ length: 4 }, () => {
+      const headers = { 'x-forwarded-for': 'unknown' };
+      return new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws', { headers });
+    });
+    await Promise.all(sockets.map((socket) => once(socket, 'open')));
+    await close(...sockets);
+    await untilFree();
+  });
+
   it.each([
     ['nothing', undefined],
     ['what is no token', 'Bearer nonsense'],

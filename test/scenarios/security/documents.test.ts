@@ -125,6 +125,13 @@ describe.each(ASKING)('over %s', (transport, ask) => {
         variables: { t: ['MONEY_INN'] },
       },
     ],
+    [
+      'enum value of a variable of a stream',
+      {
+        query: 'subscription ($t: [EventType!]) { events(types: $t) { id } }',
+        variables: { t: ['MONEY_INN'] },
+      },
+    ],
     ['fragment type', { query: '{ ...F } fragment F on Clientt { id }' }],
   ])('a mistyped %s is answered without a suggestion where introspection is off', async (_, request) => {
     const { errors } = await ask(production.graphql, production.sandbox.accessToken, request);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { Secret } from '../../../src/common/secret.ts';
+import { MARKS } from '../../../src/money/redis/marks.ts';
 import { buildServer } from '../../helpers/composition.ts';
 import { collectingLogger, control, sendQuery } from '../../helpers/gateway.ts';
 import { gatewayConfig } from '../../helpers/gateway-config.ts';
@@ -104,6 +105,21 @@ it('keeps every file of the data folder to its user, with Redis away', async () 
     const modes = await modesIn(dataDir);
     await stop();
     expect([...modes.keys()].some((name) => name.startsWith('spooled-'))).toBe(true);
+    expect(modes).toEqual(allPrivate(modes));
+  });
+});
+
+it('keeps every file of the data folder to its user, with Redis there', async () => {
+  const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  opened.push(() => sandbox.stop());
+  const redis = await startRedis();
+  opened.push(() => redis.stop());
+  const dataDir = await newFolder();
+  await withoutUmask(async () => {
+    // What is written beside the work is there once the gateway has ended.
+    await (await workOn(sandbox, dataDir, new Secret(redis.url)))();
+    const modes = await modesIn(dataDir);
+    expect([...modes.keys()]).toContain(MARKS);
     expect(modes).toEqual(allPrivate(modes));
   });
 });

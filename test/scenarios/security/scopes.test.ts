@@ -11,8 +11,10 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { SCOPES, type Scope } from '../../../src/auth/caller.ts';
+import { ForbiddenError } from '../../../src/resolvers/errors.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
-import { readsOf } from '../../helpers/field-reads.ts';
+
+import { readsOf, resolveFor } from '../../helpers/field-reads.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { TRANSPORTS } from '../../helpers/subscriber.ts';
@@ -292,6 +294,18 @@ describe('the ways into the graph', () => {
         field,
         type: expect.not.stringMatching(/!$/),
       });
+    }
+  });
+
+  it('are shut each to a caller who has all but the scope that it asks for, whatever led there', async () => {
+    for (const { owner, field: name } of edges) {
+      const field = (schema.getType(owner) as GraphQLObjectType).getFields()[name];
+      if (field === undefined) throw new Error(`there is no field ${name}`);
+      const needed = getNamedType(field.type).name === 'Payment' ? ['graph:read', PAYMENTS] : ['graph:read'];
+      for (const missing of needed) {
+        const { failure } = await resolveFor(field, (scope) => scope !== missing);
+        expect({ owner, name, failure }).toEqual({ owner, name, failure: expect.any(ForbiddenError) });
+      }
     }
   });
 

@@ -269,3 +269,31 @@ describe('calls that say nothing of the service', () => {
     expect(upstream.breaker.isOpen()).toBe(false);
   });
 });
+
+it('what a payment reads first suspends no payment where it fails, and hides no payment that fails', async () => {
+  const failing = new Set(['GET']);
+  await using upstream = await startUpstream(({ method = '' }, response) =>
+    json(response, {}, failing.has(method) ? 503 : 201),
+  );
+  const send = (method: 'GET' | 'POST') =>
+    upstream.http.send({
+      ...{ method, path: '/', headers: {}, over: 'money', timeoutMs: 30_000 },
+      party: new Party({
+        requester: { caller: 'caller', group: 'caller' },
+        urgency: 'money',
+        deadline: Date.now() + 60_000,
+      }),
+    });
+  const SUSPENDED = { error: { name: 'UpstreamError', dispatched: false } };
+  for (let call = 0; call < TO_OPEN; call += 1) expect(await send('GET')).toMatchObject({ status: 503 });
+  expect(await send('GET')).toMatchObject(SUSPENDED);
+  expect(await send('POST')).toMatchObject({ status: 201 });
+  failing.clear();
+  failing.add('POST');
+  for (let call = 0; call < TO_OPEN; call += 1) {
+    expect(await send('POST')).toMatchObject({ status: 503 });
+    // It is answered, or it is still suspended: neither says anything of payments.
+    await send('GET');
+  }
+  expect(await send('POST')).toMatchObject(SUSPENDED);
+});

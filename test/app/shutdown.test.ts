@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { expect, it } from 'vitest';
+import { type Running, shutDown } from '../../src/app/shutdown.ts';
+import { Secret } from '../../src/common/secret.ts';
+import { buildServer } from '../helpers/composition.ts';
+import { collectingLogger } from '../helpers/gateway.ts';
+import { gatewayConfig } from '../helpers/gateway-config.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { serviceFor } from '../helpers/service.ts';
+import { until } from '../helpers/until.ts';
+
+it('the parts end in their order, each once the one before has: payments before what they need', async () => {
+  const told: string[] = [];
+  /** An end that takes a while, so that whoever does not wait for it shows. */
+  const ends = (name: string) => async (): Promise<void> => {
+    told.push(`${name} …`);
+    await new Promise(setImmediate);
+    told.push(name);
+  };
+  const tells = (name: string) => (): void => void told.push(name);
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const running: Running = {
+    server,
+    connections: { watch: tells('watched'), end: tells('connections') },
+    drain: { isEnding: false, plugin: {}, markEnding: tells('ending'), begin: ends('operations') },
+    ingress: { handle: ends('webhook'), drain: ends('webhooks') },
+    sockets: { stop: ends('sockets') },
+    events: { stop: ends('events') },
+    money: { drain: tells('no more looks'), stop: ends('money') },
+    last: [{ stop: ends('token') }, { stop: ends('service') }],
+    logger: collectingLogger([]),
+  };
+  await shutDown({ delayMs: 0, graceMs: 60_000 }, running);
+  expect(server.listening).toBe(false);
+  expect(told).toEqual([
+    ...['ending', 'connections', 'no more looks'],
+    ...['operations …', 'webhooks …', 'operations', 'webhooks'],
+    ...['sockets …', 'sockets', 'events …', 'events'],
+    ...['money …', 'money', 'token …', 'token', 'service …', 'service'],
+  ]);
+});
+
+it('a gateway whose port is taken closes all that it has opened', async () => {
+  await using redis = await startRedis();
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
+  const client = { clientId: '11111111-2222-4333-8444-555555555555', apiKey: 'key', clientSecret: 'secret' };
+  const service = serviceFor(client);
+  const config = gatewayConfig('http://127.0.0.1:9', dataDir);
+  const server = buildServer(
+    { ...config, port, service, redisUrl: new Secret(redis.url) },
+    collectingLogger([]),
+  );
+  await expect(server.start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  const own = new Redis(redis.url);
+  await until(
+    async () =>
+      String(await own.client('LIST'))
+        .trim()
+        .split('\n').length === 1,
+  );
+  own.disconnect();
+  taken.close();
+  await rm(dataDir, { recursive: true });
+});

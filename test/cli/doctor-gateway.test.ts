@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it } from 'vitest';
+import { readVariables } from '../../src/app/config.ts';
+import { lookAtPort } from '../../src/cli/doctor/local.ts';
+import { json } from '../helpers/http-stub.ts';
+
+/** What the doctor finds of a gateway whose `/readyz` says this. */
+async function findingsOf(state: object, status = 200) {
+  const gateway = createServer((_request, response) => json(response, state, status)).listen(0, '127.0.0.1');
+  await once(gateway, 'listening');
+  const { port } = gateway.address() as AddressInfo;
+  const findings = await lookAtPort(readVariables({ HOST: '127.0.0.1', PORT: String(port) }));
+  gateway.closeAllConnections();
+  gateway.close();
+  return findings.map(({ status, message }) => [
+    status,
+    message.replaceAll(`http://127.0.0.1:${port}`, 'URL'),
+  ]);
+}
+
+it.each([
+  ['is ready', { status: 'ready' }, [['ok', 'runs at URL, and is ready']]],
+  [
+    'is without parts',
+    { status: 'degraded', degraded: ['events', 'payments', 'upstream'], spooled: 3 },
+    [['warning', 'runs at URL without events and payments and upstream; 3 events wait in its spool']],
+  ],
+  [
+    'holds its payments, and is without another part',
+    { status: 'degraded', degraded: ['events', 'payments'], paymentsHeld: true },
+    [
+      ['failure', expect.stringMatching(/^the gateway at URL holds all payments/)],
+      ['warning', 'runs at URL without events; 0 events wait in its spool'],
+    ],
+  ],
+  [
+    'rests on a Redis that may lose what it has taken',
+    { status: 'degraded', degraded: ['redis'], reasons: ['One.', 'Two.'] },
+    [['warning', 'runs at URL on a Redis that may lose what it has taken: One. Two.']],
+  ],
+  [
+    'has spools that cannot be read',
+    { status: 'degraded', degraded: ['spool'], unreadableSpools: ['a', 'b'] },
+    [
+      [
+        'failure',
+        'the gateway at URL cannot read a, b in its DATA_DIR: events in it are delivered to nobody',
+      ],
+    ],
+  ],
+  ['is being stopped', { status: 'draining' }, [['failure', 'runs at URL and is draining']]],
+  ['is another program', { status: 'fine' }, [['failure', 'what answers at URL is not the gateway']]],
+])('tells of a gateway that %s each thing once', async (_what, state, found) => {
+  expect(await findingsOf(state)).toEqual(found);
+});

@@ -1,0 +1,82 @@
+import { expect, it } from 'vitest';
+import { createFetch } from '../../packages/client/src/fetch.ts';
+import { follow, type Present, typed } from '../../packages/client/src/index.ts';
+import { createFakeSource } from '../../packages/client/src/testing.ts';
+import { until } from '../helpers/until.ts';
+
+type Data = { readonly events: { readonly cursor: string } };
+const DOCUMENT = typed<Data, { readonly after: string | null }>(
+  'subscription S($after: Cursor) { events(after: $after) { cursor } }',
+);
+
+/** A feed that is read to its end, over a source that the test answers. */
+function startFeed(save: () => void = () => undefined) {
+  const source = createFakeSource();
+  let present: Present | undefined;
+  const feed = follow(source, DOCUMENT, {
+    store: { load: () => ({ cursor: 'start' }), save },
+    presence: (given) => {
+      present = given;
+      return () => undefined;
+    },
+  });
+  const seen: string[] = [];
+  const done = (async () => {
+    for await (const { cursor } of feed) seen.push(cursor);
+  })();
+  return { source, feed, seen, done, present: () => until(() => present) };
+}
+
+it('a feed that its app has suspended stays so, whatever the network does, until the app resumes it', async () => {
+  const { source, feed, done, present } = startFeed();
+  const network = await present();
+  await until(() => source.subscriptions[0]);
+  network.suspend();
+  await until(() => source.subscriptions.length === 0);
+  network.resume();
+  await until(() => source.subscriptions[0]);
+  feed.suspend();
+  await until(() => source.subscriptions.length === 0);
+  network.suspend();
+  network.resume();
+  // What resuming begins has begun by then.
+  await new Promise(setImmediate);
+  expect(source.subscriptions).toEqual([]);
+  feed.resume();
+  await until(() => source.subscriptions[0]);
+  feed.close();
+  await done;
+});
+
+it('the problem of a store is over once it has taken the event, and the event is shown', async () => {
+  const failure = new Error('The disk is full.');
+  let isFull = true;
+  const { source, feed, seen, done } = startFeed(() => {
+    if (isFull) throw failure;
+  });
+  const { sink } = await until(() => source.subscriptions[0]);
+  sink.opened();
+  sink.next({ data: { events: { cursor: 'a' } } });
+  await until(() => feed.problem === failure);
+  expect(seen).toEqual([]);
+  isFull = false;
+  await until(() => seen.length === 1);
+  expect([seen, feed.problem]).toEqual([['a'], undefined]);
+  feed.close();
+  await done;
+});
+
+it.each([
+  ['the refusal itself', { retryAfterMs: 250 }, 250],
+  ['the head of the answer, where the refusal says nothing', {}, 7_000],
+])('how long to wait is told by %s', async (_by, extensions, retryAfterMs) => {
+  const errors = [{ message: 'Too many.', extensions: { code: 'RATE_LIMITED', ...extensions } }];
+  const headers = { 'retry-after': '7', 'content-type': 'application/json' };
+  const source = createFetch({
+    url: 'http://gateway/graphql',
+    token: () => 'a token',
+    fetch: async () => new Response(JSON.stringify({ errors }), { status: 429, headers }),
+  });
+  const answer = await source.query('{ eventCursor }', {});
+  expect(answer.errors?.[0]?.extensions).toMatchObject({ retryAfterMs });
+});
