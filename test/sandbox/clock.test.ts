@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Clock } from '../../packages/sandbox/src/clock.ts';
 import { silentLogger } from '../../src/common/logger.ts';
+import { until } from '../helpers/until.ts';
 
 const START = Date.UTC(2026, 0, 1);
 
@@ -12,6 +13,19 @@ describe('the simulated clock', () => {
     expect(clock.now()).toBe(START);
     await clock.advance(1500);
     expect(clock.now()).toBe(START + 1500);
+    clock.stop();
+  });
+
+  test('goes on from where it is at another speed', async () => {
+    const clock = new Clock(1_000_000, START, silentLogger);
+    clock.start();
+    await until(() => clock.now() > START + 1_000);
+    const before = clock.now();
+    clock.setSpeed(0);
+    const stopped = clock.now();
+    expect(stopped).toBeGreaterThanOrEqual(before);
+    clock.setSpeed(1_000_000);
+    await until(() => clock.now() > stopped);
     clock.stop();
   });
 

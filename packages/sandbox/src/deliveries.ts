@@ -16,7 +16,7 @@ export interface Message {
   transactionId: string | undefined;
   /** Whether an HTTP status is an answer; any other is tried again. */
   answered(status: number): boolean;
-  /** Called with the first answer, whichever webhook or attempt it came from. */
+  /** Called with each answer, whichever webhook or attempt it came from: the first end counts (pending.ts). */
   onAnswer?(status: number, body: string): void;
   /** Called when no webhook is left that could answer. */
   onNoAnswer?(): void;
@@ -65,7 +65,6 @@ export class Deliveries {
   #agent: Promise<Agent> | undefined;
   readonly #stopping = new AbortController();
   readonly #deliveries = new Map<string, Delivery>();
-  readonly #settled = new WeakSet<Message>();
   /** How many more messages of a type never leave. */
   readonly #losses = new Map<WebhookType, number>();
   #isDown = false;
@@ -107,7 +106,7 @@ export class Deliveries {
     const receivers = this.#isLost(message) ? [] : this.#state.activeWebhooks(message.clientId, message.type);
     const deliveries = receivers.map((webhook) => this.#record(webhook, message));
     for (const delivery of deliveries) await this.#attemptOrRetry(delivery, deliveries);
-    if (deliveries.length === 0) this.#giveUp(message);
+    if (deliveries.length === 0) message.onNoAnswer?.();
     return deliveries;
   }
 
@@ -192,7 +191,7 @@ export class Deliveries {
     const tried = delivery.attempts.length;
     if (!wanted || tried > this.#choices.deliveryRetries) {
       delivery.state = 'GIVEN_UP';
-      if (siblings.every((sibling) => sibling.state === 'GIVEN_UP')) this.#giveUp(delivery.message);
+      if (siblings.every((sibling) => sibling.state === 'GIVEN_UP')) delivery.message.onNoAnswer?.();
       return;
     }
     const wait = Math.max(RETRY_AFTER_MS * 2 ** (tried - 1), REAL_RETRY_FLOOR_MS * this.#clock.speed);
@@ -214,8 +213,6 @@ export class Deliveries {
     }
     if (attempt.status === undefined || !message.answered(attempt.status)) return;
     delivery.state = 'ANSWERED';
-    if (this.#settled.has(message)) return;
-    this.#settled.add(message);
     message.onAnswer?.(attempt.status, answered);
   }
 
@@ -240,12 +237,6 @@ export class Deliveries {
       ]),
     });
     return { status: reply.statusCode, body: await readText(reply.body) };
-  }
-
-  #giveUp(message: Message): void {
-    if (this.#settled.has(message)) return;
-    this.#settled.add(message);
-    message.onNoAnswer?.();
   }
 }
 
