@@ -41,7 +41,7 @@ export function doubtsOf(read: Variables): readonly Doubt[] {
   }
   if (grace < operation) {
     doubts.push({
-      text: `SHUTDOWN_GRACE_MS is ${grace}, and OPERATION_TIMEOUT_MS ${operation}: a process that is told to end finishes a payment after the grace, and one that is killed then leaves the payment unknown.`,
+      text: `SHUTDOWN_GRACE_MS is ${grace}, and OPERATION_TIMEOUT_MS ${operation}: a payment may need longer than the grace of a process that is told to end. Killed before that, it leaves the payment unknown.`,
       cure: 'Set SHUTDOWN_GRACE_MS to OPERATION_TIMEOUT_MS or more, and leave the process that time.',
     });
   }

@@ -55,17 +55,21 @@ export function buildServer(
   const addresses = createOwnAddresses(config);
   const restService = openRestService(config, metrics, turns);
   const base: Base = { config, logger, metrics, clock, turns, addresses, restService };
-  let running: Running | undefined;
+  let starting: Promise<Running> | undefined;
   return {
     ingress: addresses.ingress,
     async start() {
-      running = await startGateway(base, open);
-      addresses.listensAt(running.url);
-      return running.url;
+      starting = startGateway(base, open);
+      const { url } = await starting;
+      addresses.listensAt(url);
+      return url;
     },
     async stop() {
+      // A start under way may be told to end: what it opens is closed once all is open.
+      const begun = starting;
+      starting = undefined;
+      const running = await begun?.catch(() => undefined);
       await running?.stop();
-      running = undefined;
     },
   };
 }

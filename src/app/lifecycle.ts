@@ -58,13 +58,21 @@ export async function runProgram(start: (program: Program) => Promise<void>): Pr
       process.stderr.write(`\n${text} Ctrl-C again ends it at once.\n`);
     } else log.info({}, text);
   };
-  const close = async (): Promise<void> => {
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closing ??= closeAll();
+    return closing;
+  };
+  const closeAll = async (): Promise<void> => {
     for (const { close, waitsFor } of everything.splice(0).reverse()) {
       const tell = clock.setTimeout(() => {
         if (waitsFor === undefined) return;
         say(`Ending. Waiting for ${waitsFor}.`);
       }, PATIENCE_MS);
-      await close();
+      await close().catch((error: unknown) => {
+        process.exitCode = 1;
+        process.stderr.write(`${explain(error)}\n`);
+      });
       clock.clearTimeout(tell);
     }
   };
@@ -77,8 +85,11 @@ export async function runProgram(start: (program: Program) => Promise<void>): Pr
       },
     });
   } catch (error) {
-    process.exitCode = 1;
-    process.stderr.write(`${explain(error)}\n`);
+    // A start that is told to end may fail for want of what is closed by then.
+    if (closing === undefined) {
+      process.exitCode = 1;
+      process.stderr.write(`${explain(error)}\n`);
+    }
     await close();
     process.exit();
   }

@@ -27,7 +27,7 @@ export interface ShutdownTimes {
 const STORES_MS = 5_000;
 
 /**
- * Returns after how long a process that is told to end has ended, in milliseconds, if its stores answer. Whoever kills it earlier
+ * Returns after how long a process that is told to end has ended, in milliseconds, without the traces, which may take 2 s more. Whoever kills it earlier
  * may cut a payment.
  *
  * @param operationTimeoutMs how long a payment may take that has begun before the grace
@@ -54,8 +54,8 @@ export interface Running {
   /** Stopped once no socket is open. Then no event can be read or kept. */
   readonly events: Spreading;
   /**
-   * From the end of the delay on it settles and compares nothing by itself. It is stopped once the log is: a payment whose
-   * request was cut off goes on, and its record is written before the store closes.
+   * From the end of the delay on it begins to settle and compare nothing by itself. It is stopped once the log is: a payment whose
+   * request was cut off goes on, and its record is written before the store closes, or tried as long as the grace lasts.
    */
   readonly money: Pick<Money, 'drain' | 'stop'>;
   /** Stopped last, in this order. */
@@ -81,12 +81,14 @@ export async function shutDown({ delayMs, graceMs }: ShutdownTimes, running: Run
   const left = (): number => Math.max(0, endsAt - clock.monotonic());
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   const expired = clock.sleep(Math.min(DRAIN_TIMEOUT_MS, graceMs * IN_FLIGHT_PART), { ref: false });
-  // Looks and comparisons under way end before the log is closed, which both read, unless the grace is short.
-  money.drain();
-  // Work under way is answered while its socket is still open: webhooks, then payments.
-  await Promise.race([Promise.all([drain.begin(), ingress.drain()]), expired]);
-  await sockets.stop(left() * SOCKETS_PART);
-  await events.stop(left() * STREAMS_PART);
+  // A part that fails to end keeps no other open, least of all the payments.
+  const ending = (work: Promise<unknown>): Promise<unknown> =>
+    work.catch((err: unknown) => logger.error({ err }, 'a part of the gateway could not be closed'));
+  // Work under way is answered while its socket is still open: webhooks, then payments. What looks for payments reads the log.
+  await Promise.race([Promise.all([drain.begin(), ingress.drain(), money.drain()].map(ending)), expired]);
+  await ending(sockets.stop(left() * SOCKETS_PART));
+  await ending(events.stop(left() * STREAMS_PART));
   await Promise.race([closed, expired.then(() => server.closeAllConnections())]);
-  for (const part of [money, ...last]) await part.stop();
+  await ending(money.stop(clock.timeoutSignal(Math.ceil(left()))));
+  for (const part of last) await ending(part.stop());
 }

@@ -14,7 +14,7 @@ REST service runs beside it, and no real money moves.
 
   PORT=4001 SANDBOX_PORT=4011 pasarela serve     beside another one
 
-Exit codes: 0 ended by a signal; 1 it could not start, and the message says why.`,
+Exit codes: 0 ended by a signal; 130 ended at once by a second one; 1 it could not start, and the message says why.`,
   async run(args) {
     takeNothing(args);
     await import('../app/main.ts');
@@ -31,7 +31,7 @@ SANDBOX_SEED configure it; docs/sandbox.md says what it can do.
 
   SANDBOX_SPEED=60 pasarela sandbox     receipts arrive within seconds
 
-Exit codes: 0 ended by a signal; 1 it could not start, and the message says why.`,
+Exit codes: 0 ended by a signal; 130 ended at once by a second one; 1 it could not start, and the message says why.`,
   async run(args) {
     takeNothing(args);
     await import('./sandbox.ts');

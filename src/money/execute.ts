@@ -48,10 +48,18 @@ export interface Money {
   isAvailable(): Promise<boolean>;
   /** Resolves with the reasons for which payments are held; with none if they are not, or if that cannot be read. Never fails. */
   held(): Promise<readonly Hold[]>;
-  /** Begins no look at open payments and no comparison any more, and gives the comparison under way up. Orders are taken on. */
-  drain(): void;
-  /** Drains. Resolves when every running call has ended, and every answer is stored or was tried a last time. */
-  stop(): Promise<void>;
+  /**
+   * Begins no look at open payments and no comparison any more, and gives the comparison under way up. Orders are taken on. Resolves once
+   * no look is under way.
+   */
+  drain(): Promise<void>;
+  /**
+   * Drains. Resolves when every running call has ended, and every answer is stored. What the store has not taken when `over` aborts is tried
+   * a last time.
+   *
+   * @param over without it, all is tried a last time at once
+   */
+  stop(over?: AbortSignal): Promise<void>;
 }
 
 interface MoneyParts {
@@ -88,9 +96,9 @@ export function createMoney(options: MoneyParts): Money {
   };
   const execute = executing({ ...options, ambient }, { payments, persistence, settler, track });
   const stopping = new AbortController();
-  const drain = (): void => {
+  const drain = (): Promise<void> => {
     stopping.abort();
-    settler.drain();
+    return settler.drain();
   };
   let inFlight = 0;
   return {
@@ -116,11 +124,11 @@ export function createMoney(options: MoneyParts): Money {
     isAvailable: () => records.isAvailable(),
     held: () => records.held().catch(() => []),
     drain,
-    stop: async () => {
-      drain();
+    stop: async (over) => {
+      const drained = drain();
       while (running.size > 0) await Promise.allSettled(running);
-      await settler.stop();
-      await persistence.stop();
+      await drained;
+      await persistence.stop(over);
     },
   };
 }

@@ -55,8 +55,8 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   for (const hold of await money.held()) tellOfHold(hold, logger);
   return {
     ...money,
-    async stop() {
-      await money.stop();
+    async stop(over) {
+      await money.stop(over);
       await records.stop();
     },
   };

@@ -33,18 +33,39 @@ it('the parts end in their order, each once the one before has: payments before 
     ingress: { handle: ends('webhook'), drain: ends('webhooks') },
     sockets: { stop: ends('sockets') },
     events: { stop: ends('events') },
-    money: { drain: tells('no more looks'), stop: ends('money') },
+    money: { drain: ends('looks'), stop: ends('money') },
     last: [{ stop: ends('token') }, { stop: ends('service') }],
     logger: collectingLogger([]),
   };
   await shutDown({ delayMs: 0, graceMs: 60_000 }, running);
   expect(server.listening).toBe(false);
   expect(told).toEqual([
-    ...['ending', 'connections', 'no more looks'],
-    ...['operations …', 'webhooks …', 'operations', 'webhooks'],
+    ...['ending', 'connections'],
+    ...['operations …', 'webhooks …', 'looks …', 'operations', 'webhooks', 'looks'],
     ...['sockets …', 'sockets', 'events …', 'events'],
     ...['money …', 'money', 'token …', 'token', 'service …', 'service'],
   ]);
+});
+
+it('a part that cannot be closed keeps no other open', async () => {
+  const told: string[] = [];
+  const ends = (name: string) => async (): Promise<void> => void told.push(name);
+  const fails = (name: string) => (): Promise<void> => Promise.reject(new Error(name));
+  const lines: string[] = [];
+  const running: Running = {
+    server: createServer(),
+    connections: { watch: () => {}, end: () => {} },
+    drain: { isEnding: false, plugin: {}, markEnding: () => {}, begin: ends('operations') },
+    ingress: { handle: ends('webhook'), drain: ends('webhooks') },
+    sockets: { stop: fails('sockets') },
+    events: { stop: fails('events') },
+    money: { drain: ends('looks'), stop: ends('money') },
+    last: [{ stop: fails('token') }, { stop: ends('service') }],
+    logger: collectingLogger(lines),
+  };
+  await shutDown({ delayMs: 0, graceMs: 1_000 }, running);
+  expect(told).toEqual(['operations', 'webhooks', 'looks', 'money', 'service']);
+  expect(lines.map((line) => /Error: (\w+)/.exec(line)?.[1])).toEqual(['sockets', 'events', 'token']);
 });
 
 it('a gateway whose port is taken closes all that it has opened', async () => {

@@ -226,6 +226,18 @@ it.each([
   },
 );
 
+it('a signal during the start ends it without an error, however much is open by then', async () => {
+  await using program = startProgram('src/start.js', {
+    PORT: '0',
+    SANDBOX_PORT: '0',
+    // Nobody is there, so that the start waits for it.
+    REDIS_URL: 'redis://127.0.0.1:1',
+  });
+  await program.says(/Redis .* is away/);
+  expect(await program.end('SIGTERM')).toBe(0);
+  expect(program.output()).not.toMatch(/^ +at /m);
+});
+
 it('the sandbox runs alone', async () => {
   await using program = startProgram('src/cli/sandbox.ts', { SANDBOX_PORT: '0' });
   const [, url = ''] = await program.says(/What is there +(http:\S+)/);

@@ -167,7 +167,7 @@ describe('the Kubernetes manifests', () => {
   it('give a drain longer than it takes, probe what is served, and keep the spool', async () => {
     const { pod, container } = await gatewayContainer();
     const { SHUTDOWN_DELAY_MS: delayMs, SHUTDOWN_GRACE_MS: graceMs } = await configured();
-    expect(pod.terminationGracePeriodSeconds * 1000).toBeGreaterThanOrEqual(delayMs + graceMs + 10_000);
+    expect(pod.terminationGracePeriodSeconds * 1000).toBeGreaterThanOrEqual(delayMs + graceMs + 15_000);
     expect(container.lifecycle).toBeUndefined();
     const { periodSeconds, failureThreshold } = container.readinessProbe;
     expect(delayMs).toBeGreaterThan(periodSeconds * failureThreshold * 1000);

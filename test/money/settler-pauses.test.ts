@@ -78,7 +78,7 @@ it('keeps a payment that is unknown, forgets one that another has settled, and t
   remember('first');
   await next.promise;
   expect(taken).toEqual(['first', 'first', 'first', 'second']);
-  await settler.stop();
+  await settler.drain();
 });
 
 const ASKED: OrderSummary = {
@@ -109,7 +109,7 @@ it('ends a look when three in a row have no answer, not three of many', async ()
     },
   });
   await over;
-  await settler.stop();
+  await settler.drain();
   // Four are taken at once: beyond the third without an answer no more is taken than was under way.
   expect(looks).toBeGreaterThanOrEqual(names.length + 3);
   expect(looks).toBeLessThan(2 * names.length);
@@ -143,7 +143,7 @@ it('a client whose service does not answer keeps no other client’s remembered 
   // None is tried that was not under way when the third failed.
   await new Promise((resolve) => setImmediate(resolve));
   settler.drain();
-  await settler.stop();
+  await settler.drain();
   expect(looked.length).toBeLessThanOrEqual(6);
 });
 
@@ -165,7 +165,7 @@ it('a stop waits for the line of what is settled while it stops', async () => {
   settler.serve(CLIENT, {
     ...CALLS,
     async look() {
-      void settler.stop().then(stopped.resolve);
+      void settler.drain().then(stopped.resolve);
       return { kind: 'done', text: '{}', transactionId: undefined };
     },
   });
@@ -184,7 +184,7 @@ it('comes back soon once the store answers again, and tidies what it could not t
   });
   settler.serve(CLIENT, CALLS);
   await over;
-  await settler.stop();
+  await settler.drain();
   // Half of the longest of each, as chance has it here: three failures, then two looks.
   expect(pauses).toEqual([500, 1_000, 2_000, 1_000, 1_000]);
   expect(tidies).toBe(4);
@@ -223,4 +223,19 @@ it('a step that the store does not take is tried once more at a stop, however so
   expect(await persistence.persist('answer', step)).toBe(false);
   await persistence.stop();
   expect(tries).toBe(3);
+});
+
+it('a step that the store does not take is tried again until the time of a stop is over', async () => {
+  const { ambient } = createTime(1);
+  const persistence = createPersistence({ ...ambient, sleep: async () => {} }, silentLogger);
+  const over = new AbortController();
+  let tries = 0;
+  const step = async () => {
+    tries += 1;
+    if (tries === 5) over.abort();
+    throw new Error('The store is away.');
+  };
+  expect(await persistence.persist('answer', step)).toBe(false);
+  await persistence.stop(over.signal);
+  expect(tries).toBe(6);
 });

@@ -72,7 +72,7 @@ it.each(STORES)(
       look: never,
     });
     await paused.promise;
-    await settler.stop();
+    await settler.drain();
     expect(looks).toBe(1);
   },
 );

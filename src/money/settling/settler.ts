@@ -30,10 +30,8 @@ export interface Settler {
    * are left to their callers.
    */
   remember(name: RecordName, later: Later): void;
-  /** Begins no look at a payment any more. */
-  drain(): void;
-  /** Drains, and resolves once nothing is under way. */
-  stop(): Promise<void>;
+  /** Begins no look at a payment any more. Resolves once none is under way. */
+  drain(): Promise<void>;
 }
 
 /** The pause between two looks at the payments that are due, in ms. */
@@ -147,8 +145,7 @@ export function createSettler(options: {
       remembered.add(name, later, ambient.now());
       keepOn(name.clientId);
     },
-    drain: () => stopping.abort(),
-    async stop() {
+    async drain() {
       stopping.abort();
       while (running.size > 0) await Promise.allSettled(running);
     },
@@ -209,7 +206,7 @@ async function inTurn<One>(
       away = (await settleOne(one)) === 'away' ? away + 1 : 0;
     }
   };
-  // All have ended before an error is thrown, so that no more than these run at once, and `stop` waits for each.
+  // All have ended before an error is thrown, so that no more than these run at once, and `drain` waits for each.
   const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, settleInTurn));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return away >= MOST_AWAY;
