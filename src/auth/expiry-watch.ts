@@ -26,7 +26,7 @@ export interface ExpiryWatch {
   end(authorization: string | undefined): void;
   /**
    * The service has refused the credential for one operation: it is asked about at once, and all that have it are told if it has ended.
-   * A refusal by one endpoint alone, or by a proxy on the way, must not end them.
+   * A refusal by one endpoint alone, or by a proxy for one call, must not end them. A 401 or a 403 to the question does, whoever gives it.
    *
    * @returns whether it has ended.
    */

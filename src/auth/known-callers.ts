@@ -13,6 +13,9 @@ const LATE = 'The time of the operation was over before it was known who is call
 /** Accepted tokens kept in memory. */
 const KNOWN_TOKENS = 10_000;
 
+/** Finds out whom a token stands for. `isCurrent` tells whether the answer may be kept: not once a fresh question has begun. */
+export type Ask = (party: Party, isCurrent: () => boolean) => Promise<Caller>;
+
 /** Remembers the callers of tokens that were accepted a moment ago. It keeps nothing of refused tokens. */
 export class KnownCallers {
   readonly #known = new Lru<Caller>(KNOWN_TOKENS, { ttlResolution: CLOCK_MS });
@@ -25,30 +28,26 @@ export class KnownCallers {
    * @param fresh true to ask again, whatever was found a moment ago or is being found. Until there is an answer the token is believed as
    * before, and where there is none it stays so.
    */
-  find(
-    token: string,
-    ask: (party: Party) => Promise<Caller>,
-    fresh: boolean,
-    asker: Asker,
-  ): MaybePromise<Caller> {
+  find(token: string, ask: Ask, fresh: boolean, asker: Asker): MaybePromise<Caller> {
     // What was asked before may be answered as it was before.
     if (fresh) this.#asking.forget(token);
     return (fresh ? undefined : this.#known.get(token)) ?? this.#ask(token, ask, asker);
   }
 
-  #ask(token: string, ask: (party: Party) => Promise<Caller>, asker: Asker): Promise<Caller> {
+  #ask(token: string, ask: Ask, asker: Asker): Promise<Caller> {
     const others = this.#asking.underWay(token)?.details;
     if (others?.isGone === false) return others.wait(asker, LATE);
     const work = new SharedWork<Caller>();
     const question = this.#asking.begin(token, '', work.result, work);
     const caller = work.wait(asker, LATE);
+    const isCurrent = () => this.#asking.isCurrent(token, '', question);
     work.begin(async (party) => {
       try {
-        const found = await ask(party);
-        if (this.#asking.isCurrent(token, '', question)) this.#believe(token, found);
+        const found = await ask(party, isCurrent);
+        if (isCurrent()) this.#believe(token, found);
         return found;
       } catch (error) {
-        if (isRefusal(error)) this.#known.delete(token);
+        if (isRefusal(error) && isCurrent()) this.#known.delete(token);
         throw error;
       }
     });

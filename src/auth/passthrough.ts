@@ -12,7 +12,7 @@ import { type Authenticator, type RestFor, UnauthenticatedError } from './authen
 import { type Caller, SCOPES } from './caller.ts';
 import { BELIEVED_MS } from './credential-expiry.ts';
 import { Guesses } from './guesses.ts';
-import { KnownCallers } from './known-callers.ts';
+import { type Ask, KnownCallers } from './known-callers.ts';
 
 interface TokenClaims {
   readonly candidates: readonly string[];
@@ -52,8 +52,26 @@ const LONG_ENDED_MS = 300_000;
 const REFUSED = 'The service does not accept this access token.';
 /** How long a refused token is refused again without a question to the service, in milliseconds. */
 const REFUSED_MS = 10_000;
+/** How long a stranger's token that was refused in an unclear form is not asked about again, in milliseconds. */
+const UNCLEAR_MS = 5_000;
 /** How many refused tokens are remembered, and how many clients with an accepted caller. */
 const MAX_REMEMBERED = 10_000;
+
+/** The first and the last time of what has happened again, in milliseconds since the epoch. */
+interface Times {
+  readonly first: number;
+  last: number;
+}
+
+/** One question about a token. */
+interface Question {
+  readonly party: Party;
+  /** Whether the answer may be kept: not once a fresh question has begun. */
+  readonly isCurrent: () => boolean;
+  readonly fresh: boolean;
+  /** Whose guess it is; undefined for a token that was verified before, which is no guess. */
+  readonly source: string | undefined;
+}
 
 /**
  * Callers bring the upstream's own token, and the upstream decides. Nothing in the token is believed: the upstream must
@@ -66,37 +84,34 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
   const guesses = new Guesses(TOKEN_GUESSES);
   /** By a token's hash: why it was refused. Hashed, because strangers may send long tokens. */
   const refused = new Lru<string>(MAX_REMEMBERED, { ttl: REFUSED_MS });
-  /** By a token's hash: since when it has been refused in no form that the service documents. */
-  const unclear = new Lru<number>(MAX_REMEMBERED, { ttl: 5 * BELIEVED_MS });
+  /** By a token's hash: when it was refused in no form that the service documents. */
+  const unclear = new Lru<Times>(MAX_REMEMBERED, { ttl: 5 * BELIEVED_MS });
   /** Clients that have had an accepted caller. */
   const clients = new Lru<true>(MAX_REMEMBERED);
 
   async function ask(
     token: string,
     restFor: RestFor,
-    fresh: boolean,
-    party: Party,
-    source: string | undefined,
     read: TokenClaims,
+    { party, isCurrent, fresh, source }: Question,
   ): Promise<Caller> {
     const id = hash('sha256', token, 'base64url');
     const reason = fresh ? undefined : refused.get(id);
     if (reason !== undefined) throw new UnauthenticatedError(reason);
+    const last = fresh || source === undefined ? undefined : unclear.get(id)?.last;
+    if (last !== undefined && clock.now() - last < UNCLEAR_MS) throw notFoundOut();
     assertMayHold(read, claims);
-    const find = async () => decided(await probe(read, token, restFor, party), unclear, id);
     try {
-      // A token that was verified before is no guess.
-      if (source === undefined) return await find();
-      const caller = await guesses.make(
-        source,
-        find,
-        (outcome) => 'failed' in outcome && outcome.failed instanceof UnauthenticatedError,
-        tooManyTokens,
-      );
-      clients.set(caller.clientId, true);
+      const find = () => probe(read, token, restFor, party);
+      const answer = await (source === undefined
+        ? find()
+        : guesses.make(source, find, isWrongGuess, tooManyTokens));
+      const caller = decided(answer, unclear, id);
+      if (source !== undefined) clients.set(caller.clientId, true);
+      if (isCurrent()) refused.delete(id);
       return caller;
     } catch (error) {
-      if (error instanceof UnauthenticatedError) refused.set(id, error.message);
+      if (error instanceof UnauthenticatedError && isCurrent()) refused.set(id, error.message);
       throw error;
     }
   }
@@ -112,8 +127,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     async stop() {},
     identify(token, restFor, fresh, asker, stranger) {
       if (stranger === undefined) {
-        const askAgain = (party: Party) =>
-          ask(token, restFor, fresh, party, undefined, readToken(token, claims));
+        const askAgain: Ask = (party, isCurrent) =>
+          ask(token, restFor, readToken(token, claims), { party, isCurrent, fresh, source: undefined });
         return known.find(token, askAgain, fresh, asker);
       }
       // A token that names a client with known callers is counted for that client. Made-up tokens of strangers then do not
@@ -122,10 +137,9 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
       const client = read.candidates.find((candidate) => clients.has(candidate));
       const source = client === undefined ? stranger : `${stranger} ${client}`;
       const requester = { caller: source, group: source };
-      return known.find(token, (party) => ask(token, restFor, fresh, party, source, read), fresh, {
-        ...asker,
-        requester,
-      });
+      const askFirst: Ask = (party, isCurrent) =>
+        ask(token, restFor, read, { party, isCurrent, fresh, source });
+      return known.find(token, askFirst, fresh, { ...asker, requester });
     },
   };
 }
@@ -199,24 +213,36 @@ async function accepts(rest: Rest): Promise<boolean | UpstreamError> {
   }
 }
 
+/** Whether a stranger's guess counts against it: also where the refusal may be a proxy's, as a service may have no other. */
+const isWrongGuess = (
+  outcome: { readonly result: Caller | UpstreamError } | { readonly failed: unknown },
+): boolean =>
+  'result' in outcome
+    ? outcome.result instanceof UpstreamError
+    : outcome.failed instanceof UnauthenticatedError;
+
+const notFoundOut = (cause?: UpstreamError): UpstreamError =>
+  new UpstreamError(
+    'UPSTREAM_UNAVAILABLE',
+    'It could not be found out whose access token this is: the answer may be from something between here and the service.',
+    { cause, dispatched: false },
+  );
+
 /**
  * Decides on a token that was refused by a 4xx which may be a proxy's. The service may have no other answer, so the refusal counts once it
  * has come again, a minute after the first or later.
  *
- * @param since by a token's hash: when that came first.
+ * @param unclear by a token's hash: when that came first, and last.
  */
-function decided(answer: Caller | UpstreamError, since: Lru<number>, id: string): Caller {
+function decided(answer: Caller | UpstreamError, unclear: Lru<Times>, id: string): Caller {
   if (!(answer instanceof UpstreamError)) {
-    since.delete(id);
+    unclear.delete(id);
     return answer;
   }
   const now = clock.now();
-  const first = since.get(id);
-  if (first === undefined) since.set(id, now);
-  else if (now - first >= BELIEVED_MS) throw new UnauthenticatedError(REFUSED);
-  throw new UpstreamError(
-    'UPSTREAM_UNAVAILABLE',
-    'It could not be found out whose access token this is: the answer may be from something between here and the service.',
-    { cause: answer, dispatched: false },
-  );
+  const before = unclear.get(id);
+  if (before === undefined) unclear.set(id, { first: now, last: now });
+  else if (now - before.first >= BELIEVED_MS) throw new UnauthenticatedError(REFUSED);
+  else before.last = now;
+  throw notFoundOut(answer);
 }

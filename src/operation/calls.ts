@@ -37,7 +37,10 @@ export class Calls {
     this.#report = report;
   }
 
-  /** Whether the service has refused the caller's credential for one of them: not for one that asked who is calling, or came with an API key. */
+  /**
+   * Whether the service has refused the caller's credential for one of them, also one of work that may outlive the operation: not for one
+   * that asked who is calling, or came with an API key.
+   */
   get wereRefused(): boolean {
     return this.#wereRefused;
   }
@@ -49,6 +52,9 @@ export class Calls {
     authorize: Authorize,
     { identity, leaver, coalesce, over, identifies, urgency = this.#urgency }: RestWays,
   ): Rest {
+    const note = ({ status }: CallRecord): void => {
+      this.#wereRefused ||= status === 401 && over !== 'probes';
+    };
     return createRest({
       http: this.#options.http,
       clientId,
@@ -65,10 +71,14 @@ export class Calls {
       ...(coalesce === undefined ? {} : { coalesce }),
       onCall: (call) => {
         this.#report.add(call);
-        this.#wereRefused ||= call.status === 401 && over !== 'probes';
+        note(call);
         if (!call.cached) this.#options.onCall(call);
       },
-      onDetachedCall: this.#options.onCall,
+      // The operation may still wait for the walk of a list that it has begun.
+      onDetachedCall: (call) => {
+        note(call);
+        this.#options.onCall(call);
+      },
     });
   }
 }

@@ -179,7 +179,7 @@ export class Identity {
 
   /**
    * Asks about the credential again, as the service has refused it for one reading. All its sockets and streams are told if it has ended; a
-   * refusal by one endpoint alone, or by a proxy on the way, does not end it.
+   * refusal by one endpoint alone, or by a proxy for one call, does not end it.
    *
    * @returns whether it has ended.
    */

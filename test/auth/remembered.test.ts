@@ -112,6 +112,16 @@ describe('whom a token stands for', () => {
     void find().catch(() => undefined);
     expect(asked).toHaveLength(3);
   });
+
+  it('is believed on where it was accepted afresh, and a question from before that is refused', async () => {
+    const { asked, find, accept } = answered();
+    const [before, again] = [find(), find(true)];
+    accept();
+    const caller = await again;
+    asked[0]?.reject(new UnauthenticatedError('not yet valid'));
+    await expect(before).rejects.toThrow('not yet valid');
+    expect([await find(), asked.length]).toEqual([caller, 2]);
+  });
 });
 
 describe('guesses of one source', () => {
@@ -304,6 +314,7 @@ describe('a token that the service decides on', () => {
     const unclear = { code: 'UPSTREAM_UNAVAILABLE' };
     for (const fresh of [false, true]) await expect(identify(token, fresh)).rejects.toMatchObject(unclear);
     service.status = 200;
+    await time.pass(5_000);
     expect(await identify(token)).toMatchObject({ clientId: CLIENT });
     // The service may have no other refusal: it counts once it has come for a minute.
     service.status = status;
@@ -312,6 +323,52 @@ describe('a token that the service decides on', () => {
     await expect(identify(token, true)).rejects.toMatchObject(unclear);
     await time.pass(1);
     await expect(identify(token, true)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+  });
+
+  it('is a guess of its address, also where the service refuses it in no documented form', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    service.status = 404;
+    const guesses = Array.from({ length: 101 }, (_, index) =>
+      identify(tokenOf({ client_id: CLIENT }, `${index}`)).catch(({ code }: { code: string }) => code),
+    );
+    expect(new Set((await Promise.all(guesses)).slice(0, 100))).toEqual(new Set(['UPSTREAM_UNAVAILABLE']));
+    expect(await guesses.at(-1)).toBe('UPSTREAM_RATE_LIMITED');
+    expect(upstream.requests).toHaveLength(100);
+  });
+
+  it('is not asked about at once again where a proxy refuses it, by a stranger', async () => {
+    using time = stillTime();
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const token = tokenOf({ client_id: CLIENT }, 'long');
+    service.status = 431;
+    for (let round = 0; round < 50; round += 1) {
+      await expect(identify(token)).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    }
+    expect(upstream.requests).toHaveLength(1);
+    // Its streams, and who had it verified before, hear what the service says now.
+    await expect(identify(token, true)).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    await expect(identify(token, false, 'known')).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    expect(upstream.requests).toHaveLength(3);
+    service.status = 200;
+    await time.pass(5_000);
+    expect(await identify(token)).toMatchObject({ clientId: CLIENT });
+  });
+
+  it('is refused no longer once it was accepted', async () => {
+    using time = stillTime();
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    // Believed for a second, and by the service's clock for longer.
+    const token = tokenOf({ client_id: CLIENT, exp: Math.ceil(clock.now() / 1_000) + 1 }, 'ends');
+    service.status = 401;
+    await expect(identify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    service.status = 200;
+    expect(await identify(token, true)).toMatchObject({ clientId: CLIENT });
+    await time.pass(3_000);
+    expect(await identify(token)).toMatchObject({ clientId: CLIENT });
+    expect(upstream.requests).toHaveLength(3);
   });
 
   it.each([401, 403, 404])('is refused by a %i in the form that is documented for one', async (status) => {

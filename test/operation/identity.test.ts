@@ -3,6 +3,7 @@ import { type Authenticator, UnauthenticatedError } from '../../src/auth/authent
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
 import { createExpiryWatch } from '../../src/auth/expiry-watch.ts';
 import { type AlarmClock, systemAlarmClock } from '../../src/common/alarms.ts';
+import { Party } from '../../src/common/party.ts';
 import { Waiters } from '../../src/common/waiters.ts';
 import { Budget } from '../../src/operation/budget.ts';
 import { CallerKeys } from '../../src/operation/caller-keys.ts';
@@ -242,10 +243,11 @@ describe('a credential that the service refuses in an operation', () => {
   const start = async (given: {
     status?: number;
     over?: CallKind;
+    isDetached?: boolean;
     failure?: Error;
     sharesIdentity?: boolean;
   }) => {
-    const { status = 401, over, ...others } = given;
+    const { status = 401, over, isDetached = false, ...others } = given;
     let asked = 0;
     await using upstream = await startUpstream((_request, response) => json(response, {}, status));
     const one = operation({
@@ -256,7 +258,10 @@ describe('a credential that the service refuses in an operation', () => {
         return ALMA;
       },
     });
-    const rest = one.calls.rest('c1', one.identity.requester, fixedCredential({}), { over });
+    const own = one.calls.rest('c1', one.identity.requester, fixedCredential({}), { over });
+    const party = new Party();
+    party.join({ requester: one.identity.requester, urgency: 'operations', deadline: one.budget.deadline });
+    const rest = isDetached ? own.sharedBy(party, false) : own;
     await rest.get('/v1/x').catch(() => undefined);
     return { ...one, asked: () => asked };
   };
@@ -264,6 +269,7 @@ describe('a credential that the service refuses in an operation', () => {
   it.each([
     ['a 401', {}, 1],
     ['a 401 to a payment', { over: 'money' }, 1],
+    ['a 401 to work that may outlive the operation', { isDetached: true }, 1],
     ['a 403', { status: 403 }, 0],
     ['a 401 to a question who is calling, or to an API key', { over: 'probes' }, 0],
     ["a 401 to the gateway's own credential", { sharesIdentity: true }, 0],
