@@ -23,7 +23,3 @@ export const isStopped = (records: Pick<MoneyRecords, 'held'>, otherwise: boolea
     (holds) => holds.some(({ why }) => why !== 'put-back'),
     () => otherwise,
   );
-
-/** Resolves with true if the record is known to have been put back to an earlier state. Rejects where the record cannot say. */
-export const isPutBack = async (records: Pick<MoneyRecords, 'held'>): Promise<boolean> =>
-  (await records.held()).some(({ why }) => why === 'put-back');

@@ -225,6 +225,11 @@ export interface MoneyRecords extends OpenRecords {
    */
   held(): Promise<readonly Hold[]>;
   /**
+   * Compares what the store counts of a client with what this process knows. Resolves with true if the store was put back to an earlier state;
+   * payments are held from then on. Rejects if that cannot be read.
+   */
+  isPutBack(clientId: string): Promise<boolean>;
+  /**
    * Stops payments, because an operator has decided so: nothing is sent, and nothing sent again, until {@link resume}.
    * Rejects also if it is done, but a failover may forget it.
    */

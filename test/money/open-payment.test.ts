@@ -327,26 +327,53 @@ it('evidence that the store could not take settles nothing once its look is too 
   expect(await records.read(name)).toMatchObject({ answer: null });
 });
 
-it('evidence settles nothing where the record was found to be put back during the look', async () => {
+/**
+ * Evidence is found of a payment in Redis.
+ *
+ * @param meanwhile happens during the look
+ */
+async function findWhile(
+  meanwhile: (redis: Awaited<ReturnType<typeof startRedis>>, records: MoneyRecords) => Promise<void>,
+) {
   await using redis = await startRedis();
+  await using cleanup = new AsyncDisposableStack();
   const records = await openRedisRecords(redis.url, '/dev/null/nowhere', logger);
+  cleanup.defer(() => records.stop());
   const { name } = await leaveOpen(records, 'createInternalTransaction');
-  const ledger = `pasarela:money:{${CLIENT}}:ledger`;
   await records.hasten(name);
   const payment = await records.takeOpen(name, OWNER, 60_000);
   if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
   const look = async () => {
-    await redis.admin.hset(ledger, 'sent', 0);
-    await expect(leaveOpen(records, 'createMoneyOut')).rejects.toMatchObject({ why: 'put-back' });
+    await meanwhile(redis, records);
     const id = randomUUID();
     return { kind: 'done', text: JSON.stringify({ id }), transactionId: id } as const;
   };
   const never = () => expect.unreachable();
   const result = await settleOpen(payment, callsWith({ look }), {
     ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
-    ...{ onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never },
+    ...{ onSettled: () => {}, onMismatch: never, onLookFailed: never, onGivenUp: never },
   });
-  expect(result).toBe('open');
-  expect(await records.read(name)).toMatchObject({ answer: null });
-  await records.stop();
+  return { result, answer: (await records.read(name))?.answer, holds: await records.held() };
+}
+
+const LEDGER = `pasarela:money:{${CLIENT}}:ledger`;
+
+it.each([
+  { who: 'a payment of the client', pays: true },
+  { who: 'the look alone', pays: false },
+])('evidence settles nothing where $who finds the record put back during the look', async ({ pays }) => {
+  const found = await findWhile(async (redis, records) => {
+    await redis.admin.hset(LEDGER, 'sent', 0);
+    if (pays) await expect(leaveOpen(records, 'createMoneyOut')).rejects.toMatchObject({ why: 'put-back' });
+  });
+  expect(found).toMatchObject({ result: 'open', answer: null, holds: [{ why: 'put-back', missing: 1 }] });
+});
+
+it('evidence settles a payment while the record of another client alone is put back', async () => {
+  const other = randomUUID();
+  const found = await findWhile(async (redis) => {
+    await redis.admin.hset(`pasarela:money:{${other}}:ledger`, { held: 1, missing: 1 });
+    await redis.admin.sadd('pasarela:money:held', other);
+  });
+  expect(found).toMatchObject({ result: 'settled', answer: { kind: 'done' }, holds: [{ why: 'put-back' }] });
 });

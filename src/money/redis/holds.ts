@@ -52,10 +52,15 @@ export class RedisHolds {
 
   /** Compares the ledgers with the marks of this process. */
   async look(): Promise<void> {
-    for (const clientId of this.#marks.clients) {
-      if ((await this.#check(clientId)) !== undefined) await this.found(clientId);
-    }
+    for (const clientId of this.#marks.clients) await this.isPutBack(clientId);
     await this.held();
+  }
+
+  /** Compares a client's ledger with the mark of this process. */
+  async isPutBack(clientId: string): Promise<boolean> {
+    if ((await this.#check(clientId)) === undefined) return false;
+    await this.found(clientId);
+    return true;
   }
 
   /**

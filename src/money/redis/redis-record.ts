@@ -82,6 +82,7 @@ export async function openRedisRecords(
         () => false,
       ),
     held: () => held(holds),
+    isPutBack: (clientId) => reaching('held', holds.isPutBack(clientId)),
     holdPayments: () => reaching('stop', holds.stopPayments()),
     resume: () => reaching('resume', holds.resume()),
     stop: async () => {

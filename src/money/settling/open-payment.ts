@@ -4,7 +4,7 @@ import type { Ambient } from '../ambient.ts';
 import { askedToWaitMs, backoff, RETRY_WINDOW_MS } from '../backoff.ts';
 import { isRepeatable } from '../intent.ts';
 import { type AnswerReading, outcomeOf } from '../outcome.ts';
-import { isPutBack, isStopped } from '../payments-off.ts';
+import { isStopped } from '../payments-off.ts';
 import type { Persistence } from '../persist.ts';
 import type { MoneyRecords, StoredAnswer } from '../record.ts';
 import { LOOKED_FOR_MS, type OpenPayment } from './open-records.ts';
@@ -178,7 +178,8 @@ async function seek(
     found = { kind: 'open', seen: 'unreadable' };
   }
   // A record that was put back meanwhile may have forgotten the payment that the movement was.
-  if (found.kind === 'done' && (await isPutBack(records))) found = { kind: 'open', seen: 'unread' };
+  if (found.kind === 'done' && (await records.isPutBack(payment.name.clientId)))
+    found = { kind: 'open', seen: 'unread' };
   if (found.kind === 'done') {
     const { text, transactionId } = found;
     // A transaction that was read: what the service would have answered the request.

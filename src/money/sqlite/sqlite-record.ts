@@ -179,6 +179,7 @@ function readsOf({ payments, journal, readings }: Parts, step: Step) {
 function holdsOf({ ledger }: Parts, now: () => number, step: Step) {
   return {
     held: () => step('held', () => ledger.held()),
+    isPutBack: () => step('held', () => ledger.held().some(({ why }) => why === 'put-back')),
     holdPayments: () => step('hold', () => ledger.stopPayments(now())),
     resume: async () => ledger.nameFile(await step('resume', () => ledger.resume())),
   } satisfies Partial<MoneyRecords>;

@@ -19,7 +19,12 @@ export type SightedLog = Pick<EventLog, 'readAfter' | 'givenUpTo'>;
 const PAGE = 200;
 const MOST_PAGES = 25;
 /** Ids that are kept of a client, the latest ones. */
-const MOST_IDS = 20_000;
+const MOST_IDS = 60_000;
+/**
+ * How long before a payment the log is read too, in ms. A movement that was named then is not the payment's, however often it is named
+ * again: receipts come up to three hours later.
+ */
+const NAMED_AGAIN_MS = 4 * 3_600_000;
 /** Looks that come sooner than this after another share what that has found, in ms. */
 const FRESH_MS = 500;
 
@@ -60,11 +65,12 @@ export class Sightings {
   }
 
   /**
-   * Those that were first named from this time on, in ms since the epoch, the earliest first.
+   * Those that were first named from this time on, in ms since the epoch, the earliest first; not those that the log shows as named in the
+   * {@link NAMED_AGAIN_MS} before.
    *
    * @param now likewise
-   * @returns `unread` while more of the log is to be read; `too-many` where ids since that time were dropped; `given-up` where the log had
-   *   given up events of that time, or lost them, before they were read. A log that has begun later and lost nothing is whole.
+   * @returns `unread` while more of the log is to be read; `too-many` where ids of that time, or of what is read before it, were dropped;
+   *   `given-up` where the log had given up events of that time, or lost them, before they were read. A log that has begun later and lost nothing is whole.
    * @throws what the log throws
    */
   async since(time: number, now: number): Promise<readonly Sighting[] | 'unread' | 'too-many' | 'given-up'> {
@@ -85,7 +91,7 @@ export class Sightings {
       await this.#looking;
     }
     if (time < this.#wholeFrom) return 'given-up';
-    if (this.#droppedUpTo >= time) return 'too-many';
+    if (this.#droppedUpTo >= time - NAMED_AGAIN_MS) return 'too-many';
     if (!this.#isWhole) return 'unread';
     return [...this.#ids.values()].filter(({ at }) => at >= time).sort((one, other) => one.at - other.at);
   }
@@ -114,22 +120,27 @@ export class Sightings {
   async #page(now: number): Promise<EventPage> {
     if (this.#cursor === null) return this.#firstPage();
     try {
-      return await this.#log.readAfter(this.#clientId, this.#cursor, PAGE, { receivedFrom: this.#from });
+      return await this.#read(this.#cursor);
     } catch (error) {
       const isGap = error instanceof EventsGapError;
       if (!isGap && !(error instanceof CursorInvalidError)) throw error;
       // Of what was given up the log tells when it came; of what it has lost nobody does.
       if (!isGap || error.gap.reason !== 'trimmed') this.#lostAt = now;
-      this.#begin();
+      // The ids stay: they say of what is named again when it was named first.
+      this.#cursor = null;
       return this.#firstPage();
     }
   }
 
   async #firstPage(): Promise<EventPage> {
-    const page = await this.#log.readAfter(this.#clientId, null, PAGE, { receivedFrom: this.#from });
+    const page = await this.#read(null);
     // Asked once it is read: what is given up from now on comes after it, and shows as a gap.
     this.#wholeFrom = await this.#reach();
     return page;
+  }
+
+  #read(cursor: string | null): Promise<EventPage> {
+    return this.#log.readAfter(this.#clientId, cursor, PAGE, { receivedFrom: this.#from - NAMED_AGAIN_MS });
   }
 
   /** From when on the log holds every event, as far as anybody knows, in ms since the epoch. */

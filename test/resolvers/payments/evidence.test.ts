@@ -183,6 +183,26 @@ it('is not certain where the movement was named before the payment was sent, by 
   expect(await lost.look()).toEqual({ kind: 'open', seen: 'early' });
 });
 
+it('is no movement that was named before, where it is named again after the payment was sent', async () => {
+  const id = randomUUID();
+  shown.add(id);
+  await lost.named(id, -10 * MINUTE);
+  await lost.named(id, MINUTE);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  lost.forget();
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+});
+
+it('is found where the log has given up what came before the payment was sent', async () => {
+  lost = await losePayment(2);
+  const id = randomUUID();
+  for (let minutes = 30; (await lost.log.givenUpTo(CLIENT_ID)) === null; minutes -= 1)
+    await lost.named(randomUUID(), -minutes * MINUTE);
+  await lost.named(id, 1_000);
+  shown.add(id);
+  expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
+});
+
 it('is found behind many ids that lead to no transaction, however seldom it is looked for', async () => {
   let leapMs = 0;
   const measured = performance.now.bind(performance);

@@ -90,8 +90,7 @@ async function openShortLog() {
   await available(log);
   const now = Date.now();
   /** An event that names a transaction, so many seconds from now. */
-  const name = async (seconds: number): Promise<string> => {
-    const id = randomUUID();
+  const name = async (seconds: number, id: string = randomUUID()): Promise<string> => {
     const receivedAt = new Date(now + seconds * SECOND).toISOString();
     const payload = JSON.stringify({ transaction: id });
     await log.append(CLIENT_ID, moneyIn({ type: 'STATUS_UPDATE', payload, receivedAt }));
@@ -135,6 +134,39 @@ it('what was read before the log gave it up stays known, also where an earlier p
   }
   expect(await sightings.since(now - SECOND, now + 2_000 * SECOND)).toBe('given-up');
   expect(idsOf(await sightings.since(begun, now + 2_001 * SECOND))).toEqual(ids);
+});
+
+it('what was named before a time is not of the time when it is named again, also once the log has given up where it was named first', async () => {
+  await using made = await openShortLog();
+  const { log, now, name, giveUp } = made;
+  const sightings = new Sightings(log, CLIENT_ID);
+  const id = await name(-600);
+  expect(await sightings.since(now, now)).toEqual([]);
+  await giveUp(-500);
+  expect(await sightings.since(now, now + SECOND)).toEqual([]);
+  await name(60, id);
+  expect(await sightings.since(now, now + 61 * SECOND)).toEqual([]);
+  const own = await name(61);
+  expect(idsOf(await sightings.since(now, now + 62 * SECOND))).toEqual([own]);
+});
+
+it('ids that were dropped leave nothing certain of the times whose ids could be among them', async () => {
+  await using made = await openLog(0);
+  const { log, now } = made;
+  const hour = 3_600 * SECOND;
+  const name = async (at: number, ids: readonly string[]): Promise<void> => {
+    const receivedAt = new Date(at).toISOString();
+    await log.append(CLIENT_ID, moneyIn({ type: 'STATUS_UPDATE', payload: JSON.stringify(ids), receivedAt }));
+  };
+  await name(now - 5 * hour, [randomUUID()]);
+  for (let events = 0; events < 250; events += 1)
+    await name(
+      now - hour,
+      Array.from({ length: 240 }, () => randomUUID()),
+    );
+  const sightings = new Sightings(log, CLIENT_ID);
+  expect(await sightings.since(now - 2 * hour, now)).toBe('too-many');
+  expect(await sightings.since(now, now)).toEqual([]);
 });
 
 it('reads on where the clock was set back since', async () => {
