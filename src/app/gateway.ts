@@ -113,7 +113,8 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
     url = await listen(server, { port, host, reusePort });
   } catch (error) {
     stopWatching();
-    await Promise.all([events, money, auth, http].map((part) => part.stop()));
+    // Why the start failed is what is told, whatever fails at the end.
+    await Promise.allSettled([events, money, auth, http].map((part) => part.stop()));
     throw error;
   }
   serveOpenPayments(base, stores);

@@ -87,6 +87,10 @@ class Credential extends Alarm {
   }
 }
 
+/** The same credential may be written in several ways: the scheme has no case. */
+const keyOf = (authorization: string | undefined): string | undefined =>
+  authorization?.replace(/^bearer +/i, 'Bearer ');
+
 /**
  * One timer serves all credentials. Those without an end are asked about once a minute, others every `againMs`, and a minute after a question
  * that got no answer.
@@ -97,7 +101,7 @@ class Credentials implements ExpiryWatch {
   readonly #options: ExpiryWatchOptions;
   readonly #alarms: Alarms;
   readonly #watched = new Map<string | undefined, Credential>();
-  /** The questions under way: whether the credential has ended. */
+  /** The doubts under way: whether the credential has ended. */
   readonly #asking = new Map<string | undefined, Promise<boolean>>();
 
   constructor(options: ExpiryWatchOptions) {
@@ -106,42 +110,43 @@ class Credentials implements ExpiryWatch {
   }
 
   watch(holder: Expiring, authorization: string | undefined, identified: Identified): void {
-    const watched = this.#watched.get(authorization);
+    const watched = this.#watched.get(keyOf(authorization));
     if (watched !== undefined) {
       watched.add(holder);
       return;
     }
     const credential = new Credential(authorization, holder, (one) => this.#due(one));
-    this.#watched.set(authorization, credential);
+    this.#watched.set(keyOf(authorization), credential);
     this.#found(credential, identified);
   }
 
   isWatched(authorization: string | undefined): boolean {
-    return this.#watched.has(authorization);
+    return this.#watched.has(keyOf(authorization));
   }
 
   end(authorization: string | undefined): void {
-    const credential = this.#watched.get(authorization);
+    const credential = this.#watched.get(keyOf(authorization));
     if (credential !== undefined) this.#expire(credential, expired());
   }
 
   /** Finds out whether it holds, once for all who want to know meanwhile. */
   doubt(authorization: string | undefined): Promise<boolean> {
-    const underWay = this.#asking.get(authorization);
+    const key = keyOf(authorization);
+    const underWay = this.#asking.get(key);
     if (underWay !== undefined) return underWay;
-    const asking = this.#ask(authorization).finally(() => this.#asking.delete(authorization));
-    this.#asking.set(authorization, asking);
+    const asking = this.#ask(authorization).finally(() => this.#asking.delete(key));
+    this.#asking.set(key, asking);
     return asking;
   }
 
   leave(holder: Expiring, authorization: string | undefined): void {
-    const credential = this.#watched.get(authorization);
+    const credential = this.#watched.get(keyOf(authorization));
     if (credential?.remove(holder) === true) this.#forget(credential);
   }
 
   #forget(credential: Credential): void {
     this.#alarms.clear(credential);
-    this.#watched.delete(credential.authorization);
+    this.#watched.delete(keyOf(credential.authorization));
   }
 
   #expire(credential: Credential, reason: Error): void {
@@ -167,17 +172,18 @@ class Credentials implements ExpiryWatch {
       this.#expire(credential, expired());
       return;
     }
-    void this.doubt(credential.authorization);
+    // No doubt joins this: the service may have answered it before it refused the credential elsewhere.
+    void this.#ask(credential.authorization);
   }
 
   async #ask(authorization: string | undefined): Promise<boolean> {
     try {
       const identified = await this.#options.identify(authorization);
-      const credential = this.#watched.get(authorization);
+      const credential = this.#watched.get(keyOf(authorization));
       if (credential !== undefined) this.#found(credential, identified);
       return false;
     } catch (error) {
-      const credential = this.#watched.get(authorization);
+      const credential = this.#watched.get(keyOf(authorization));
       if (isRefusal(error)) {
         if (credential !== undefined) this.#expire(credential, error);
         return true;

@@ -23,6 +23,6 @@ export interface Incoming {
   readonly addressOf?: (() => string | undefined) | undefined;
   /** Counts a stream of a caller, or says why it may not begin. Undefined where the socket is counted. */
   readonly openStream?: ((holder: StreamHolder, kept: KeptBytes) => StreamRefusal | undefined) | undefined;
-  /** Closes all sockets of the credential, as it has ended; undefined over HTTP, where nothing is kept open for it. */
+  /** Closes all sockets of the credential, as it has ended; undefined where each stream ends by itself, with an error. */
   readonly endCredential: (() => void) | undefined;
 }

@@ -19,9 +19,11 @@ class Socket implements Expiring {
   }
 }
 
+type Found = number | undefined | Error;
+
 /** A watch on a clock that is moved by hand. A credential that is asked about again is found to end as `ends` says, or to be refused. */
 function start(
-  ends: (asked: number) => number | undefined | Error = () => new Error('nobody asks'),
+  ends: (asked: number) => Found | Promise<Found> = () => new Error('nobody asks'),
   againMs?: number,
 ) {
   let now = 1_000_000;
@@ -48,7 +50,7 @@ function start(
     async identify(authorization) {
       const count = (asked.get(authorization) ?? 0) + 1;
       asked.set(authorization, count);
-      const end = ends(count);
+      const end = await ends(count);
       if (end instanceof Error) throw end;
       return { expiresAt: end };
     },
@@ -148,10 +150,25 @@ describe('the credentials of sockets and streams', () => {
     expect(watch.isWatched('one')).toBe(false);
   });
 
+  it('are asked about anew where a question of before has no answer yet: that may be older than the refusal', async () => {
+    const first = Promise.withResolvers<undefined>();
+    const { watch, asked, pass } = start((count) => (count === 1 ? first.promise : REFUSED));
+    const socket = new Socket();
+    watch.watch(socket, 'Bearer one', { expiresAt: undefined });
+    await pass(MINUTE);
+    await until(() => asked.get('Bearer one') === 1);
+    expect(await watch.doubt('Bearer one')).toBe(true);
+    expect(socket.closed).toBe(1);
+    first.resolve(undefined);
+  });
+
   it('that nobody has are asked about as well, as they may be believed', async () => {
     const { watch, asked, isAsleep } = start((count) => (count === 1 ? undefined : REFUSED));
+    watch.watch(new Socket(), 'Bearer another', { expiresAt: undefined });
+    // The scheme has no case.
+    expect([watch.isWatched('bearer  another'), watch.isWatched('one')]).toEqual([true, false]);
     for (const hasEnded of [false, true]) expect(await watch.doubt('one')).toBe(hasEnded);
-    expect([asked.get('one'), isAsleep()]).toEqual([2, false]);
+    expect([asked.get('one'), isAsleep()]).toEqual([2, true]);
   });
 
   it.each(['UNAUTHENTICATED', 'FORBIDDEN'] as const)('end where the service says %s', async (code) => {

@@ -1,4 +1,4 @@
-import type { ExecutionResult } from 'graphql';
+import { type ExecutionResult, GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { PushStream, type Sink, WrappedStream } from '../../common/push-stream.ts';
 import type { Identity } from '../../operation/identity.ts';
@@ -33,9 +33,11 @@ export function useCredentialEnd(): Plugin<ExpiringContext> {
   };
 }
 
+const refuses = (error: GraphQLError): boolean =>
+  toPublicError(error)?.extensions['code'] === 'UNAUTHENTICATED';
+
 /** Whether the service has refused the credential for part of a result. */
-const isRefused = ({ errors }: ExecutionResult): boolean =>
-  errors?.some((error) => toPublicError(error)?.extensions['code'] === 'UNAUTHENTICATED') === true;
+const isRefused = ({ errors }: ExecutionResult): boolean => errors?.some(refuses) === true;
 
 /** What another stream gives until it ends, or the credential does; leaving ends both. */
 class EndingStream extends WrappedStream<ExecutionResult> {
@@ -54,10 +56,7 @@ class EndingStream extends WrappedStream<ExecutionResult> {
     this.source.connect({
       // What could not be read because the credential has ended comes again under the next one.
       take: (item) => (isRefused(item) ? this.#takeIfHolds(item, sink) : sink.take(item)),
-      finish: (error) => {
-        this.#left.abort();
-        sink.finish(error);
-      },
+      finish: (error) => void this.#finish(error, sink),
       rests: () => sink.rests?.(),
     });
     void this.#failure.then((error) => error && this.#end(error, sink));
@@ -67,6 +66,15 @@ class EndingStream extends WrappedStream<ExecutionResult> {
     const hasEnded = await this.#identity.hasEnded();
     // Where it has ended, the watch ends this stream as well.
     if (!hasEnded && !this.#left.signal.aborted) await sink.take(item);
+  }
+
+  /** A status whose reading the service has refused ends with that error: others may have the credential. */
+  async #finish(error: unknown, sink: Sink<ExecutionResult>): Promise<void> {
+    if (error instanceof Error && refuses(new GraphQLError('', { originalError: error })))
+      await this.#identity.hasEnded();
+    if (this.#left.signal.aborted) return;
+    this.#left.abort();
+    sink.finish(error);
   }
 
   #end(error: Error, sink: Sink<ExecutionResult>): void {

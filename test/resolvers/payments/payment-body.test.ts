@@ -1,4 +1,10 @@
-import { type GraphQLInputType, getNamedType, getNullableType, isInputObjectType } from 'graphql';
+import {
+  type GraphQLInputType,
+  getNamedType,
+  getNullableType,
+  isInputObjectType,
+  isNonNullType,
+} from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { ValidationError } from '../../../src/resolvers/errors.ts';
 import {
@@ -90,8 +96,25 @@ it.each([
     const prepared = PREPARE[mutation]?.(input);
     expect(prepared?.body).toBe(body);
     expect(prepared?.inputHash).toBe(digest);
+    // An app that sends null says the same as one that sends nothing.
+    const field = PAYMENTS.find(([name]) => name === mutation)?.[1].args[0];
+    if (field === undefined) throw new Error('every payment has an input');
+    const withNulls = nullsIn(field.type, input);
+    if (mutation === 'createPennyValidation') expect(withNulls).not.toEqual(input);
+    expect(PREPARE[mutation]?.(withNulls as object)).toMatchObject({ body, inputHash: digest });
   },
 );
+
+/** An input, with null for each field that may be left out and is. */
+function nullsIn(type: GraphQLInputType, input: unknown): unknown {
+  const named = getNullableType(type);
+  if (!isInputObjectType(named) || typeof input !== 'object' || input === null) return input;
+  const given = Object.entries(named.getFields()).flatMap(([name, field]): [string, unknown][] => {
+    if (name in input) return [[name, nullsIn(field.type, Reflect.get(input, name))]];
+    return named.isOneOf || isNonNullType(field.type) ? [] : [[name, null]];
+  });
+  return Object.fromEntries(given);
+}
 
 type Path = readonly string[];
 type Form = { readonly path: Path; readonly value: string };

@@ -101,6 +101,23 @@ describe('a token that the service has withdrawn ends all that has it, whoever h
     expect(await closed).toBe(4403);
   });
 
+  it('where a status could not be read over SSE: a socket, however its header is written', async () => {
+    const { input } = await payable(sandbox, 'createMoneyOut', 'on its way');
+    const paid = await asFirst(
+      'mutation ($input: CreateMoneyOutInput!) { createMoneyOut(input: $input) { ... on CreateMoneyOutSuccess { transaction { id } } } }',
+      { input },
+    );
+    await using status = subscribeOverSse(gateway.graphql, first, {
+      query: 'subscription ($id: ID!) { transactionStatus(transactionId: $id) { transaction { status } } }',
+      variables: { id: paid.data.createMoneyOut.transaction.id },
+    });
+    await status.received(1);
+    const closed = (await connect(gateway, `bearer  ${first}`)).closed();
+    await withdraw();
+    expect(await endOf(status)).toBe('UNAUTHENTICATED');
+    expect(await closed).toBe(4403);
+  });
+
   it('where nothing of it is open, it is believed no more', async () => {
     expect(codeOf(await asFirst(ACCOUNTS))).toBeUndefined();
     await withdraw();
