@@ -11,6 +11,7 @@ import type { Rest } from '../../src/upstream/call/rest.ts';
 import type { Asker } from '../../src/upstream/call/shared-work.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 import { stillTime } from '../helpers/still-time.ts';
+import { until } from '../helpers/until.ts';
 
 const MINUTE = 60_000;
 
@@ -232,15 +233,17 @@ describe('a token that the service decides on', () => {
 
   /** A service that accepts and refuses as it is told. */
   const start = async () => {
-    const service: { status: number; refusal: object; refuses: string } = {
+    const service: { status: number; held?: Promise<void> | undefined; refusal: object; refuses: string } = {
       status: 200,
       refusal: {},
       refuses: '',
     };
-    const upstream = await startUpstream(({ url = '' }, response) => {
+    const upstream = await startUpstream(async ({ url = '' }, response) => {
+      const { status, held } = service;
+      await held;
       const found = { data: [], currentPage: 1, perPage: 1, totalItems: 0 };
-      const accepts = service.status === 200 || !url.includes(service.refuses);
-      json(response, accepts ? found : service.refusal, accepts ? 200 : service.status);
+      const accepts = status === 200 || !url.includes(service.refuses);
+      json(response, accepts ? found : service.refusal, accepts ? 200 : status);
     });
     const auth = createPassthrough(['client_id', 'sub']);
     /** In whose queues each call has stood, and of which share. */
@@ -353,6 +356,23 @@ describe('a token that the service decides on', () => {
     expect(upstream.requests).toHaveLength(3);
     service.status = 200;
     await time.pass(5_000);
+    expect(await identify(token)).toMatchObject({ clientId: CLIENT });
+  });
+
+  it('is not refused by an answer to a question from before it was accepted', async () => {
+    using time = stillTime();
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const token = tokenOf({ client_id: CLIENT, exp: Math.ceil(clock.now() / 1_000) + 1 }, 'ends');
+    const held = Promise.withResolvers<void>();
+    Object.assign(service, { status: 401, held: held.promise });
+    const before = identify(token);
+    await until(() => upstream.requests.length === 1);
+    Object.assign(service, { status: 200, held: undefined });
+    expect(await identify(token, true)).toMatchObject({ clientId: CLIENT });
+    held.resolve();
+    await expect(before).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    await time.pass(3_000);
     expect(await identify(token)).toMatchObject({ clientId: CLIENT });
   });
 
