@@ -129,6 +129,8 @@ export function createMoney(options: MoneyParts): Money {
       while (running.size > 0) await Promise.allSettled(running);
       await drained;
       await persistence.stop(over);
+      // What was stored last has its line in the log.
+      await settler.drain();
     },
   };
 }
@@ -177,7 +179,7 @@ function executing(
       });
       report(outcomeName(result), result);
       const { later } = order;
-      if (result.kind === 'unknown' && later !== undefined) settler.remember(name, later);
+      if (result.kind === 'unknown' && later !== undefined) settler.remember(name, later, true);
       return result;
     } catch (error) {
       report(failureName(error));

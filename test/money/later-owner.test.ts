@@ -12,8 +12,10 @@ import { fastAmbient, order } from './orders.ts';
 import { startUpstream } from './upstream.ts';
 
 const KEY = 'a key of two owners';
+const ASKED_ABOUT = 'asked about';
+const isAskedAbout = ({ hash }: RecordName): boolean => hash.startsWith(ASKED_ABOUT);
 
-it('what a second owner of a key has left unknown is told, and looked after, under its own name', async () => {
+it('what a second owner of a key has left unknown is told, and looked after, under its own name, however many others are asked about', async () => {
   await using cleanup = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-owner-'));
   cleanup.defer(() => rm(dataDir, { recursive: true }));
@@ -27,9 +29,14 @@ it('what a second owner of a key has left unknown is told, and looked after, und
     records: {
       ...records,
       async takeOpen(name) {
-        looked.resolve(name);
+        if (!isAskedAbout(name)) looked.resolve(name);
         return undefined;
       },
+      // What is asked about stays open.
+      read: async (name) =>
+        isAskedAbout(name)
+          ? ({ answer: null } as Awaited<ReturnType<typeof records.read>>)
+          : records.read(name),
     },
     logger,
     ambient,
@@ -49,6 +56,8 @@ it('what a second owner of a key has left unknown is told, and looked after, und
   }));
   if (hers === undefined || his === undefined) throw new Error('There are two.');
   expect(await pay(hers)).toMatchObject({ kind: 'done' });
+  for (let number = 0; number < 100; number += 1)
+    money.remember({ clientId: his.clientId, hash: `${ASKED_ABOUT} ${number}` }, later);
   upstream.faults.push('reset-after');
   expect(await pay(his)).toMatchObject({ kind: 'unknown' });
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/common/logger.ts';
+import { RETRY_WINDOW_MS } from '../../src/money/backoff.ts';
 import { inputHash, type RecordName, recordName } from '../../src/money/intent.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
@@ -14,6 +15,7 @@ import { NOBODYS } from './orders.ts';
 import { STORES, type Store } from './stores.ts';
 
 const LEASE_MS = 600_000;
+const CLOSING = { kind: 'unknown', status: 409, text: 'busy' } as const;
 const EVERY = {
   customerId: undefined,
   operations: ['createMoneyOut'],
@@ -178,6 +180,30 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     expect(await records.takeOpen(looked, 'me', LEASE_MS)).toBeUndefined();
     expect(await records.takeOpen(looked, 'me', LEASE_MS, true)).toBeDefined();
   });
+
+  it.each<[string, boolean, (name: RecordName) => Promise<unknown>]>([
+    ['is closed by an answer', true, (name) => records.answer(name, hashOf(name), CLOSING)],
+    ['is older than it may be sent again', true, (name) => store.backdate(name, RETRY_WINDOW_MS)],
+    ['may still be sent again', false, (name) => store.backdate(name, RETRY_WINDOW_MS - 60_000)],
+  ])(
+    'whose callers have come: money out under a key that %s, so that it is taken: %s',
+    async (_why, isTaken, make) => {
+      const name = await send(records, randomUUID(), 0, 'upstream-key');
+      await make(name);
+      await records.hasten(name);
+      const first = await records.takeOpen(name, 'me', LEASE_MS);
+      if (first === undefined) throw new Error('It is due.');
+      // Somebody has it.
+      expect(await other.takeOpen(name, 'two', LEASE_MS, true)).toBeUndefined();
+      await records.putOff(first, 10 * LEASE_MS, 'nothing');
+      expect(await other.takeOpen(name, 'two', LEASE_MS)).toBeUndefined();
+      const taken = await Promise.all([
+        records.takeOpen(name, 'one', LEASE_MS, true),
+        other.takeOpen(name, 'two', LEASE_MS, true),
+      ]);
+      expect(taken.filter((each) => each !== undefined)).toHaveLength(isTaken ? 1 : 0);
+    },
+  );
 
   it('are taken without their key where nothing may be sent under it any more', async () => {
     const clientId = randomUUID();

@@ -63,7 +63,12 @@ it('looks at one less and less often, down to once in 20 s', () => {
   const remembered = new Remembered();
   remembered.add({ clientId: ONE, hash: 'one' }, later(callsOf()), 0);
   const looks: number[] = [];
-  for (let now = 0; now < 100_000; now += 1_000) if (remembered.due(ONE, now).length > 0) looks.push(now);
+  for (let now = 0; now < 100_000; now += 1_000) {
+    for (const kept of remembered.due(ONE, now)) {
+      remembered.begin(kept, now);
+      looks.push(now);
+    }
+  }
   expect(looks.slice(0, 6)).toEqual([5_000, 7_000, 11_000, 19_000, 35_000, 55_000]);
   expect(looks.slice(6)).toEqual([75_000, 95_000]);
 });
@@ -81,20 +86,102 @@ it('shares the calls of one credential, and looks no later because its caller as
   expect(due.map(({ calls }) => [first, second, third].indexOf(calls))).toEqual([0, 0, 2]);
 });
 
-it('an answer to its caller counts as asked for: at first, after five minutes, and under another token', () => {
+it('a question of its caller counts at first and after five minutes, also under another token each time', () => {
   const remembered = new Remembered();
   const name = { clientId: ONE, hash: 'one' };
   const ask = (now: number, credential: string) => {
     remembered.add(name, later(callsOf(), LONG, credential), now);
     const [kept] = remembered.due(ONE, now + 60_000);
-    const isAsked = kept?.isAsked;
-    if (kept !== undefined) kept.isAsked = false;
-    return isAsked;
+    return kept && remembered.begin(kept, now + 60_000);
   };
   expect(ask(0, 'token')).toBe(true);
   expect(ask(60_000, 'token')).toBe(false);
-  expect(ask(300_000, 'token')).toBe(true);
-  expect(ask(310_000, 'other token')).toBe(true);
+  expect(ask(120_000, 'other token')).toBe(false);
+  expect(ask(300_000, 'other token')).toBe(true);
+  // The clock was set back.
+  expect(ask(-300_000, 'token')).toBe(true);
+});
+
+it('is looked at while its caller asks again and again under new tokens, and mostly with what was read before', () => {
+  const remembered = new Remembered();
+  const given = new Set<SettlingCalls>();
+  const used: SettlingCalls[] = [];
+  for (let now = 0; now < 600_000; now += 3_000) {
+    const calls = callsOf();
+    given.add(calls);
+    remembered.add({ clientId: ONE, hash: 'one' }, later(calls, now + 300_000, `token of ${now}`), now);
+    for (const kept of remembered.due(ONE, now)) {
+      remembered.begin(kept, now);
+      expect(kept.until).toBeGreaterThan(now);
+      used.push(kept.calls);
+    }
+  }
+  expect(given.size).toBe(200);
+  expect(used.length).toBeGreaterThan(25);
+  expect(new Set(used).size).toBeLessThan(6);
+});
+
+it('keeps the token that lasts longer, and goes on under another once that was refused', () => {
+  const remembered = new Remembered();
+  const name = { clientId: ONE, hash: 'one' };
+  let isRefused = false;
+  const [long, short, next] = [callsOf(() => isRefused), callsOf(), callsOf()];
+  const looksWith = () => remembered.due(ONE, FIRST_DUE_MS).map(({ calls }) => calls);
+  remembered.add(name, later(long, LONG, 'long'), 0);
+  remembered.add(name, later(short, LONG / 2, 'short'), 0);
+  expect(looksWith()).toEqual([long]);
+  isRefused = true;
+  remembered.add(name, later(short, LONG / 2, 'short'), 0);
+  expect(looksWith()).toEqual([short]);
+  remembered.add(name, later(next, LONG, 'next'), 0);
+  expect(looksWith()).toEqual([next]);
+});
+
+it('what a mutation has left unknown takes the place of what was only asked about, and anything that of what was given up', () => {
+  const remembered = new Remembered();
+  const add = (hash: string, isOfMutation: boolean) =>
+    remembered.add({ clientId: ONE, hash }, later(callsOf()), 0, isOfMutation);
+  const hashes = () => new Set(hashesOf(remembered, FIRST_DUE_MS));
+  for (let number = 0; number < 100; number += 1) add(`${number}`, number > 0);
+  add('asked', false);
+  expect(hashes()).not.toContain('asked');
+  add('paid', true);
+  expect(hashes()).toContain('paid');
+  expect(hashes()).not.toContain('0');
+  // All that are left were paid.
+  add('paid later', true);
+  expect(hashes()).not.toContain('paid later');
+  for (const kept of remembered.due(ONE, FIRST_DUE_MS)) remembered.begin(kept, FIRST_DUE_MS);
+  remembered.giveUp({ clientId: ONE, hash: '50' });
+  add('asked', false);
+  expect(remembered.size).toBe(100);
+  const all = new Set(hashesOf(remembered, LONG - 1));
+  expect(all).toContain('asked');
+  expect(all).not.toContain('50');
+});
+
+it('one that was given up keeps its place, and so when it was asked for, until its caller asks after five minutes', () => {
+  const remembered = new Remembered();
+  const name = { clientId: ONE, hash: 'given up' };
+  const ask = (now: number) => {
+    remembered.add(name, later(callsOf()), now);
+    const [kept] = remembered.due(ONE, now + FIRST_DUE_MS);
+    return kept && remembered.begin(kept, now + FIRST_DUE_MS);
+  };
+  expect(ask(0)).toBe(true);
+  remembered.giveUp(name);
+  expect(ask(60_000)).toBe(false);
+  expect(ask(300_000)).toBe(true);
+});
+
+it('those whose look has not begun stay as they were, and come first', () => {
+  const remembered = new Remembered();
+  for (const hash of ['one', 'two', 'three']) remembered.add({ clientId: ONE, hash }, later(callsOf()), 0);
+  const [first] = remembered.due(ONE, FIRST_DUE_MS);
+  if (first === undefined) throw new Error('It is due.');
+  expect(first.name.hash).toBe('one');
+  remembered.begin(first, FIRST_DUE_MS);
+  expect(hashesOf(remembered, FIRST_DUE_MS + 2_000)).toEqual(['two', 'three', 'one']);
 });
 
 it('looks at one also where the clock was set back', () => {

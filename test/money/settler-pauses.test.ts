@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { type Logger, silentLogger } from '../../src/common/logger.ts';
 import type { Ambient } from '../../src/money/ambient.ts';
+import { createMoney } from '../../src/money/execute.ts';
 import type { RecordName } from '../../src/money/intent.ts';
 import { createPersistence } from '../../src/money/persist.ts';
 import type { MoneyRecords, OrderSummary, StoredAnswer } from '../../src/money/record.ts';
@@ -11,6 +12,8 @@ import { createSettler } from '../../src/money/settling/settler.ts';
 
 const CLIENT = 'client';
 const LONG = 1e12;
+/** As long as a real one: ids of payments are made of it. */
+const HASH = randomBytes(32).toString('base64url');
 const never = () => {
   throw new Error('Nothing was taken, so that nothing is asked of the service.');
 };
@@ -147,6 +150,86 @@ it('a client whose service does not answer keeps no other client’s remembered 
   expect(looked.length).toBeLessThanOrEqual(6);
 });
 
+it('a client whose service does not answer has each of its remembered payments tried in turn', async () => {
+  const looked: string[] = [];
+  const { settler, over } = createWorld(4, {
+    takeOpen: async (name) => openPayment(name),
+    putOff: async () => undefined,
+  });
+  const look = async ({ name }: OpenPayment) => {
+    looked.push(name.hash);
+    throw new Error('The service does not answer.');
+  };
+  for (let number = 0; number < 9; number += 1)
+    settler.remember(
+      { clientId: CLIENT, hash: `${number}` },
+      { ...LATER, calls: () => ({ ...CALLS, look }) },
+    );
+  await over;
+  await settler.drain();
+  // In a look at the first, and two at all, neither of which has come to its end.
+  expect(looked.length).toBeLessThan(1 + 2 * 9);
+  expect(new Set(looked).size).toBe(9);
+});
+
+it('a caller that asks while its payment is looked for has it looked for once more', async () => {
+  const asked: (boolean | undefined)[] = [];
+  const again = Promise.withResolvers<void>();
+  const { settler, ambient } = createWorld(1_000, {
+    async takeOpen(name, _owner, _leaseMs, isAsked) {
+      asked.push(isAsked);
+      if (asked.length === 3) again.resolve();
+      // The first time somebody else has it.
+      return asked.length === 1 ? undefined : openPayment(name);
+    },
+    putOff: async () => undefined,
+    read: async () => recordOf(null),
+  });
+  const remember = () =>
+    settler.remember({ clientId: CLIENT, hash: 'one' }, { ...LATER, calls: () => calls });
+  const calls: SettlingCalls = {
+    ...CALLS,
+    async look() {
+      const begunAt = ambient.now();
+      while (ambient.now() - begunAt < 5 * 60_000) await ambient.sleep(0, AbortSignal.any([]));
+      if (asked.length === 2) remember();
+      return { kind: 'open', seen: 'nothing' };
+    },
+  };
+  remember();
+  await again.promise;
+  await settler.drain();
+  expect(asked).toEqual([true, true, true]);
+});
+
+it('payments that were looked for to the end leave their places to those that are asked about next', async () => {
+  let given = 0;
+  const all = Promise.withResolvers<void>();
+  const next = Promise.withResolvers<void>();
+  const { settler } = createWorld(1_000, {
+    // Older than two days.
+    takeOpen: async (name) => ({ ...openPayment(name), ageMs: LONG }),
+    putOff: async () => undefined,
+    read: async () => recordOf(null),
+  });
+  const calls: SettlingCalls = {
+    ...CALLS,
+    async look({ name }) {
+      if (name.hash === 'next') next.resolve();
+      given += 1;
+      if (given === 100) all.resolve();
+      return { kind: 'open', seen: 'nothing' };
+    },
+  };
+  const remember = (hash: string) =>
+    settler.remember({ clientId: CLIENT, hash }, { ...LATER, calls: () => calls });
+  for (let number = 0; number < 100; number += 1) remember(`${number}`);
+  await all.promise;
+  remember('next');
+  await next.promise;
+  await settler.drain();
+});
+
 it('a stop waits for the line of what is settled while it stops', async () => {
   const lines: string[] = [];
   const told: Logger = { ...silentLogger, info: (_fields, message) => lines.push(message) };
@@ -171,6 +254,46 @@ it('a stop waits for the line of what is settled while it stops', async () => {
   });
   await stopped.promise;
   expect(lines).toEqual(['payment settled']);
+});
+
+it('a stop waits for the line of what the store takes at the very end', async () => {
+  const lines: (readonly [string, unknown])[] = [];
+  const logger: Logger = {
+    ...silentLogger,
+    info: (fields, message) => lines.push([message, Object(fields).paymentId]),
+  };
+  const refused = Promise.withResolvers<void>();
+  let answers = 0;
+  let isOpen = true;
+  const reachable: Partial<MoneyRecords> = {
+    tidy: async () => undefined,
+    due: async () => [{ clientId: CLIENT, hash: HASH }],
+    takeOpen: async (name) => openPayment(name),
+    putOff: async () => undefined,
+    held: async () => [],
+    async answer() {
+      answers += 1;
+      if (answers > 1) return true;
+      refused.resolve();
+      throw new Error('The store is away.');
+    },
+    async idKey() {
+      const key = await later();
+      if (!isOpen) throw new Error('The store is closed.');
+      return key;
+    },
+  };
+  const { ambient } = createTime(1);
+  // Of a store this reaches what is given, as above.
+  const money = createMoney({ records: reachable as MoneyRecords, logger, ambient });
+  const look: SettlingCalls['look'] = async () => ({ kind: 'done', text: '{}', transactionId: undefined });
+  money.serve(CLIENT, { ...CALLS, look });
+  await refused.promise;
+  await money.stop();
+  isOpen = false;
+  await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(lines).toEqual([['payment settled', expect.any(String)]]);
 });
 
 it('comes back soon once the store answers again, and tidies what it could not tidy', async () => {

@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { runScript, script } from '../../redis/script.ts';
+import { RETRY_WINDOW_MS } from '../backoff.ts';
 import { MONEY_MUTATIONS, type RecordName } from '../intent.ts';
 import { ageOf, type Clocks } from '../lived-time.ts';
 import { readSummary } from '../order-summary.ts';
@@ -39,7 +40,9 @@ const TAKE = script(`${NOW} ${HERE} ${FILE}
   local due = redis.call('ZSCORE', KEYS[2], hash)
   if not due then return end
   local wait = tonumber(due) - now
-  local isPutOff = wait > 2 * ARGV[2] and (wait == math.huge or redis.call('HEXISTS', key, 'upstreamKey') == 0)
+  local upstreamKey, sentAt = unpack(redis.call('HMGET', key, 'upstreamKey', 'sentAt'))
+  local mayBeSent = state == 'sent' and upstreamKey and sentAt and now - sentAt < ${RETRY_WINDOW_MS}
+  local isPutOff = wait > 2 * ARGV[2] and (wait == math.huge or not mayBeSent)
   if wait > 0 and not (ARGV[5] == '1' and isPutOff) then return end
   if state == 'sent' and lease and tonumber(lease) > now then
     redis.call('ZADD', KEYS[2], lease, hash)
@@ -47,7 +50,7 @@ const TAKE = script(`${NOW} ${HERE} ${FILE}
   end
   local untilThen = string.format('%.0f', now + ARGV[2])
   -- What is only looked for stays its sender's, who may yet find that nothing had left; and no caller has to wait for it.
-  if state == 'sent' and redis.call('HEXISTS', key, 'upstreamKey') == 1 then
+  if state == 'sent' and upstreamKey then
     redis.call('HSET', key, 'owner', ARGV[1], 'lease', untilThen)
   end
   redis.call('ZADD', KEYS[2], untilThen, hash)

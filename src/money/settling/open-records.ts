@@ -49,8 +49,8 @@ export interface OpenRecords {
   /**
    * Takes a payment that is due, for `leaseMs`. If an earlier version has settled it, files it as settled instead.
    *
-   * @param isAsked whether its caller has come. What is put off for longer than two leases, or for ever, is then due; not what is sent
-   * again.
+   * @param isAsked whether its caller has come. What is put off for longer than two leases, or for ever, is then due; not what may still be
+   * sent again: what is open under a key, without an answer, and was sent less than `RETRY_WINDOW_MS` ago.
    * @returns undefined if it is not due, is settled, is held by a call, or lacks what is needed.
    */
   takeOpen(

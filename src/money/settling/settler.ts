@@ -28,8 +28,10 @@ export interface Settler {
   /**
    * Settles one open payment under its caller's credential, as long as that holds, also if it was given up. If there are too many, some
    * are left to their callers.
+   *
+   * @param isOfMutation whether a mutation has left it unknown, and not only somebody asked what became of it
    */
-  remember(name: RecordName, later: Later): void;
+  remember(name: RecordName, later: Later, isOfMutation?: boolean): void;
   /** Begins no look at a payment any more. Resolves once none is under way. */
   drain(): Promise<void>;
 }
@@ -123,6 +125,7 @@ export function createSettler(options: {
       run(tellLookFailed(records, logger, payment, err));
     },
     onGivenUp(payment, seen) {
+      remembered.giveUp(payment.name);
       run(tellGivenUp(records, logger, payment, seen));
     },
   };
@@ -141,8 +144,8 @@ export function createSettler(options: {
 
   return {
     serve: (clientId, calls) => run(serve(settling, clientId, calls)),
-    remember(name, later) {
-      remembered.add(name, later, ambient.now());
+    remember(name, later, isOfMutation) {
+      remembered.add(name, later, ambient.now(), isOfMutation);
       keepOn(name.clientId);
     },
     async drain() {
@@ -217,16 +220,21 @@ async function keep(settling: Settling, remembered: Remembered, clientId: string
   const { parts, logger, stopping } = settling;
   const { records, ambient } = parts;
   const settleKept = async (kept: Kept): Promise<Result> => {
-    const { name, calls, isAsked } = kept;
+    const { name, calls } = kept;
+    // Its caller may ask again while the look is under way.
+    const isAsked = remembered.begin(kept, ambient.now());
+    let isTaken = false;
     try {
       const result = await settle(settling, name, calls, isAsked);
-      if (result !== 'not-taken') kept.isAsked = false;
+      isTaken = result !== 'not-taken';
       if ((result === 'settled' || result === 'not-taken') && (await isSettled(records, name)))
         remembered.forget(name);
       return result;
     } catch (err) {
       logger.debug({ err }, 'open payments could not be looked at; they are later');
       return 'away';
+    } finally {
+      if (!isTaken) kept.isAsked ||= isAsked;
     }
   };
   let failures = 0;

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { RETRY_WINDOW_MS } from '../backoff.ts';
 import type { RecordName } from '../intent.ts';
 import { readSummary } from '../order-summary.ts';
 import type { OpenPayment, TakenPayment } from '../settling/open-records.ts';
@@ -52,13 +53,16 @@ export class SqliteOpen {
       .prepare(
         `SELECT *, (SELECT epoch FROM ledger) AS now_epoch FROM intent
          WHERE client_id = :clientId AND hash = :hash AND expires_at > :now AND ${IS_OPEN}
-           AND (coalesce(due_at, 0) <= :now
-             OR (:isAsked AND (due_at = ${NEVER} OR (due_at > :now + 2 * :leaseMs AND upstream_key IS NULL))))`,
+           AND (coalesce(due_at, 0) <= :now OR (:isAsked AND due_at > :now + 2 * :leaseMs))`,
       )
       .get({ ...name, now, leaseMs, isAsked: isAsked ? 1 : 0 });
     if (row === undefined) return undefined;
     const lease = Number(row['lease_until']);
     const isAnswered = row['state'] === 'answered';
+    const sending = this.#clock.sending(row);
+    const mayBeSent = !isAnswered && row['upstream_key'] !== null && sending.ageMs < RETRY_WINDOW_MS;
+    const dueAt = Number(row['due_at']);
+    if (dueAt > now && dueAt !== NEVER && mayBeSent) return undefined;
     if (!isAnswered && lease > now) {
       this.#setDue(name, lease);
       return undefined;
@@ -86,7 +90,7 @@ export class SqliteOpen {
       asked,
       inputHash,
       body: String(row['body'] ?? ''),
-      ...this.#clock.sending(row),
+      ...sending,
       upstreamKey: isCurrent && row['upstream_key'] !== null ? String(row['upstream_key']) : null,
       original: row['original'] === null ? null : String(row['original']),
       closed: isAnswered ? storedAnswer(row) : null,

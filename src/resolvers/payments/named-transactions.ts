@@ -53,7 +53,9 @@ export class NamedTransactions {
 
   /** Whether this id could not be read, so that it is not to be read yet. @param now in ms since the epoch */
   isResting(id: string, now: number): boolean {
-    return (this.#failing.get(id)?.until ?? 0) > now;
+    const leftMs = (this.#failing.get(id)?.until ?? 0) - now;
+    // The clock may have been set back since.
+    return leftMs > 0 && leftMs <= LONGEST_REST_MS;
   }
 
   /**
@@ -95,7 +97,8 @@ export class NamedTransactions {
 
   #isRefusedAgain(id: string, now: number): boolean {
     const since = this.#doubted.get(id);
-    if (since === undefined) this.#doubted.set(id, now);
+    // The clock may have been set back since.
+    if (since === undefined || since > now) this.#doubted.set(id, now);
     return since !== undefined && now - since >= DOUBTED_MS;
   }
 

@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { NamedTransactions } from '../../../src/resolvers/payments/named-transactions.ts';
+import { UpstreamError } from '../../../src/upstream/call/errors.ts';
+import type { Rest } from '../../../src/upstream/call/rest.ts';
+
+const HOUR = 3_600_000;
+const NOW = 100 * HOUR;
+
+/** A service of which each read ends so. Nothing but reads is asked of it. */
+const failing = (error: UpstreamError) => ({ get: () => Promise.reject(error) }) as unknown as Rest;
+
+it('an id at which the service has failed rests for its time, and no longer where the clock was set back', async () => {
+  const named = new NamedTransactions();
+  const id = randomUUID();
+  const rest = failing(new UpstreamError('UPSTREAM_UNAVAILABLE', 'It failed.', { status: 500 }));
+  expect(await named.read(id, 0, rest, NOW)).toBe('failed');
+  expect([named.isResting(id, NOW), named.isResting(id, NOW + 29_999)]).toEqual([true, true]);
+  expect([named.isResting(id, NOW + 30_000), named.isResting(id, NOW - 2 * HOUR)]).toEqual([false, false]);
+});
+
+it('a refusal in another form than the documented one counts once it has come again, also where the clock was set back', async () => {
+  const named = new NamedTransactions();
+  const id = randomUUID();
+  const rest = failing(new UpstreamError('REFUSED', 'A page.'));
+  expect(await named.read(id, 0, rest, NOW)).toBe('untold');
+  expect(await named.read(id, 0, rest, NOW + 4_999)).toBe('untold');
+  expect(await named.read(id, 0, rest, NOW - 2 * HOUR)).toBe('untold');
+  expect(await named.read(id, 0, rest, NOW - 2 * HOUR + 4_999)).toBe('untold');
+  expect(await named.read(id, 0, rest, NOW - 2 * HOUR + 5_000)).toEqual({ transaction: null });
+});
