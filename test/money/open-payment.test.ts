@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { GivenUpError } from '../../src/common/attempt.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
@@ -13,7 +16,9 @@ import {
   type SettlingResult,
   settleOpen,
 } from '../../src/money/settling/open-payment.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
 import { STORES } from './stores.ts';
 
@@ -377,3 +382,56 @@ it('evidence settles a payment while the record of another client alone is put b
   });
   expect(found).toMatchObject({ result: 'settled', answer: { kind: 'done' }, holds: [{ why: 'put-back' }] });
 });
+
+it.each(['over node:sqlite', 'over Redis'])(
+  'evidence settles what was sent before the record was put back only once an operator hastens it, %s',
+  async (where) => {
+    await using cleanup = new AsyncDisposableStack();
+    const open = where === 'over Redis' ? await behindInRedis(cleanup) : await behindInSqlite(cleanup);
+    const { records, name } = open;
+    await records.resume();
+    const payment = await until(() => records.takeOpen(name, OWNER, 0));
+    const never = () => expect.unreachable();
+    const parts = {
+      ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
+      ...{ onSettled: () => {}, onMismatch: never, onLookFailed: never, onGivenUp: never },
+    };
+    const id = randomUUID();
+    expect(await settleOpen(payment, callsWith(seen(id)), parts)).toBe('open');
+    expect(await records.read(name)).toMatchObject({ answer: null, seen: 'put-back' });
+    await records.hasten(name);
+    const hastened = await until(() => records.takeOpen(name, OWNER, 0));
+    expect(await settleOpen(hastened, callsWith(seen(id)), parts)).toBe('settled');
+    expect(await records.read(name)).toMatchObject({ answer: { kind: 'done' } });
+  },
+);
+
+/** A payment whose answer was lost, in a record that has forgotten a later one. */
+async function behindInRedis(cleanup: AsyncDisposableStack) {
+  const redis = cleanup.use(await startRedis());
+  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', logger);
+  cleanup.defer(() => records.stop());
+  const { name } = await leaveOpen(records, 'createInternalTransaction');
+  await leaveOpen(records, 'createInternalTransaction');
+  await redis.admin.hset(LEDGER, 'sent', 1);
+  expect(await records.isPutBack(CLIENT)).toBe(true);
+  await records.hasten(name);
+  return { records, name };
+}
+
+/** Likewise. */
+async function behindInSqlite(cleanup: AsyncDisposableStack) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const path = join(dataDir, 'money.sqlite');
+  const before = openSqliteRecords(path);
+  const { name } = await leaveOpen(before, 'createInternalTransaction');
+  await before.stop();
+  // As if a payment had been sent of which this file knows nothing.
+  await writeFile(`${path}-mark-0-9`, '');
+  const records = openSqliteRecords(path);
+  cleanup.defer(() => records.stop());
+  expect(await records.isPutBack(CLIENT)).toBe(true);
+  await records.hasten(name);
+  return { records, name };
+}

@@ -227,9 +227,10 @@ describe('a record that was put back', () => {
     expect(await records.held()).toMatchObject([{ why: 'stopped' }, { why: 'put-back' }]);
     expect(await records.takeOpen(name, 'me', 0)).toBeUndefined();
     await records.resume();
-    expect(await records.takeOpen(name, 'me', 0)).toMatchObject({ upstreamKey: null });
+    expect(await records.takeOpen(name, 'me', 0)).toMatchObject({ upstreamKey: null, isCurrent: false });
     await records.hasten(name);
-    expect(await records.takeOpen(name, 'me', 0)).toMatchObject({ upstreamKey: 'upstream-key' });
+    const hastened = { upstreamKey: 'upstream-key', isCurrent: true };
+    expect(await records.takeOpen(name, 'me', 0)).toMatchObject(hastened);
   }
 
   it('has its open payments sent again only when an operator hastens them, over node:sqlite', async () => {

@@ -90,7 +90,7 @@ const ASKED: OrderSummary = {
 };
 const openPayment = (name: RecordName): OpenPayment => ({
   ...{ name, asked: ASKED, inputHash: 'hash', upstreamKey: null, closed: null, original: null },
-  ...{ tries: 0, body: '{}', sentAt: 0, ageMs: 0 },
+  ...{ tries: 0, isCurrent: true, body: '{}', sentAt: 0, ageMs: 0 },
 });
 
 it('ends a look when three in a row have no answer, not three of many', async () => {
@@ -240,7 +240,7 @@ it('a stop waits for the line of what is settled while it stops', async () => {
       tidy: async () => undefined,
       due: async () => [{ clientId: CLIENT, hash: 'one' }],
       takeOpen: async (name) => openPayment(name),
-      held: async () => [],
+      isPutBack: async () => false,
       answer: async () => true,
     },
     told,

@@ -70,7 +70,10 @@ export class Operator {
       redis.putBack(copy, isOfPayments);
       service.told.clear();
       this.#hold = undefined;
-      for (const order of this.#world.orders) if (order.touchedAt >= copiedAt) order.isForgotten = true;
+      for (const order of this.#world.orders) {
+        if (order.touchedAt >= copiedAt) order.isForgotten = true;
+        else order.isOfBefore = true;
+      }
       this.#putBackAt = this.#counts(copy) < known ? sim.elapsed : undefined;
       sim.say(`the record of payments is what it was at ${copiedAt / 1000} s`);
       this.#look();

@@ -22,6 +22,8 @@ export interface Order {
   touchedAt: number;
   /** Whether its record was put back to a time before it, so that its key may pay again once payments go on. */
   isForgotten: boolean;
+  /** Whether the record, which still has it, was put back since: evidence alone does not settle it then. */
+  isOfBefore: boolean;
   /** Orders that no movement tells from this one, as their inputs are the same; itself among them. */
   readonly alike: Order[];
 }
@@ -67,7 +69,17 @@ export const fieldOf = (mutation: MoneyMutation, name: string, variable: string)
 /** An order of which nobody has been told anything. */
 export function orderOf(tag: string, mutation: MoneyMutation, input: Order['input']): Order {
   const order: Order = {
-    ...{ tag, mutation, input, told: [], isOver: false, touchedAt: 0, isForgotten: false, alike: [] },
+    ...{
+      tag,
+      mutation,
+      input,
+      told: [],
+      isOver: false,
+      touchedAt: 0,
+      isForgotten: false,
+      isOfBefore: false,
+      alike: [],
+    },
   };
   order.alike.push(order);
   return order;

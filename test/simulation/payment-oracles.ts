@@ -152,7 +152,8 @@ function isToBeFound(world: World, order: Order, recorded: Recorded | null, hist
   // In passthrough a process settles what it has sent, as long as it lives.
   if (callers.mode === 'passthrough' && gateways.some(({ starts }) => starts > 1)) return false;
   if (order.mutation === 'createMoneyOut') return recorded?.safeToRetry === true;
-  if (order.mutation !== 'createInternalTransaction' || movements.of(order.tag) === 0) return false;
+  if (order.mutation !== 'createInternalTransaction' || order.isOfBefore || movements.of(order.tag) === 0)
+    return false;
   if (!world.isLogWhole(history.again)) return false;
   const { transactions } = service.made.world.state;
   const ids = [...transactions.values()]

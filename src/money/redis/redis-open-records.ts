@@ -158,6 +158,8 @@ export class RedisOpen {
       original: original === '' ? null : original,
       closed: state === 'answered' ? storedAnswer([kind, status, text]) : null,
       tries: Number(tries),
+      // What an earlier version sent has no epoch.
+      isCurrent: (epoch || '0') === nowEpoch,
     };
   }
 

@@ -40,6 +40,8 @@ export type Seen =
   | 'other-refund'
   /** Looking for it failed, or not all that may be it could be read. */
   | 'unreadable'
+  /** Evidence of it was found, and the record was put back since it was sent: it could be of a payment that is forgotten. */
+  | 'put-back'
   /** The event log no longer holds every event since the payment was sent. */
   | 'out-of-reach';
 
@@ -180,6 +182,8 @@ async function seek(
   // A record that was put back meanwhile may have forgotten the payment that the movement was.
   if (found.kind === 'done' && (await records.isPutBack(payment.name.clientId)))
     found = { kind: 'open', seen: 'unread' };
+  // One that was put back before has forgotten some, too: an operator says whether the movement may be this payment's.
+  if (found.kind === 'done' && !payment.isCurrent) found = { kind: 'open', seen: 'put-back' };
   if (found.kind === 'done') {
     const { text, transactionId } = found;
     // A transaction that was read: what the service would have answered the request.

@@ -24,6 +24,8 @@ export interface OpenPayment extends Sent, SentDetails {
    * upstream has no key for it, the record was put back since, or an earlier version sent it.
    */
   readonly upstreamKey: string | null;
+  /** False if the record was put back since it was sent, and no operator has hastened it since. */
+  readonly isCurrent: boolean;
   /** The answer because of which nothing may be sent under its key any more; null if it may. */
   readonly closed: StoredAnswer | null;
   /** How often it was taken before. */

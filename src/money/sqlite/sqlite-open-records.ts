@@ -95,6 +95,8 @@ export class SqliteOpen {
       original: row['original'] === null ? null : String(row['original']),
       closed: isAnswered ? storedAnswer(row) : null,
       tries: Number(row['tries'] ?? 0),
+      // What an earlier version sent has no epoch.
+      isCurrent: (row['epoch'] ?? 0) === row['now_epoch'],
     };
   }
 

@@ -23,6 +23,8 @@ const SEEN: Readonly<Record<Seen, string>> = {
   'not-refunded': 'The credit did not read REFUNDED when it was read last.',
   'other-refund': 'The credit reads REFUNDED, and more than one refund could have returned it.',
   unreadable: 'The gateway could not look for it when it tried last, or could not read all that may be it.',
+  'put-back':
+    'What could be it has been found, but the record of payments was put back since it was sent, and may have forgotten whose it is.',
   'out-of-reach':
     'The log of events no longer holds all that came since it was sent, so that nothing in it is certain.',
 };
