@@ -129,6 +129,27 @@ it.each([
   },
 );
 
+it('the client of graphql-sse ends all streams of its source when it is disposed, and those that begin after', async () => {
+  const open: AbortSignal[] = [];
+  const fetch = async (_: unknown, init?: RequestInit) => {
+    const { signal } = init ?? {};
+    if (!signal) throw new Error('Nothing could end this stream.');
+    open.push(signal);
+    const body = new ReadableStream({
+      start: (stream) => signal.addEventListener('abort', () => stream.error(signal.reason)),
+    });
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  };
+  const source = createEventStreams({ url: 'http://gateway/graphql', token: () => 'a token', fetch });
+  const both = [streamed(source), streamed(source)];
+  await until(() => open.length === 2);
+  source.client.dispose();
+  // They have ended, and no error of the connection is told.
+  expect(await Promise.all(both)).toEqual([undefined, undefined]);
+  expect(await streamed(source)).toBeUndefined();
+  expect(open.every(({ aborted }) => aborted)).toBe(true);
+});
+
 describe.each([
   ['a query over fetch', createFetch, jsonOf, (source: Source) => source.query(QUERY, {})],
   ['a stream over fetch', createFetch, streamOf, streamed],

@@ -49,8 +49,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #cursor = '';
   /** The cursor of the last event handed out, or loaded. */
   #shown = '';
-  /** True if the last item handed out, or loaded, is a gap: another gap there would be the same. */
-  #isTold = false;
+  /** The place of the last gap handed out, or loaded. */
+  #told = '';
   #connection: Connection | undefined;
   #waiting: Buffered<EventOf<Data>>[] = [];
   #refusal: Refused | undefined;
@@ -168,24 +168,23 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       events === undefined && reason === 'FIRST_START'
         ? undefined
         : { gap: true, reason, cursor, ...(events && { events }) };
-    // Each gap is saved, also one not shown: it moves the place.
     if (!(await this.#save(gap, cursor))) return;
-    const told = events === undefined && this.#isTold ? undefined : gap;
     // Another tab may have been quicker. The feed then goes on from the place in the store, and shows the store's events.
     const before = this.#cursor;
     const saved = await this.#store.load();
     const isAhead = saved && saved.cursor !== cursor && saved.cursor !== before;
     this.#cursor = isAhead ? saved.cursor : cursor;
-    for (const item of isAhead ? unseen(saved.events, told, this.#shown, this.#isTold) : [told]) {
-      if (item === undefined) continue;
+    for (const item of isAhead ? unseen(saved.events, gap, this.#shown || this.#told) : [gap]) {
+      // Where another tab has moved the place back, the same gap comes again.
+      if (item === undefined || (isGap(item) && item.cursor === this.#told && !item.events)) continue;
       this.#show(item);
       yield item;
     }
   }
 
   #show(item: Item<Data>): void {
-    this.#isTold = isGap(item);
-    if (!isGap(item)) this.#shown = cursorOf(item);
+    if (isGap(item)) this.#told = item.cursor;
+    else this.#shown = cursorOf(item);
   }
 
   /** Saves, and retries until that succeeds. @returns true; undefined once the feed is closed. */

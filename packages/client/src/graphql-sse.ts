@@ -8,6 +8,7 @@ import { hear, type Shown, tokens } from './tokens.ts';
 
 /** A source over server-sent events, by the client of graphql-sse, for apps that use it already. */
 export interface EventStreams extends Source {
+  /** The client of graphql-sse. Its `dispose` ends the streams of this source as well. */
   readonly client: Client;
 }
 
@@ -35,17 +36,29 @@ export function createEventStreams(options: FetchOptions): EventStreams {
     retryAttempts: 0,
   });
   const client = createClient(clientOptions());
+  const streams = new Set<Client>();
+  let isDisposed = false;
   return {
     ...createFetch(options),
-    client,
+    client: {
+      ...client,
+      dispose() {
+        isDisposed = true;
+        for (const each of [client, ...streams]) each.dispose();
+      },
+    },
     ...checkable((document, variables, sink, details) => {
       const { catching, ...request } = requestOf(document, variables, details);
       let shown: Shown | undefined;
       // graphql-sse does not say which of a client's streams has which token, so each has a client of its own.
-      const own = clientOptions(details?.headers, (given) => {
-        shown = given;
-      });
-      return createClient(own).subscribe(
+      const own = createClient(
+        clientOptions(details?.headers, (given) => {
+          shown = given;
+        }),
+      );
+      streams.add(own);
+      if (isDisposed) own.dispose();
+      return own.subscribe(
         request,
         {
           next(result) {
@@ -55,10 +68,14 @@ export function createEventStreams(options: FetchOptions): EventStreams {
             else sink.next(hear(shown as Shown, result as Answer<never>));
           },
           error(cause) {
+            streams.delete(own);
             onConnection?.({ state: 'lost', code: (cause as { code?: number } | null)?.code, cause });
             sink.ended(cause);
           },
-          complete: () => sink.ended(),
+          complete() {
+            streams.delete(own);
+            sink.ended();
+          },
         },
         {
           connected() {

@@ -135,8 +135,7 @@ class PlainSubscription {
         if (refusal === undefined || !isGapCode(refusal.code)) return this.#end(refusal);
         this.#gaps += 1;
         this.#after = placeOf(refusal.extensions, this.#gaps);
-        // Nothing has come since the one before: that is still the same gap.
-        if (this.#gaps === 1) this.#sink.next({ errors: [refusal] });
+        this.#sink.next({ errors: [refusal] });
         void this.#follow(log).catch((cause) => this.#end(cause));
       },
     });
