@@ -270,7 +270,7 @@ it('a stop waits for the line of what the store takes at the very end', async ()
     due: async () => [{ clientId: CLIENT, hash: HASH }],
     takeOpen: async (name) => openPayment(name),
     putOff: async () => undefined,
-    held: async () => [],
+    isPutBack: async () => false,
     async answer() {
       answers += 1;
       if (answers > 1) return true;
