@@ -7,6 +7,7 @@ import { openEventLog } from '../../../src/events/open.ts';
 import { Sightings } from '../../../src/resolvers/payments/sightings.ts';
 import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
 import { CLIENT_ID } from '../../helpers/http-stub.ts';
+import { startRedis } from '../../helpers/redis.ts';
 
 const SECOND = 1_000;
 
@@ -148,6 +149,32 @@ it('what was named before a time is not of the time when it is named again, also
   expect(await sightings.since(now, now + 61 * SECOND)).toEqual([]);
   const own = await name(61);
   expect(idsOf(await sightings.since(now, now + 62 * SECOND))).toEqual([own]);
+});
+
+it('what was named before a time is not of the time when it is named again, over Redis', async () => {
+  await using stack = new AsyncDisposableStack();
+  const redis = stack.use(await startRedis());
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-sightings-'));
+  stack.defer(() => rm(dataDir, { recursive: true }));
+  const log = await openEventLog({
+    redisUrl: redis.url,
+    dataDir,
+    retention: 100,
+    logger: recordingLogger(),
+  });
+  stack.defer(() => log.stop());
+  await available(log);
+  const now = Date.now();
+  const name = async (seconds: number, id: string): Promise<void> => {
+    const receivedAt = new Date(now + seconds * SECOND).toISOString();
+    const payload = JSON.stringify({ transaction: id });
+    await log.append(CLIENT_ID, moneyIn({ type: 'STATUS_UPDATE', payload, receivedAt }));
+  };
+  const [earlier, own] = [randomUUID(), randomUUID()];
+  await name(-600, earlier);
+  await name(60, earlier);
+  await name(61, own);
+  expect(idsOf(await new Sightings(log, CLIENT_ID).since(now, now + 62 * SECOND))).toEqual([own]);
 });
 
 it('ids that were dropped leave nothing certain of the times whose ids could be among them', async () => {
