@@ -38,13 +38,26 @@ describe.each(VARIANTS)('a payment that is done, over %s,', (variant, sandboxOpt
     gateway = await startGateway({ sandboxOptions, config });
   });
   afterAll(() => gateway.stop());
+
+  let ask: RunningGateway['query'];
   beforeEach(async () => {
     await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+    ask = await newCaller();
     // The faults of the test before may have opened the circuit.
-    await until(
-      async () => (await gateway.query('{ client { accounts { totalCount } } }')).errors === undefined,
-    );
+    await until(async () => (await ask('{ client { accounts { totalCount } } }')).errors === undefined);
   });
+
+  /** The same caller under a token that the service has just given. */
+  async function newCaller(): Promise<RunningGateway['query']> {
+    const { url, clientId, clientSecret, apiKey } = gateway.sandbox;
+    const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
+      method: 'POST',
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
+    });
+    const { token } = (await answer.json()) as { token: string };
+    return (document, variables) => gateway.query(document, variables, { authorization: `Bearer ${token}` });
+  }
 
   let payments = 0;
   describe.each(MUTATIONS)('%s,', (mutation) => {
@@ -59,7 +72,7 @@ describe.each(VARIANTS)('a payment that is done, over %s,', (variant, sandboxOpt
         await inject(sandbox, { method: 'GET', path }, fault);
 
         const document = documentOf(mutation, RELATED, isRefund ? ORIGINAL : '');
-        const { data, errors } = await gateway.query(document, { input });
+        const { data, errors } = await ask(document, { input });
         const [movement, ...more] = await movementsOf(sandbox, tag);
         expect(more).toEqual([]);
         expect(data.result).toMatchObject({ replayed: false, moved: { id: movement?.transactionId } });
@@ -68,7 +81,13 @@ describe.each(VARIANTS)('a payment that is done, over %s,', (variant, sandboxOpt
           expect(at?.length).toBeGreaterThan(1);
         }
 
-        const again = await gateway.query(document, { input });
+        // A token to which all is refused that can be read has been withdrawn, as far as anybody can tell: the next one gets the answer.
+        const codes = errors?.map(({ extensions }) => extensions['code']) ?? [];
+        if (path === EVERYTHING[1] && codes.includes('UNAUTHENTICATED')) {
+          await control(sandbox, 'DELETE', '/sandbox/faults');
+          ask = await newCaller();
+        }
+        const again = await ask(document, { input });
         expect(again.data.result).toMatchObject({ replayed: true, moved: { id: movement?.transactionId } });
       });
     });
