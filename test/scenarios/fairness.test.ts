@@ -7,6 +7,7 @@ import {
   sendQuery,
   startGateway,
 } from '../helpers/gateway.ts';
+import { newToken } from '../helpers/new-token.ts';
 import { ASKING } from '../helpers/raw.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';
@@ -23,13 +24,7 @@ describe('one caller with more operations than its share', () => {
 
   beforeAll(async () => {
     gateway = await startGateway({ webhooks: false, config: { operationsQueue: QUEUE } });
-    const { url, clientId, clientSecret, apiKey } = gateway.sandbox;
-    const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
-      method: 'POST',
-      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-      body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
-    });
-    another = ((await answer.json()) as { token: string }).token;
+    another = await newToken(gateway.sandbox);
     // Both are known: strangers share what their address may have.
     await gateway.query(CLIENT);
     await gateway.query(CLIENT, {}, { authorization: `Bearer ${another}` });

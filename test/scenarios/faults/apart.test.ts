@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { newToken } from '../../helpers/new-token.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { until } from '../../helpers/until.ts';
 import { documentOf, inject, type Payable, payable, requestsOf } from './payments.ts';
@@ -45,15 +46,7 @@ const validations = (name: string, count: number) =>
   );
 
 /** The service takes the gateway's token no longer, as it has given another one elsewhere. */
-async function endToken(): Promise<void> {
-  const { url, clientId, clientSecret, apiKey } = sandbox;
-  const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
-    method: 'POST',
-    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-    body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
-  });
-  expect(answer.ok).toBe(true);
-}
+const endToken = () => newToken(sandbox);
 
 describe("the gateway's own token is renewed, and callers read on,", () => {
   it('while payments of several callers fail', async () => {

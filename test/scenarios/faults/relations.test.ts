@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { newToken } from '../../helpers/new-token.ts';
 import { until } from '../../helpers/until.ts';
 import { VARIANTS } from '../../helpers/variants.ts';
 import { documentOf, inject, MUTATIONS, movementsOf, payable } from './payments.ts';
@@ -49,13 +50,7 @@ describe.each(VARIANTS)('a payment that is done, over %s,', (variant, sandboxOpt
 
   /** The same caller under a token that the service has just given. */
   async function newCaller(): Promise<RunningGateway['query']> {
-    const { url, clientId, clientSecret, apiKey } = gateway.sandbox;
-    const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
-      method: 'POST',
-      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-      body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
-    });
-    const { token } = (await answer.json()) as { token: string };
+    const token = await newToken(gateway.sandbox);
     return (document, variables) => gateway.query(document, variables, { authorization: `Bearer ${token}` });
   }
 

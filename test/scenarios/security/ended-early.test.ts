@@ -6,6 +6,7 @@ import { createSocket } from '../../../packages/client/src/graphql-ws.ts';
 import { follow, isGap, memoryIntents, pay, typed, watch } from '../../../packages/client/src/index.ts';
 import { type SteppedClock, steppedClock } from '../../helpers/clock.ts';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { newToken } from '../../helpers/new-token.ts';
 import { connect } from '../../helpers/socket.ts';
 import { TRANSPORTS } from '../../helpers/subscriber.ts';
 import { until } from '../../helpers/until.ts';
@@ -40,15 +41,7 @@ afterEach(async () => {
 });
 
 /** The service gives a new token. The ones before end, though their `exp` is an hour away. */
-async function renewed(): Promise<string> {
-  const { url, clientId, clientSecret, apiKey } = sandbox;
-  const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
-    method: 'POST',
-    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-    body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
-  });
-  return ((await answer.json()) as { token: string }).token;
-}
+const renewed = () => newToken(sandbox);
 
 const credit = (amount: string) => control(sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount });
 const fault = (path: string, what: object) =>

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '#sandbox';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { newToken } from '../../helpers/new-token.ts';
 import { connect } from '../../helpers/socket.ts';
 import { subscribeOverSse, TRANSPORTS } from '../../helpers/subscriber.ts';
 import { until } from '../../helpers/until.ts';
@@ -30,15 +31,7 @@ afterEach(async () => {
 });
 
 /** The service gives a new token, and ends the ones before. */
-async function withdraw(): Promise<void> {
-  const { url, clientId, clientSecret, apiKey } = sandbox;
-  const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
-    method: 'POST',
-    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-    body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
-  });
-  expect(answer.status).toBe(200);
-}
+const withdraw = () => newToken(sandbox);
 
 const credit = (amount: string) => control(sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount });
 const asFirst = (document: string, variables = {}) =>

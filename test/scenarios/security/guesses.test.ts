@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { newToken } from '../../helpers/new-token.ts';
 import { TRANSPORTS } from '../../helpers/subscriber.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -77,16 +78,11 @@ describe('a token that the REST service refuses', () => {
   });
 
   it('takes no place of a first log-in from its address, of a client that has callers', async () => {
-    const { url, clientId, clientSecret, apiKey, accessToken } = gateway.sandbox;
+    const { accessToken } = gateway.sandbox;
     expect(await codeOf(`Bearer ${accessToken}`, '192.0.2.9')).toBeUndefined();
     await Promise.all(Array.from({ length: 150 }, (_, index) => codeOf(madeUp(2_000 + index), '192.0.2.4')));
     expect(await codeOf(madeUp(3_000), '192.0.2.4')).toBe('UPSTREAM_RATE_LIMITED');
-    const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
-      method: 'POST',
-      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-      body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
-    });
-    const { token } = (await answer.json()) as { token: string };
+    const token = await newToken(gateway.sandbox);
     expect(await codeOf(`Bearer ${token}`, '192.0.2.4')).toBeUndefined();
     // Those who are known wait for nobody there.
     expect(await codeOf(`Bearer ${accessToken}`, '192.0.2.4')).toBeUndefined();
