@@ -105,7 +105,7 @@ const questionAbout = (authorization: string | undefined): Incoming => ({
   apiKey: undefined,
   lastEventId: undefined,
   waiters: undefined,
-  endCredential: undefined,
+  closeSockets: undefined,
 });
 
 /**

@@ -47,7 +47,10 @@ export interface ExpiryWatchOptions {
    * Finds out again which caller a credential stands for. Rejects if it stands for none, or if that cannot be found out now.
    */
   identify(authorization: string | undefined): Promise<Identified>;
-  /** How often a credential with an end is asked about again before that, in milliseconds; undefined for never. */
+  /**
+   * How often a credential with an end is asked about again before that, in milliseconds, as the identity provider may have dropped its key;
+   * undefined for never.
+   */
   readonly againMs?: number | undefined;
 }
 

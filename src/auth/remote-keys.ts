@@ -13,7 +13,7 @@ export interface RemoteKeys {
 /** How long the identity provider may take to answer, in milliseconds. */
 const KEYS_TIMEOUT_MS = 5_000;
 /** How long keys are believed after they were read while the provider does not answer, in milliseconds. */
-const BELIEVED_MS = 600_000;
+const KEYS_BELIEVED_MS = 600_000;
 /** How long a token waits for keys that are being read again, in milliseconds, if the earlier ones may still be believed. */
 const PATIENCE_MS = 1_000;
 
@@ -68,7 +68,7 @@ export function createRemoteKeys(
     const age = now() - readAt;
     if (age < maxAgeMs) return;
     const isTooEarly = reading === undefined && now() - triedAt < cooldownMs;
-    if (age >= Math.max(maxAgeMs, BELIEVED_MS)) {
+    if (age >= Math.max(maxAgeMs, KEYS_BELIEVED_MS)) {
       if (isTooEarly && failure !== undefined) throw failure.error;
       return read();
     }

@@ -143,9 +143,9 @@ export class Identity {
     return this.#options.auth.authorize(this.token ?? '', this.caller.clientId);
   }
 
-  /** Whether the end of the credential closes the socket that carries the operation; over HTTP its streams end with an error. */
-  get closesSocketAtEnd(): boolean {
-    return this.#incoming.endCredential !== undefined;
+  /** Whether the operation came over a WebSocket: that is closed when its credential ends. Over HTTP each stream ends with an error. */
+  get isOverSocket(): boolean {
+    return this.#incoming.closeSockets !== undefined;
   }
 
   /** @throws UnauthenticatedError when the caller's credential has ended; all sockets of it are closed. */
@@ -153,7 +153,7 @@ export class Identity {
     try {
       assertHolds(this.caller, this.#options.clock.now());
     } catch (error) {
-      this.#incoming.endCredential?.();
+      this.#incoming.closeSockets?.();
       throw error;
     }
   }

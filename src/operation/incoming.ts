@@ -23,6 +23,9 @@ export interface Incoming {
   readonly addressOf?: (() => string | undefined) | undefined;
   /** Counts a stream of a caller, or says why it may not begin. Undefined where the socket is counted. */
   readonly openStream?: ((holder: StreamHolder, kept: KeptBytes) => StreamRefusal | undefined) | undefined;
-  /** Closes all sockets of the credential, as it has ended; undefined where each stream ends by itself, with an error. */
-  readonly endCredential: (() => void) | undefined;
+  /**
+   * Closes all WebSockets that hold the credential, as it has ended. Undefined over HTTP, where `graphql/plugins/credential-end.ts` ends each
+   * stream by itself, with an error.
+   */
+  readonly closeSockets: (() => void) | undefined;
 }

@@ -32,6 +32,6 @@ export function incomingOf(
     waiters,
     addressOf,
     openStream,
-    endCredential: undefined,
+    closeSockets: undefined,
   };
 }

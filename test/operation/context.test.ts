@@ -59,7 +59,7 @@ it.each(['streams', 'operations'] as const)(
         apiKey: undefined,
         lastEventId: undefined,
         waiters: undefined,
-        endCredential: undefined,
+        closeSockets: undefined,
       },
       urgency,
     );

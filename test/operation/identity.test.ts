@@ -34,7 +34,7 @@ const BROUGHT: Incoming = {
   lastEventId: undefined,
   waiters: undefined,
   addressOf: () => '192.0.2.1',
-  endCredential: undefined,
+  closeSockets: undefined,
 };
 
 /** Whom a token stands for, and how often that was asked. */
@@ -169,7 +169,7 @@ it('records one who has a long subject as the same, whichever token was brought'
 it('closes the socket of a credential that has ended', async () => {
   let closed = 0;
   const incoming = {
-    endCredential: () => {
+    closeSockets: () => {
       closed += 1;
     },
   };

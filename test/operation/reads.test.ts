@@ -105,7 +105,7 @@ async function operation(
     apiKey: undefined,
     lastEventId: undefined,
     waiters: undefined,
-    endCredential: undefined,
+    closeSockets: undefined,
     ...incoming,
   });
   return { context, events, invalidated };

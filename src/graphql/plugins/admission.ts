@@ -11,7 +11,7 @@ import { preparedOperation } from '../documents/prepared-operation.ts';
 /** What this plugin needs of an operation's context. */
 interface AdmittedContext {
   /** Whose operation it is: each has its share of what can be under way at once. Over a socket there is no status of HTTP. */
-  readonly identity: Pick<Identity, 'requester' | 'closesSocketAtEnd'>;
+  readonly identity: Pick<Identity, 'requester' | 'isOverSocket'>;
   readonly budget: Pick<Budget, 'waiters' | 'deadline'>;
 }
 
@@ -128,7 +128,7 @@ class Admission {
   }
 
   #refuse({ queue, context }: Admitted) {
-    const { requester, closesSocketAtEnd } = context.identity;
+    const { requester, isOverSocket } = context.identity;
     this.#options.onRefused();
     const atOnce = queue === this.#mutations ? MUTATIONS_PER_CALLER : this.#options.perCaller;
     const turns = Math.ceil((queue.waitingOf(requester) + 1) / atOnce);
@@ -139,7 +139,7 @@ class Admission {
     return {
       errors: [
         new GraphQLError('Too many operations of this caller are waiting; ask again later.', {
-          extensions: { code: 'RATE_LIMITED', retryAfterMs, ...(closesSocketAtEnd ? {} : { http }) },
+          extensions: { code: 'RATE_LIMITED', retryAfterMs, ...(isOverSocket ? {} : { http }) },
         }),
       ],
     };

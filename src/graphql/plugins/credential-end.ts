@@ -6,13 +6,13 @@ import { toPublicError } from '../public-errors.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface ExpiringContext {
-  readonly identity: Pick<Identity, 'closesSocketAtEnd' | 'untilExpiry' | 'hasEnded' | 'doubtIfRefused'>;
+  readonly identity: Pick<Identity, 'isOverSocket' | 'untilExpiry' | 'hasEnded' | 'doubtIfRefused'>;
 }
 
 /**
  * Has the credential of a query or a mutation asked about again if the service has refused it there (auth/expiry-watch.ts). Ends a stream
  * over SSE with an error when the credential that opened it does; over a socket the socket is closed instead, which is what its clients come
- * back from. Must stand before the plugin that gives errors their public form.
+ * back from. Its stream has to be inside the one of `error-masking.ts`, so it stands before that plugin: it needs the errors as they were thrown.
  */
 export function useCredentialEnd(): Plugin<ExpiringContext> {
   return {
@@ -22,7 +22,7 @@ export function useCredentialEnd(): Plugin<ExpiringContext> {
     },
     onSubscribe({ args }) {
       const context = args.contextValue;
-      if (context.identity.closesSocketAtEnd) return {};
+      if (context.identity.isOverSocket) return {};
       return {
         onSubscribeResult({ result, setResult }) {
           if (result instanceof PushStream) setResult(new EndingStream(result, context.identity));

@@ -16,7 +16,7 @@ interface SharingContext {
     /** Finds out who is calling; rejects when that is nobody. What the caller may be told depends on it. */
     identify(): MaybePromise<unknown>;
     /** Whether it came over a socket. A refusal has another form there. */
-    readonly closesSocketAtEnd: boolean;
+    readonly isOverSocket: boolean;
   };
   readonly budget: { readonly waiters: Waiters | undefined };
   readonly report: Pick<Report, 'calls' | 'sharedCalls' | 'share'>;
@@ -99,7 +99,7 @@ class QueriesUnderWay {
 
   /** The same query of the same caller, where it may still be joined. */
   find(
-    { identity: { credential, closesSocketAtEnd } }: SharingContext,
+    { identity: { credential, isOverSocket } }: SharingContext,
     operation: PreparedOperation,
     args: ExecutionArgs,
   ): Flight<ExecutionResult, QueryDetails> | undefined {
@@ -108,9 +108,7 @@ class QueriesUnderWay {
     const flight = this.#flights.underWay(credential, keyOf(operation, args));
     if (flight === undefined) return undefined;
     const { budget, identity } = flight.details.first;
-    return budget.waiters?.isGone === true || identity.closesSocketAtEnd !== closesSocketAtEnd
-      ? undefined
-      : flight;
+    return budget.waiters?.isGone === true || identity.isOverSocket !== isOverSocket ? undefined : flight;
   }
 
   /** Each caller that changes something reads afresh from now on, once it is known who it is. */

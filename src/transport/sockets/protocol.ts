@@ -77,7 +77,7 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
     apiKey: undefined,
     lastEventId: undefined,
     waiters: undefined,
-    endCredential: () => expiries.end(authorization),
+    closeSockets: () => expiries.end(authorization),
     caller,
   });
   const fanOut = createFanOut(options.metrics, options.rounds);

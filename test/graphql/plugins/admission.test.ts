@@ -122,7 +122,7 @@ function admitting(options: Partial<AdmissionOptions> = {}) {
     const args = {
       document: parse(document),
       contextValue: {
-        identity: { requester: { caller: 'one', group: 'one' }, closesSocketAtEnd: false },
+        identity: { requester: { caller: 'one', group: 'one' }, isOverSocket: false },
         budget: { waiters: undefined, deadline: Date.now() + 60_000 },
       },
     };

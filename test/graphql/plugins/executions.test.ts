@@ -66,12 +66,12 @@ describe('operations of one caller beyond its share', () => {
         document?: typeof QUERY;
         waiters?: Waiters;
         ms?: number;
-        closesSocketAtEnd?: boolean;
+        isOverSocket?: boolean;
       } = {},
     ) => {
-      const { caller = 'alma', document = QUERY, waiters, ms = 60_000, closesSocketAtEnd = false } = more;
+      const { caller = 'alma', document = QUERY, waiters, ms = 60_000, isOverSocket = false } = more;
       const contextValue = {
-        identity: { requester: { caller, group: caller }, closesSocketAtEnd },
+        identity: { requester: { caller, group: caller }, isOverSocket },
         budget: { waiters, deadline: Date.now() + ms },
       };
       return Promise.resolve(
@@ -177,7 +177,7 @@ describe('operations of one caller beyond its share', () => {
     const { ask } = start(0);
     void ask();
     expect(await ask()).toMatchObject({ errors: [{ extensions: { http: { status: 429 } } }] });
-    const [error] = (await ask({ closesSocketAtEnd: true })).errors ?? [];
+    const [error] = (await ask({ isOverSocket: true })).errors ?? [];
     expect(error?.extensions).not.toHaveProperty('http');
   });
 });

@@ -15,7 +15,7 @@ interface Asking {
   readonly operationName?: string;
   readonly variables?: Record<string, unknown>;
   readonly waiters?: Waiters;
-  readonly closesSocketAtEnd?: boolean;
+  readonly isOverSocket?: boolean;
   readonly identify?: () => unknown;
   readonly report?: Report;
 }
@@ -57,7 +57,7 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
         upstreamIdentity: asking.credential ?? 'one',
         onceIdentified: (work: () => void) => work(),
         identify: asking.identify ?? (() => ({})),
-        closesSocketAtEnd: asking.closesSocketAtEnd ?? false,
+        isOverSocket: asking.isOverSocket ?? false,
       },
       budget: { waiters: asking.waiters },
       report: asking.report ?? new Report(),
@@ -125,7 +125,7 @@ describe('an execution is not shared', () => {
     ['with other variables', { variables: { n: 2 } }],
     ['with another operation of the document', { operationName: 'B' }],
     ['with another document', { document: parse('{ client { id } }') }],
-    ['over another transport, where a refusal has another form', { closesSocketAtEnd: true }],
+    ['over another transport, where a refusal has another form', { isOverSocket: true }],
   ])('%s', (_what, asking) => {
     void ask();
     void ask(asking);

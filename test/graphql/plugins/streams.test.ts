@@ -82,14 +82,14 @@ const streamOf = (made: unknown): PushStream<ExecutionResult> => {
 const turn = () => new Promise(setImmediate);
 
 describe('a stream of a credential that ends', () => {
-  const start = (closesSocketAtEnd = false) => {
+  const start = (isOverSocket = false) => {
     const source = new Source();
     const sink = new Noting();
     const ended = Promise.withResolvers<Error | undefined>();
     const why = Promise.withResolvers<boolean>();
     let until: AbortSignal | undefined;
     const identity = {
-      closesSocketAtEnd,
+      isOverSocket,
       untilExpiry: (signal: AbortSignal) => {
         until = signal;
         return ended.promise;
