@@ -1,7 +1,7 @@
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
-import type { Requester } from '../common/party.ts';
 import { leaverOf } from '../common/waiters.ts';
+import { requesterOfGateway } from '../operation/caller-keys.ts';
 import { createReconcilingCalls } from '../resolvers/payments/reconciling-calls.ts';
 import { createRest } from '../upstream/call/rest.ts';
 import type { Base } from './base.ts';
@@ -10,11 +10,6 @@ import type { Stores } from './stores.ts';
 /** Each of the two readings of a comparison, that of the balances and that of the movements, has so long for its REST calls, in ms. */
 const MOST_MS = 4 * 60_000;
 
-const requesterOf = (clientId: string): Requester => ({
-  caller: 'gateway reconciling',
-  group: `gateway reconciling ${clientId}`,
-});
-
 /** Compares the balances of the clients that the gateway has credentials of, from now on, where that is asked for. */
 export function serveComparisons(base: Base, { events, money, auth }: Stores): void {
   const { config, metrics, restService, turns } = base;
@@ -22,7 +17,7 @@ export function serveComparisons(base: Base, { events, money, auth }: Stores): v
   if (service === undefined || reconciling === undefined) return;
   const { marginMs } = reconciling;
   const clients = service.clients.map(({ clientId }) => {
-    const requester = requesterOf(clientId);
+    const requester = requesterOfGateway('reconciling', clientId);
     const rest = (signal: AbortSignal) =>
       createRest({
         http: restService.http,

@@ -1,6 +1,7 @@
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 import type { Requester } from '../common/party.ts';
+import { requesterOfGateway } from '../operation/caller-keys.ts';
 import type { SettleLater } from '../operation/services.ts';
 import { createSettlingCalls } from '../resolvers/payments/settling-calls.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
@@ -13,10 +14,6 @@ const MOST_MS = 10_000;
 /** How long a token that does not name its end is used, in ms. */
 const UNTOLD_MS = 15 * 60_000;
 const UNAUTHORIZED = 401;
-const requesterOf = (clientId: string): Requester => ({
-  caller: 'gateway settling',
-  group: `gateway settling ${clientId}`,
-});
 
 /**
  * Settles the open payments of the clients of which the gateway has credentials, from now on. Without credentials it does
@@ -28,7 +25,7 @@ export function serveOpenPayments(base: Base, { events, money, auth }: Stores): 
   for (const { clientId } of service.clients) {
     money.serve(
       clientId,
-      callsOf(base, events, clientId, requesterOf(clientId), auth.authorize('', clientId)),
+      callsOf(base, events, clientId, requesterOfGateway('settling', clientId), auth.authorize('', clientId)),
     );
   }
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose/jwt/decode';
 import { clock } from '../common/clock.ts';
 import { Lru } from '../common/lru.ts';
-import type { Party } from '../common/party.ts';
+import { clientGroup, type Party } from '../common/party.ts';
 import { fixedCredential } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { isUuid } from '../upstream/call/path.ts';
@@ -136,7 +136,10 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
       const read = readToken(token, claims);
       const client = read.candidates.find((candidate) => clients.has(candidate));
       const source = client === undefined ? stranger : `${stranger} ${client}`;
-      const requester = { caller: source, group: source };
+      // The service may fail for one client alone, whose phones come from many networks.
+      const named = client ?? read.candidates[0];
+      const failureDomain = named === undefined ? undefined : clientGroup(named);
+      const requester = { caller: source, group: source, failureDomain };
       const askFirst: Ask = (party, isCurrent) =>
         ask(token, restFor, read, { party, isCurrent, fresh, source });
       return known.find(token, askFirst, fresh, { ...asker, requester });

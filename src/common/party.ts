@@ -7,7 +7,12 @@ export interface Requester {
   readonly caller: string;
   /** The client or customer. All its requesters together have a share as well, however many there are. */
   readonly group: string;
+  /** Those whose failing calls the breaker counts together with its own; its group where undefined. */
+  readonly failureDomain?: string | undefined;
 }
+
+/** The group of all callers of one client. */
+export const clientGroup = (clientId: string): string => `client ${clientId}`;
 
 /** A call that waits for a result. */
 export interface Waiter {

@@ -1,6 +1,6 @@
 import type { Caller } from '../auth/caller.ts';
 import { Lru } from '../common/lru.ts';
-import type { Requester } from '../common/party.ts';
+import { clientGroup, type Requester } from '../common/party.ts';
 
 /** What a verified credential counts for. */
 export interface KnownKeys {
@@ -99,7 +99,13 @@ export const requesterOfReceipts = ({
       ? { caller: `receipts ${customerId}`, group: clientGroup(clientId) }
       : { caller: 'receipts', group: customerGroup(clientId, customerId) };
 
-const clientGroup = (clientId: string): string => `client ${clientId}`;
+/** For whom the gateway itself reads for a client, under its own token. Where the service fails for the client, it fails for this too. */
+export const requesterOfGateway = (work: 'settling' | 'reconciling', clientId: string): Requester => ({
+  caller: `gateway ${work}`,
+  group: `gateway ${work} ${clientId}`,
+  failureDomain: clientGroup(clientId),
+});
+
 const customerGroup = (clientId: string, customerId: string): string => `customer ${clientId} ${customerId}`;
 
 /**

@@ -451,6 +451,22 @@ describe('a token that the service decides on', () => {
     expect(queues).toContainEqual(['address 192.0.2.1 of address 192.0.2.1']);
   });
 
+  it.each(['with', 'without'])(
+    'of a client %s callers, for which alone the service fails, from many networks, is in the way of no other client’s',
+    async (callers) => {
+      const { service, upstream, identify } = await start();
+      await using _ = upstream;
+      if (callers === 'with') await identify(tokenOf({ client_id: CLIENT }, 'known'));
+      Object.assign(service, { status: 503, refuses: CLIENT });
+      const failed = Array.from({ length: 40 }, (_, phone) =>
+        identify(tokenOf({ client_id: CLIENT }, `${phone}`), false, `address 192.0.2.${phone % 4}`),
+      );
+      for (const { status } of await Promise.allSettled(failed)) expect(status).toBe('rejected');
+      expect(upstream.breaker.isOpen()).toBe(true);
+      expect(await identify(tokenOf({ client_id: OTHER }, 'other'))).toMatchObject({ clientId: OTHER });
+    },
+  );
+
   it('of a client with callers is in the way of those of one address alone', async () => {
     const { service, upstream, identify } = await start();
     await using _ = upstream;

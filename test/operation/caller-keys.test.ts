@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
+import type { Requester } from '../../src/common/party.ts';
 import {
   CallerKeys,
   requesterOf,
   requesterOfAddress,
+  requesterOfGateway,
   requesterOfReceipts,
 } from '../../src/operation/caller-keys.ts';
 import { streamHolder } from '../../src/operation/streams.ts';
@@ -55,6 +57,22 @@ describe('whose an operation is', () => {
       }
     }
   });
+});
+
+it('a client for which the service fails counts once, whoever reads for it: its callers, and the gateway itself', () => {
+  const requesters = [
+    requesterOf(callerOf({ amongClients: true }), 't'),
+    requesterOf(callerOf({ amongClients: true, customerId: 'k1' }), 't'),
+    requesterOfGateway('settling', 'c1'),
+    requesterOfGateway('reconciling', 'c1'),
+  ];
+  const failing = (requester: Requester) => requester.failureDomain ?? requester.group;
+  expect(new Set(requesters.map(failing)).size).toBe(1);
+  expect(failing(requesterOfGateway('settling', 'c2'))).not.toBe(
+    failing(requesterOfGateway('settling', 'c1')),
+  );
+  // Each has places of its own all the same.
+  expect(new Set(requesters.map(({ group }) => group)).size).toBe(3);
 });
 
 describe('the key by which a credential takes turns', () => {

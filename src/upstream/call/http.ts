@@ -200,7 +200,8 @@ class Pools implements UpstreamHttp {
     requester: Requester,
     leftMs: number,
   ): Promise<Attempt> {
-    const permit = this.#breaker.admit(circuitOf(request), requester.group);
+    const { group, failureDomain = group } = requester;
+    const permit = this.#breaker.admit(circuitOf(request), failureDomain);
     if (permit === undefined) return { kind: 'failed', error: new SuspendedError() };
     let sign: ServiceSign | undefined;
     try {
