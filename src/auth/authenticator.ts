@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
+import type { Requester } from '../common/party.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import type { Rest } from '../upstream/call/rest.ts';
 import type { Asker } from '../upstream/call/shared-work.ts';
@@ -37,6 +38,12 @@ export interface Authenticator {
     asker: Asker,
     stranger: string | undefined,
   ): MaybePromise<Caller>;
+  /**
+   * Returns for whom an operation runs whose token has not been verified yet.
+   *
+   * @param address the key of the address that it came from.
+   */
+  strangerOf(token: string, address: string): Requester;
   /** Returns the credential of the REST calls that are made for the bearer of this token, which stands for this client. */
   authorize(token: string, clientId: string): Authorize;
   /**

@@ -124,6 +124,11 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     verifiedAgainMs: undefined,
     upstreamIdentity: (credential) => credential,
     authorize: credentialOf,
+    // An address has three quarters of the places, whatever clients its tokens name.
+    strangerOf: (token, address) => ({
+      caller: sourceOf(readToken(token, claims), address, clients).source,
+      group: address,
+    }),
     async stop() {},
     identify(token, restFor, fresh, asker, stranger) {
       if (stranger === undefined) {
@@ -131,19 +136,29 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
           ask(token, restFor, readToken(token, claims), { party, isCurrent, fresh, source: undefined });
         return known.find(token, askAgain, fresh, asker);
       }
-      // A token that names a client with known callers is counted for that client. Made-up tokens of strangers then do not
-      // keep it out.
       const read = readToken(token, claims);
-      const client = read.candidates.find((candidate) => clients.has(candidate));
-      const source = client === undefined ? stranger : `${stranger} ${client}`;
-      // The service may fail for one client alone, whose phones come from many networks.
-      const named = client ?? read.candidates[0];
-      const failureDomain = named === undefined ? undefined : clientGroup(named);
+      const { source, failureDomain } = sourceOf(read, stranger, clients);
       const requester = { caller: source, group: source, failureDomain };
       const askFirst: Ask = (party, isCurrent) =>
         ask(token, restFor, read, { party, isCurrent, fresh, source });
       return known.find(token, askFirst, fresh, { ...asker, requester });
     },
+  };
+}
+
+/**
+ * Returns for whom a token counts that nobody has verified yet, and whose calls fail with those that ask about it. A token that names a client
+ * with known callers is counted for that client: made-up tokens of strangers then do not keep it out.
+ *
+ * @param clients with known callers.
+ */
+function sourceOf({ candidates }: TokenClaims, address: string, clients: Lru<true>) {
+  const client = candidates.find((candidate) => clients.has(candidate));
+  // The service may fail for one client alone, whose phones come from many networks.
+  const named = client ?? candidates[0];
+  return {
+    source: client === undefined ? address : `${address} ${client}`,
+    failureDomain: named === undefined ? undefined : clientGroup(named),
   };
 }
 

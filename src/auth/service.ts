@@ -84,6 +84,7 @@ export function createService(
     verifiesItself: true,
     verifiedAgainMs: 'jwksUrl' in options.keys ? VERIFIED_AGAIN_MS : undefined,
     upstreamIdentity: (_credential, clientId) => clientId,
+    strangerOf: (_token, address) => ({ caller: address, group: address }),
     authorize: (_token, clientId) => credentials.get(clientId) ?? refuseClient,
     identify: (token, _restFor, fresh, asker) => known.find(token, () => verify(token), fresh, asker),
     async stop() {

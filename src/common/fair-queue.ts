@@ -218,6 +218,18 @@ export class FairQueue {
     if (this.#waiting > 0) this.#letIn();
   }
 
+  /** Hands on a seat that is taken, also where its new holder has as many as it may: what it was taken for is under way. */
+  move(from: Requester, to: Requester): void {
+    if (from.group === to.group && from.caller === to.caller) return;
+    this.#underWay += 1;
+    const group = this.#group(to.group);
+    group.underWay += 1;
+    const queue = group.queueOf(to.caller);
+    queue.underWay += 1;
+    this.#reorder(group, queue);
+    this.leave(from);
+  }
+
   #group(key: string): Group {
     let group = this.#groups.get(key);
     if (group === undefined) {

@@ -38,6 +38,8 @@ export class Identity {
   #identified: MaybePromise<Caller> | undefined;
   #caller: Caller | undefined;
   #requester: Requester | undefined;
+  /** For whom it runs until then. */
+  #stranger: Requester | undefined;
   #awaiting: (() => void)[] = [];
   /** Whether it was found to stand for nobody. */
   #isRefused = false;
@@ -90,12 +92,22 @@ export class Identity {
     return this.#caller;
   }
 
-  /** For whom the operation runs: a verified caller, else its network address. */
+  /** For whom the operation runs: a verified caller, else its network address, for the client that its token names. */
   get requester(): Requester {
     // A credential counts once it has been verified: a stranger could make up as many as it likes.
     this.#requester ??=
       this.token === undefined ? undefined : this.#options.callerKeys.find(this.token)?.requester;
-    return this.#requester ?? requesterOfAddress(this.address);
+    if (this.#requester !== undefined) return this.#requester;
+    this.#stranger ??=
+      this.token === undefined
+        ? requesterOfAddress(this.address)
+        : this.#options.auth.strangerOf(this.token, addressKey(this.address));
+    return this.#stranger;
+  }
+
+  /** Whether nobody has verified its token so far. */
+  get isStranger(): boolean {
+    return this.requester === this.#stranger;
   }
 
   /** What the operation takes turns by. */

@@ -266,7 +266,7 @@ describe('a token that the service decides on', () => {
           stranger === 'known' ? undefined : stranger,
         ),
       );
-    return { service, upstream, identify, queues };
+    return { service, upstream, identify, queues, auth };
   };
 
   it('is asked about again where that is asked for, though it was refused a moment ago', async () => {
@@ -430,7 +430,7 @@ describe('a token that the service decides on', () => {
   });
 
   it('and that names a client with callers is in nobody’s way at the same address who names another', async () => {
-    const { service, upstream, identify, queues } = await start();
+    const { service, upstream, identify, queues, auth } = await start();
     await using _ = upstream;
     await identify(tokenOf({ client_id: CLIENT }, 'known'));
     service.status = 401;
@@ -448,6 +448,10 @@ describe('a token that the service decides on', () => {
     // Nor does it wait behind the calls of that one.
     const known = `address 192.0.2.1 ${CLIENT}`;
     expect(queues.at(-1)).toEqual([`${known} of ${known}`]);
+    const address = 'address 192.0.2.1';
+    const strangerOf = (client: string) => auth.strangerOf(tokenOf({ client_id: client }, 'newer'), address);
+    expect(strangerOf(CLIENT)).toEqual({ caller: known, group: address });
+    expect(strangerOf(OTHER)).toEqual({ caller: address, group: address });
     expect(queues).toContainEqual(['address 192.0.2.1 of address 192.0.2.1']);
   });
 

@@ -55,6 +55,26 @@ it('a party that all have left waits no longer, and its turn is the next one’s
   expect(await next).toEqual(requester('next'));
 });
 
+it('a seat that is handed on is its new holder’s, also beyond what that one may have, and the next of its first holder enters', async () => {
+  const queue = queueOf({ total: 3 });
+  const [one, other] = [requester('one'), requester('other')];
+  expect([queue.tryEnter(one), queue.tryEnter(other)]).toEqual([true, true]);
+  const next = queue.enter(new Party(waiter('one')));
+  queue.move(one, other);
+  expect(await next).toEqual(one);
+  queue.leave(other);
+  // It has the other seat still.
+  expect(queue.tryEnter(other)).toBe(false);
+  const waiting = queue.enter(new Party(waiter('other')));
+  expect(queue.waiting).toBe(1);
+  queue.move(other, other);
+  expect(queue.waiting).toBe(1);
+  queue.leave(other);
+  expect(await waiting).toEqual(other);
+  for (const held of [one, other]) queue.leave(held);
+  expect(freeSeats(queue)).toBe(3);
+});
+
 it('those of different groups take turns, however many of one wait', async () => {
   const queue = queueOf({ total: 1, perCaller: 9, perGroup: 9 });
   queue.tryEnter(requester('busy'));

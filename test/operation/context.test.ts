@@ -25,6 +25,7 @@ it.each(['streams', 'operations'] as const)(
         said.push(['identified', asker.urgency]);
         return CALLER;
       },
+      strangerOf: (_token, address) => ({ caller: address, group: address }),
       authorize: () => () => ({ authorization: 'Bearer t1' }),
       upstreamIdentity: (credential) => credential,
     };

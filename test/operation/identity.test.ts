@@ -63,6 +63,7 @@ function operation(
       if (failure !== undefined) throw failure;
       return caller;
     },
+    strangerOf: (token, address) => ({ caller: `${address} ${token}`, group: address }),
     authorize: () => async () => undefined,
     upstreamIdentity: (credential) => credential,
     sharesIdentity,
@@ -106,9 +107,11 @@ it('asks once who is calling, and again only where it is to', async () => {
 
 it('counts as its address’s until its credential is verified, and then as its caller’s', async () => {
   const { identity } = operation();
-  expect(identity.requester.caller).toBe('address 192.0.2.1');
+  expect(identity.requester).toEqual({ caller: 'address 192.0.2.1 t1', group: 'address 192.0.2.1' });
   expect(identity.turnKey).toBe('address 192.0.2.1');
+  expect(identity.isStranger).toBe(true);
   await identity.identify();
+  expect(identity.isStranger).toBe(false);
   expect(identity.requester.caller).toBe('subject alma');
   expect(identity.turnKey).toBe('subject alma');
 });
@@ -189,7 +192,7 @@ it('asks in its own place: until its deadline, as pressing as it is, and no long
   await identity.identify();
   expect(askers).toEqual([
     {
-      requester: { caller: 'address 192.0.2.1', group: 'address 192.0.2.1' },
+      requester: { caller: 'address 192.0.2.1 t1', group: 'address 192.0.2.1' },
       urgency: 'streams',
       deadline: budget.deadline,
       leaver: waiters,

@@ -60,6 +60,7 @@ async function operation(
   };
   const auth: Authenticator = {
     identify: () => caller,
+    strangerOf: (_token, address) => ({ caller: address, group: address }),
     authorize: (token) => fixedCredential({ authorization: `Bearer ${token}` }),
     upstreamIdentity: (credential) => credential,
     sharesIdentity: false,

@@ -11,7 +11,7 @@ import { preparedOperation } from '../documents/prepared-operation.ts';
 /** What this plugin needs of an operation's context. */
 interface AdmittedContext {
   /** Whose operation it is: each has its share of what can be under way at once. Over a socket there is no status of HTTP. */
-  readonly identity: Pick<Identity, 'requester' | 'isOverSocket'>;
+  readonly identity: Pick<Identity, 'requester' | 'isStranger' | 'onceIdentified' | 'isOverSocket'>;
   readonly budget: Pick<Budget, 'waiters' | 'deadline'>;
 }
 
@@ -94,22 +94,42 @@ class Admission {
     const { queue, context } = operation;
     const { requester } = context.identity;
     if (queue.tryEnter(requester)) return this.#run(operation, requester);
-    return queue.waitingOf(requester) < this.#options.queue ? this.#wait(operation) : this.#refuse(operation);
+    return queue.waitingOf(requester) < this.#options.queue
+      ? this.#wait(operation)
+      : this.#refuse(operation, 'Too many operations of this caller are waiting; ask again later.');
   }
 
-  /** @param requester whose seat it has, which it gives back: its caller may have become known while it waited, and be another. */
-  #run({ queue, executeFn, args }: Admitted, requester: Requester): unknown {
+  /** @param requester whose seat it has: its caller may have become known while it waited, and be another. */
+  #run({ queue, context: { identity }, executeFn, args }: Admitted, requester: Requester): unknown {
     const start = clock.monotonic();
+    let holder: Requester | undefined = requester;
+    const leave = (): void => {
+      if (holder !== undefined) queue.leave(holder);
+      holder = undefined;
+    };
+    // Once its caller is known, it keeps no seat from others who come from its address.
+    const move = (): void => {
+      if (holder === undefined) return;
+      queue.move(holder, identity.requester);
+      holder = identity.requester;
+    };
+    if (identity.isStranger) identity.onceIdentified(move);
+    else move();
     let result: unknown;
     try {
       result = executeFn(args);
     } catch (error) {
-      queue.leave(requester);
+      leave();
       throw error;
     }
-    if (isPromise(result)) return result.finally(() => this.#leave(queue, requester, start));
-    queue.leave(requester);
-    return result;
+    if (!isPromise(result)) {
+      leave();
+      return result;
+    }
+    return result.finally(() => {
+      this.#meanMs += SMOOTHING * (clock.monotonic() - start - this.#meanMs);
+      leave();
+    });
   }
 
   async #wait(operation: Admitted): Promise<unknown> {
@@ -119,17 +139,15 @@ class Admission {
     const { requester } = context.identity;
     const waiter = { requester, urgency: 'operations', deadline: clock.now() + waitMs } as const;
     const entered = await enter(queue, waiter, context.budget.waiters);
-    return entered === undefined ? this.#refuse(operation) : this.#run(operation, entered);
+    return entered === undefined
+      ? this.#refuse(operation, 'No seat became free in time; ask again later.')
+      : this.#run(operation, entered);
   }
 
-  #leave(queue: FairQueue, requester: Requester, start: number): void {
-    this.#meanMs += SMOOTHING * (clock.monotonic() - start - this.#meanMs);
-    queue.leave(requester);
-  }
-
-  #refuse({ queue, context }: Admitted) {
+  #refuse({ queue, context }: Admitted, message: string) {
     const { requester, isOverSocket } = context.identity;
-    this.#options.onRefused();
+    // One who has left is refused nothing.
+    if (context.budget.waiters?.isGone !== true) this.#options.onRefused();
     const atOnce = queue === this.#mutations ? MUTATIONS_PER_CALLER : this.#options.perCaller;
     const turns = Math.ceil((queue.waitingOf(requester) + 1) / atOnce);
     const retryAfterMs = Math.round(
@@ -138,7 +156,7 @@ class Admission {
     const http = { status: 429, headers: { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) } };
     return {
       errors: [
-        new GraphQLError('Too many operations of this caller are waiting; ask again later.', {
+        new GraphQLError(message, {
           extensions: { code: 'RATE_LIMITED', retryAfterMs, ...(isOverSocket ? {} : { http }) },
         }),
       ],

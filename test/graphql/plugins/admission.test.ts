@@ -1,6 +1,9 @@
-import { parse } from 'graphql';
+import { type ExecutionResult, parse } from 'graphql';
 import { expect, it } from 'vitest';
+import { clock } from '../../../src/common/clock.ts';
+import { Waiters } from '../../../src/common/waiters.ts';
 import { type AdmissionOptions, useAdmission } from '../../../src/graphql/plugins/admission.ts';
+import type { Budget } from '../../../src/operation/budget.ts';
 import { readMetric } from '../../helpers/fleet.ts';
 import { control, type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
 import { connect } from '../../helpers/socket.ts';
@@ -108,6 +111,32 @@ it('one who becomes known while its operation waits gives back the place that it
   }
 });
 
+it('one who has become known keeps no seat from others of its address, however long its operation lasts', async () => {
+  await using gateway = await startGateway({
+    webhooks: false,
+    config: { upstreamCallsPerCaller: 1, upstreamTimeoutMs: 60_000, operationTimeoutMs: 60_000 },
+  });
+  const [first, second] = [await freshToken(gateway), await freshToken(gateway)];
+  await inject(gateway.sandbox, { method: 'GET', path: '/v1/clients/*/accounts' }, 'hang', 1);
+  const left = new AbortController();
+  const ask = (document: string, authorization: string) =>
+    sendQuery(gateway.graphql, document, {}, { authorization }, left.signal);
+  let isHeld = true;
+  const holding = ask('{ client { accounts { totalCount } } }', first)
+    .catch(() => undefined)
+    .finally(() => {
+      isHeld = false;
+    });
+  await until(async () => (await requestsOf(gateway.sandbox, 'GET /v1/clients/{clientId}/accounts')) === 1);
+  expect((await ask('{ client { id } }', second)).errors).toBeUndefined();
+  // Its own seat it has until it is answered.
+  const waiting = ask('{ client { id } }', first).catch(() => undefined);
+  await until(async () => (await waitingAt(gateway)) === 1);
+  expect(isHeld).toBe(true);
+  left.abort();
+  await Promise.all([holding, waiting]);
+});
+
 /** Passes operations of one caller through the plugin. */
 function admitting(options: Partial<AdmissionOptions> = {}) {
   const plugin = useAdmission({
@@ -117,13 +146,13 @@ function admitting(options: Partial<AdmissionOptions> = {}) {
     onRefused: () => undefined,
     ...options,
   });
-  return (document: string, execute: () => unknown): unknown => {
+  return (document: string, execute: () => unknown, given: Partial<Budget> = {}): unknown => {
     let run = execute as (args: object) => unknown;
     const args = {
       document: parse(document),
       contextValue: {
-        identity: { requester: { caller: 'one', group: 'one' }, isOverSocket: false },
-        budget: { waiters: undefined, deadline: Date.now() + 60_000 },
+        identity: { requester: { caller: 'one', group: 'one' }, isStranger: false, isOverSocket: false },
+        budget: { waiters: undefined, deadline: clock.now() + 60_000, ...given },
       },
     };
     const setExecuteFn = (fn: typeof run): void => {
@@ -186,6 +215,30 @@ it('who is refused is told how long those before it take, as many of its kind as
   expect(waits).toEqual([[5_000], [15_000]]);
   ended.resolve('done');
   await Promise.all(held);
+});
+
+it('who waits in vain is told that no seat became free, and who leaves meanwhile is not counted as refused', async () => {
+  using time = stillTime();
+  let refused = 0;
+  const enter = admitting({ queue: 2, onRefused: () => (refused += 1) });
+  const ended = Promise.withResolvers<string>();
+  const first = enter('{ a }', () => ended.promise);
+  const leaving = new Waiters();
+  const left = enter('{ a }', () => 'executed', { waiters: leaving });
+  const waiting = enter('{ a }', () => 'executed');
+  const messageOf = (answer: unknown) => (answer as ExecutionResult).errors?.map(({ message }) => message);
+  expect(messageOf(enter('{ a }', () => 'executed'))).toEqual([
+    'Too many operations of this caller are waiting; ask again later.',
+  ]);
+  expect(refused).toBe(1);
+  leaving.remove();
+  await left;
+  expect(refused).toBe(1);
+  await time.pass(60_000);
+  expect(messageOf(await waiting)).toEqual(['No seat became free in time; ask again later.']);
+  expect(refused).toBe(2);
+  ended.resolve('done');
+  await first;
 });
 
 it('the same query asked several times takes one place among those that wait, and is executed once', async () => {
