@@ -81,6 +81,9 @@ const payAndLeave = (
 };
 /** Silence is only seen by waiting for it. */
 const patience = (fault: Fault) => (`${fault}`.startsWith('hang') ? { timeoutMs: 300 } : {});
+const loseReply = (): never => {
+  throw new RecordsUnavailableError('test', new Error('reply lost'));
+};
 const movements = () => upstream.ledger.get(key) ?? 0;
 const posts = () => upstream.received.length;
 
@@ -144,8 +147,8 @@ it('money out is unknown at once where the service asks to wait for longer than 
 });
 
 /** A gateway whose store does what it is told to at one step. */
-const moneyOver = (change: Partial<MoneyRecords>): Money =>
-  createMoney({ records: { ...records, ...change }, logger, ambient });
+const moneyOver = (change: Partial<MoneyRecords>, leaseMs = 5_000): Money =>
+  createMoney({ records: { ...records, ...change }, logger, ambient, leaseMs });
 
 describe.each(MUTATIONS)('%s', (mutation) => {
   it('is done once, and replayed to every later call with the key', async () => {
@@ -294,13 +297,12 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
   });
 
-  it('gives the key back when the note of sending was written but the store lost its reply', async () => {
-    const failing = moneyOver({
-      markSent: async (...args) => {
-        await records.markSent(...args);
-        throw new RecordsUnavailableError('test', new Error('reply lost'));
-      },
-    });
+  it.each<[string, () => Partial<MoneyRecords>]>([
+    ['the claim', () => ({ claim: (...args) => records.claim(...args).then(loseReply) })],
+    ['the note of sending', () => ({ markSent: (...args) => records.markSent(...args).then(loseReply) })],
+  ])('gives the key back when %s was written but the store lost its reply', async (_what, change) => {
+    // Nobody else waits for its lease to end.
+    const failing = moneyOver(change(), HOUR);
     await expect(failing.execute(make(mutation), limits())).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
     });
@@ -561,6 +563,18 @@ describe('createMoneyOut', () => {
     expect(movements()).toBe(1);
   });
 
+  it.each<[string, Fault, boolean]>([
+    ['another page of the same status', '502-after', false],
+    ['another status', 503, false],
+    ['the same page', { page: 502, served: false }, true],
+  ])('says whether the same answer came again: after %s', async (_what, second, isSame) => {
+    upstream.faults.push({ page: 502, served: false }, second);
+    expect(await payAndLeave('createMoneyOut', { requests: 2 })).toMatchObject({
+      kind: 'unknown',
+      sameAnswerAgain: isSame,
+    });
+  });
+
   it('is unknown and not safe to retry past 23 hours, and nothing is sent any more', async () => {
     upstream.faults.push('reset-after');
     await payAndLeave('createMoneyOut');
@@ -721,6 +735,29 @@ describe('refundTransaction', () => {
     expect(await pay('refundTransaction')).toMatchObject({ kind: 'unknown', original: refunded });
     expect([movements(), posts()]).toEqual([1, 1]);
   });
+
+  it('does not read the credit again for a caller that has left', async () => {
+    const made = make('refundTransaction');
+    if (made.mutation !== 'refundTransaction') throw new Error('It is a refund.');
+    const caller = new AbortController();
+    const told: string[] = [];
+    const calls: typeof made.calls = {
+      ...made.calls,
+      send: (...args) => made.calls.send(...args).finally(() => caller.abort()),
+      readOriginal(signal) {
+        told.push('read');
+        return made.calls.readOriginal(signal);
+      },
+      isRefunded(original) {
+        told.push('asked');
+        return made.calls.isRefunded(original);
+      },
+    };
+    upstream.faults.push('reset-after');
+    const result = await money.execute({ ...made, calls }, limits(300_000, caller.signal));
+    expect(result).toMatchObject({ kind: 'unknown', original: undefined });
+    expect(told).toEqual(['read', 'asked']);
+  });
 });
 
 describe('a claim whose reply was lost', () => {
@@ -729,12 +766,7 @@ describe('a claim whose reply was lost', () => {
     async (mutation) => {
       upstream.faults.push('reset-after');
       await payAndLeave(mutation);
-      const failing = moneyOver({
-        claim: async (...args) => {
-          await records.claim(...args);
-          throw new RecordsUnavailableError('test', new Error('reply lost'));
-        },
-      });
+      const failing = moneyOver({ claim: (...args) => records.claim(...args).then(loseReply) }, HOUR);
       const refused = expect(failing.execute(make(mutation), limits())).rejects;
       await refused.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       await failing.stop();

@@ -240,6 +240,33 @@ it.each([
   expect(putOff.mock.calls.map(([, pause]) => pause)).toEqual([pauseMs]);
 });
 
+it.each<[string, MoneyRecords['held']]>([
+  ['are stopped', async () => [{ why: 'stopped', since: 0, missing: 0 }]],
+  [
+    'may be stopped, as nobody can say now',
+    async () => Promise.reject(new RecordsUnavailableError('held', 0)),
+  ],
+])('nothing is sent again by itself while payments %s', async (_why, held) => {
+  await using cleanup = new AsyncDisposableStack();
+  const store = await STORES[0]?.[1]();
+  if (store === undefined) throw new Error('There is a store.');
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  const { name } = await leaveOpen(records, 'createMoneyOut');
+  await records.hasten(name);
+  const payment = await records.takeOpen(name, OWNER, 60_000);
+  if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+  const never = () => expect.unreachable();
+  // A call that nobody expects rejects, and so would this.
+  const result = await settleOpen(payment, callsWith({}), {
+    ...{ records: { ...records, held }, persistence: createPersistence(systemAmbient, logger) },
+    ...{ ambient: systemAmbient, onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never },
+  });
+  expect(result).toBe('open');
+  expect(await records.read(name)).toMatchObject({ seen: 'stopped', attempts: 1 });
+});
+
 it('a repeat counts where it may have left, and not where it has not', async () => {
   await using cleanup = new AsyncDisposableStack();
   const store = await STORES[0]?.[1]();

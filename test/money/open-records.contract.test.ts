@@ -100,6 +100,8 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     expect(await records.due(clientId, 10)).toEqual([]);
     await records.hasten(name);
     expect(await records.due(clientId, 10)).toEqual([name]);
+    // The pauses after it are as short as at first.
+    expect(await other.takeOpen(name, 'last', LEASE_MS)).toMatchObject({ tries: 0 });
   });
 
   it('are nobody else while a call holds them, and none once they are settled', async () => {

@@ -102,6 +102,14 @@ it('a question of its caller counts at first and after five minutes, also under 
   expect(ask(-300_000, 'token')).toBe(true);
 });
 
+it('is looked at no later because its caller asks again under a token that lasts longer', () => {
+  const remembered = new Remembered();
+  const name = { clientId: ONE, hash: 'one' };
+  remembered.add(name, later(callsOf(), 10_000, 'token'), 0);
+  remembered.add(name, later(callsOf(), LONG, 'longer token'), 4_000);
+  expect(remembered.due(ONE, 5_000)).toMatchObject([{ credential: 'longer token' }]);
+});
+
 it('is looked at while its caller asks again and again under new tokens, and mostly with what was read before', () => {
   const remembered = new Remembered();
   const given = new Set<SettlingCalls>();

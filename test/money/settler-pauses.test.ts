@@ -84,6 +84,30 @@ it('keeps a payment that is unknown, forgets one that another has settled, and t
   await settler.drain();
 });
 
+it('looks after the next at whatever moment it is remembered while the last one is forgotten', async () => {
+  for (let turns = 0; turns < 40; turns += 1) {
+    const next = Promise.withResolvers<void>();
+    const { settler } = createWorld(1_000, {
+      async takeOpen({ hash }) {
+        if (hash === 'second') next.resolve();
+        return undefined;
+      },
+      async read({ hash }) {
+        if (hash === 'first') void rememberAfter(turns);
+        return recordOf(DONE);
+      },
+    });
+    const remember = (hash: string) => settler.remember({ clientId: CLIENT, hash }, LATER);
+    const rememberAfter = async (left: number): Promise<void> => {
+      for (let turn = 0; turn < left; turn += 1) await undefined;
+      remember('second');
+    };
+    remember('first');
+    await next.promise;
+    await settler.drain();
+  }
+});
+
 const ASKED: OrderSummary = {
   operation: 'createInternalTransaction',
   ...{ amount: '1.00', source: 'one', destination: 'other', customerId: null, requestedBy: 'somebody' },
@@ -350,7 +374,10 @@ it('a step that the store does not take is tried once more at a stop, however so
 
 it('a step that the store does not take is tried again until the time of a stop is over', async () => {
   const { ambient } = createTime(1);
-  const persistence = createPersistence({ ...ambient, sleep: async () => {} }, silentLogger);
+  // Whether a pause is none, since what would end it has come already.
+  const ended: boolean[] = [];
+  const sleep: Ambient['sleep'] = async (_ms, signal) => void ended.push(signal.aborted);
+  const persistence = createPersistence({ ...ambient, sleep }, silentLogger);
   const over = new AbortController();
   let tries = 0;
   const step = async () => {
@@ -361,4 +388,5 @@ it('a step that the store does not take is tried again until the time of a stop 
   expect(await persistence.persist('answer', step)).toBe(false);
   await persistence.stop(over.signal);
   expect(tries).toBe(6);
+  expect(ended).toEqual([false, false, false, false, true]);
 });

@@ -4,7 +4,7 @@ import { isDocumentedError } from '../../upstream/call/documented-error.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { sendMoneyOut } from '../../upstream/transactions.ts';
 import { Evidence, lookForRefund } from './evidence.ts';
-import { attemptOf, codeBy, renewal } from './paying.ts';
+import { codeBy, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
 import { TRANSFER_RULES } from './payment-rules.ts';
 import { type SightedLog, Sightings } from './sightings.ts';
@@ -22,7 +22,7 @@ interface SettlingOptions {
   readonly isOver: () => boolean;
 }
 
-/** A repeat, as the outcome table knows it. */
+/** The number of a repeat, as {@link renewal} knows it. */
 const REPEAT = 2;
 
 /** How the open payments of a client are settled over REST and by the log of its events. */
@@ -30,8 +30,8 @@ export function createSettlingCalls(options: SettlingOptions): SettlingCalls {
   const { clientId, log, utcOffset, rest, now, isOver } = options;
   const evidence = new Evidence(new Sightings(log, clientId), utcOffset);
   return {
-    repeat: async ({ body }, upstreamKey) =>
-      attemptOf(await sendMoneyOut(rest(), body, upstreamKey, renewal('createMoneyOut', REPEAT)), REPEAT),
+    repeat: ({ body }, upstreamKey) =>
+      sendMoneyOut(rest(), body, upstreamKey, renewal('createMoneyOut', REPEAT)),
     reading: ({ asked }: OpenPayment) => ({
       compare: (answer) =>
         compare(

@@ -107,11 +107,12 @@ async function losePayment(retention = 10_000) {
       const event = () => moneyIn({ payload: '{"body":{}}', receivedAt });
       await Promise.all(Array.from({ length: count }, () => log.append(CLIENT_ID, event())));
     },
-    /** Sends the same order under another key, now. Its answer is lost, too. */
-    async another() {
+    /** Sends the same order under another key, now. Its answer is lost, too. @param customerId of the caller */
+    async another(customerId: string | null = null) {
       const other = randomUUID();
       const otherName = recordName({ clientId: CLIENT_ID, customerId: undefined, key: other });
-      await records.claim(otherName, { ...claim, inputHash: other, twin: other });
+      const asked = { ...ASKED, customerId };
+      await records.claim(otherName, { ...claim, asked, inputHash: other, twin: other });
       await records.markSent(otherName, 'call', '{}', { upstreamKey: null, original: null });
       return otherName;
     },
@@ -345,17 +346,23 @@ it('is looked for over several looks where the record answers slowly: none outla
   expect(next).toMatchObject({ kind: 'done', transactionId: id });
 });
 
-it('is none where another open payment is alike, however late it is looked for', async () => {
-  now += 5 * MINUTE;
-  const second = await lost.another();
-  const id = randomUUID();
-  shown.add(id);
-  made.set(id, now - 5 * MINUTE);
-  await lost.named(id, 90_000);
-  now += 4 * 24 * HOUR;
-  expect(await lost.look(undefined, second)).toEqual({ kind: 'open', seen: 'alike' });
-  expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
-});
+it.each([
+  ['whole client’s', null],
+  ['customer’s', 'customer'],
+])(
+  'is none where another open payment is alike, of a %s caller, however late it is looked for',
+  async (_whose, customerId) => {
+    now += 5 * MINUTE;
+    const second = await lost.another(customerId);
+    const id = randomUUID();
+    shown.add(id);
+    made.set(id, now - 5 * MINUTE);
+    await lost.named(id, 90_000);
+    now += 4 * 24 * HOUR;
+    expect(await lost.look(undefined, second)).toEqual({ kind: 'open', seen: 'alike' });
+    expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
+  },
+);
 
 it('is none where the event came late, and by the service’s clock another open payment could be the one', async () => {
   now += 10 * MINUTE;

@@ -9,6 +9,7 @@ const NOW = 100 * HOUR;
 
 /** A service of which each read ends so. Nothing but reads is asked of it. */
 const failing = (error: UpstreamError) => ({ get: () => Promise.reject(error) }) as unknown as Rest;
+const showing = (body: object) => ({ get: async () => body }) as unknown as Rest;
 
 it('an id at which the service has failed rests for its time, and no longer where the clock was set back', async () => {
   const named = new NamedTransactions();
@@ -17,6 +18,22 @@ it('an id at which the service has failed rests for its time, and no longer wher
   expect(await named.read(id, 0, rest, NOW)).toBe('failed');
   expect([named.isResting(id, NOW), named.isResting(id, NOW + 29_999)]).toEqual([true, true]);
   expect([named.isResting(id, NOW + 30_000), named.isResting(id, NOW - 2 * HOUR)]).toEqual([false, false]);
+});
+
+it('an id at which the service has failed rests twice as long each time, until it could be read', async () => {
+  const named = new NamedTransactions();
+  const id = randomUUID();
+  const failed = failing(new UpstreamError('UPSTREAM_UNAVAILABLE', 'It failed.', { status: 500 }));
+  const restsFor = async (ms: number) => {
+    expect(await named.read(id, 0, failed, NOW)).toBe('failed');
+    expect([named.isResting(id, NOW + ms - 1), named.isResting(id, NOW + ms)]).toEqual([true, false]);
+  };
+  await restsFor(30_000);
+  await restsFor(60_000);
+  expect(named.hasFailed(id)).toBe(true);
+  expect(await named.read(id, 0, showing({ id }), NOW)).toEqual({ transaction: null });
+  expect(named.hasFailed(id)).toBe(false);
+  await restsFor(30_000);
 });
 
 it('a refusal in another form than the documented one counts once it has come again, also where the clock was set back', async () => {

@@ -378,6 +378,23 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     });
   });
 
+  it('what is read after a payment, in the midst of an operation, is read anew', async () => {
+    const paid = `... on CreateInternalTransactionSuccess { transaction { client {
+      accounts(first: 100) { nodes { availableBalance { amount } } } } } }`;
+    const { data, errors } = await gateway.query(
+      `mutation ($one: CreateInternalTransactionInput!, $two: CreateInternalTransactionInput!) {
+        one: createInternalTransaction(input: $one) { ${paid} } two: createInternalTransaction(input: $two) { ${paid} } }`,
+      { one: transfer(), two: transfer() },
+    );
+    expect(errors).toBeUndefined();
+    const [one, two] = [data.one, data.two].map(({ transaction }) =>
+      transaction.client.accounts.nodes.map((node: { availableBalance: { amount: string } }) =>
+        Number(node.availableBalance.amount),
+      ),
+    );
+    expect(one.map((amount: number, index: number) => two[index] - amount)).toContain(-12.5);
+  });
+
   it('a payment that is done stays done when what is read of it afterwards cannot be', async () => {
     await control(gateway.sandbox, 'POST', '/sandbox/faults', {
       match: { method: 'GET', path: '/v1/*' },

@@ -120,6 +120,23 @@ it('a log that has given up events since a time is not asked what came since, an
   expect(idsOf(await late.since(now + 999 * SECOND, now + 61 * SECOND))).toEqual([newest]);
 });
 
+it('what the log gives up while it is first read leaves it not whole', async () => {
+  await using made = await openShortLog();
+  const { log, now, name, giveUp } = made;
+  await name(0);
+  const sightings = new Sightings(
+    {
+      readAfter: async (...asked) => {
+        await giveUp(10);
+        return log.readAfter(...asked);
+      },
+      givenUpTo: (clientId) => log.givenUpTo(clientId),
+    },
+    CLIENT_ID,
+  );
+  expect(await sightings.since(now - SECOND, now)).toBe('given-up');
+});
+
 it('what was read before the log gave it up stays known, also where an earlier payment asks for more than the log holds', async () => {
   await using made = await openShortLog();
   const { log, now, name, giveUp } = made;

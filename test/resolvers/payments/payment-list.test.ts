@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { RETRY_WINDOW_MS } from '../../../src/money/backoff.ts';
+import { recordName } from '../../../src/money/intent.ts';
+import { createPayments } from '../../../src/money/payment-reads.ts';
+import type { StoredAnswer } from '../../../src/money/record.ts';
+import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
+import { paymentByKey } from '../../../src/resolvers/payments/payment-list.ts';
+import { paymentOf } from '../../../src/resolvers/payments/payment-state.ts';
+import { CLIENT_ID } from '../../helpers/http-stub.ts';
+import { NOBODYS, SHOWN } from '../../money/orders.ts';
+
+it.each<['createMoneyOut' | 'createInternalTransaction', StoredAnswer['kind'] | 'none', boolean]>([
+  // To look for it would send it again, and a question sends no payment.
+  ['createMoneyOut', 'none', false],
+  ['createMoneyOut', 'unknown', true],
+  ['createMoneyOut', 'done', false],
+  ['createInternalTransaction', 'none', true],
+  ['createInternalTransaction', 'done', false],
+])('who asks for %s, with the answer %s, has it looked for: %s', async (operation, kind, isLookedFor) => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-asked-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'));
+  cleanup.defer(() => records.stop());
+  const key = randomUUID();
+  const name = recordName({ clientId: CLIENT_ID, customerId: undefined, key });
+  const asked = { operation, customerId: null, ...SHOWN };
+  await records.claim(name, { ...NOBODYS, asked, owner: 'call', inputHash: 'input', leaseMs: 0 });
+  await records.markSent(name, 'call', '{}', { upstreamKey: key, original: null });
+  if (kind !== 'none') await records.answer(name, 'input', { kind, status: 409, text: '{}' });
+  const remembered: unknown[] = [];
+  const later = { calls: () => expect.unreachable(), credential: 'token', until: 0 };
+  await paymentByKey(key, {
+    identity: {
+      caller: {
+        clientId: CLIENT_ID,
+        customerId: undefined,
+        subject: undefined,
+        keyOwner: undefined,
+        scopes: new Set(),
+        expiresAt: undefined,
+      },
+      requester: { caller: 'one', group: 'one' },
+      authorize: () => expect.unreachable(),
+      requestedBy: 'somebody',
+    },
+    services: {
+      settleLater: () => later,
+      money: {
+        payments: createPayments(records),
+        remember: (...args) => remembered.push(args),
+      },
+    },
+  });
+  expect(remembered).toEqual(isLookedFor ? [[name, later]] : []);
+});
+
+const HOUR = 60 * 60_000;
+
+it.each([
+  [10 * HOUR, HOUR, 10 * HOUR],
+  [HOUR, 10 * HOUR, 10 * HOUR],
+  [RETRY_WINDOW_MS, HOUR, undefined],
+  [HOUR, RETRY_WINDOW_MS, undefined],
+])(
+  'money out of %i ms ago, which is %i ms old at most, is safe to send again by the greater age',
+  (sinceMs, ageMs, age) => {
+    const now = Date.now();
+    const asked = { operation: 'createMoneyOut', customerId: null, ...SHOWN } as const;
+    const record: Parameters<typeof paymentOf>[0] = {
+      ...{ id: 'id', hash: 'hash', keyOwner: '', asked, isHeld: false, createdAt: 0 },
+      state: 'sent',
+      ...{ sent: { sentAt: now - sinceMs, ageMs }, body: '{}', settledAt: null, attempts: 1 },
+      ...{ answer: null, original: null },
+    };
+    const retryUntil = age === undefined ? null : new Date(now - age + RETRY_WINDOW_MS).toISOString();
+    expect(paymentOf(record, now)).toMatchObject({ safeToRetry: age !== undefined, retryUntil });
+  },
+);
