@@ -42,10 +42,9 @@ export const payments: Command = {
       // Somebody may have let them go on meanwhile.
       if (what === 'stop') return isStopped(holds) ? EXIT.done : EXIT.wrong;
       if (what === 'status') return holds.length === 0 ? EXIT.done : EXIT.wrong;
-      if (holds.length > 0) {
-        await records.resume();
-        print('They go on.');
-      }
+      // Also where none is told: a stop or a resumption that did not reach everything may have left some clients stopped.
+      await records.resume();
+      if (holds.length > 0) print('They go on.');
       return EXIT.done;
     });
   },
@@ -57,11 +56,19 @@ async function stop(records: MoneyRecords): Promise<void> {
     await records.holdPayments();
   } catch (cause) {
     const known = await records.held().catch(() => []);
-    if (!isStopped(known)) throw cause;
+    if (!isStopped(known)) throw partly(cause);
     const advice =
       'Not all of it is written: payments of some clients may go on for up to ten seconds, and a failover may forget the stop. Stop them again until this ends with 0; it cannot while /readyz tells of a replica that is away.';
     throw new CommandError([...known.map(holdText), advice].join(' '), { cause });
   }
+}
+
+/** The stop is not written where everybody reads it, and may stand in the ledgers of some clients all the same. */
+function partly(cause: unknown): CommandError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const advice =
+    'Payments are not stopped, or those of some clients alone: stop them again until this ends with 0, or run pasarela payments resume.';
+  return new CommandError(`${why} ${advice}`, { cause });
 }
 
 const isStopped = (holds: readonly Hold[]): boolean => holds.some(({ why }) => why === 'stopped');

@@ -10,7 +10,7 @@ import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { RecordsUnavailableError } from '../../src/money/record.ts';
 import { pasarela } from '../cli/run.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
-import { startRedis } from '../helpers/redis.ts';
+import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import {
   documentOf,
@@ -181,6 +181,63 @@ it('a stop that does not reach the ledgers of clients says that their payments m
   expect(await run('stop')).toMatchObject({ code: 0 });
   await expect(send('a third key')).rejects.toMatchObject({ why: 'stopped' });
 });
+
+/** Runs something while Redis refuses the gateway and its commands all but some keys. */
+async function within(redis: RedisServer, keys: readonly string[], what: () => Promise<void>): Promise<void> {
+  await redis.admin.call('ACL', 'SETUSER', 'default', 'resetkeys', ...keys.map((key) => `~${key}`));
+  try {
+    await what();
+  } finally {
+    await redis.admin.call('ACL', 'SETUSER', 'default', '~*');
+  }
+}
+
+it.each([
+  ['a resumption', 'pasarela:money:[^{]*', 'stop', 'resume'],
+  ['a stop', '*{client}*', undefined, 'stop'],
+] as const)(
+  '%s that was cut short leaves nobody stopped once payments are resumed',
+  async (_what, reached, before, cut) => {
+    const redis = cleanup.use(await startRedis());
+    const dataDir = await newFolder();
+    const gateway = await openMoneyRecords({ redisUrl: redis.url, dataDir, logger });
+    cleanup.defer(() => gateway.stop());
+    const send = async (key: string) => {
+      const name = recordName({ clientId: 'client', customerId: undefined, key });
+      await gateway.claim(name, { ...NOBODYS, owner: key, inputHash: key, leaseMs: 0, twin: key });
+      return gateway.markSent(name, key, '{}');
+    };
+    const run = (what: string) => pasarela(['payments', what], { DATA_DIR: dataDir, REDIS_URL: redis.url });
+    expect(await send('a first key')).toBe(true);
+    if (before !== undefined) expect(await run(before)).toMatchObject({ code: 0 });
+    await within(redis, [reached, 'pasarela:money:clients', 'pasarela:money:held'], async () => {
+      const told = await run(cut);
+      expect(told.code).toBe(1);
+      if (cut === 'stop') expect(told.stderr).toContain('not stopped, or those of some clients alone');
+    });
+    await expect(send('another key')).rejects.toMatchObject({ why: 'stopped' });
+    expect(await run('resume')).toMatchObject({ code: 0 });
+    expect(await send('another key')).toBe(true);
+  },
+);
+
+it.each(STORES)(
+  'payments that nobody holds may be resumed, which changes nothing, over %s',
+  async (_kind, makeStore) => {
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const [operator, gateway] = [await store.open(), await store.open()];
+    for (const records of [operator, gateway]) cleanup.defer(() => records.stop());
+    const name = recordName({ clientId: 'client', customerId: undefined, key: 'a first key' });
+    await gateway.claim(name, { ...NOBODYS, owner: 'me', inputHash: 'input', leaseMs: 0, twin: 'twin' });
+    for (const _time of ['first', 'second']) {
+      await operator.resume();
+      expect(await gateway.held()).toEqual([]);
+      expect(await gateway.isPutBack('client')).toBe(false);
+      expect(await gateway.markSent(name, 'me', '{}')).toBe(true);
+    }
+  },
+);
 
 it('sends nothing from the start where PAYMENTS is off, and goes on where it is on', async () => {
   const dataDir = await newFolder();

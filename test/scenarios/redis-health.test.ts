@@ -170,3 +170,8 @@ it('settings and refusals of one node of a Cluster are told', LONG, async () => 
   await node.admin.config('SET', 'min-replicas-to-write', '0');
   await ready(gateway);
 });
+
+it('settings that Redis does not tell are to be looked at where its provider shows them', LONG, async () => {
+  await using redis = await startRedis(['--rename-command', 'CONFIG', '']);
+  expect(await doctor(redis.url)).toContain('in the console of your Redis provider');
+});

@@ -11,9 +11,10 @@ const TIMEOUT_MS = 3_000;
 
 /** What to do about a sentence of `redisWarnings`, by the setting that it names. */
 const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
+  // It names others, too.
+  [/does not let its settings/, 'Look at these settings in the console of your Redis provider.'],
   [/without appendonly/, 'redis-cli CONFIG SET appendonly yes, and "appendonly yes" in redis.conf.'],
   [/appendfsync/, 'redis-cli CONFIG SET appendfsync always, and "appendfsync always" in redis.conf.'],
-  [/does not let its settings/, 'Look at these settings in the console of your Redis provider.'],
   [
     /min-replicas/,
     'Where refusing payments while a replica is down is better than this risk: redis-cli CONFIG SET min-replicas-to-write, to the number of replicas, on each of these Redis; the same in redis.conf.',

@@ -72,12 +72,13 @@ Example:
 ${WHERE}
 
 Exit codes: 0 they are stopped, on every replica too; 1 some may go on for up to ten seconds, or a failover may forget the stop, or
-the record cannot be reached: the message says which; ${CODES}`;
+the record cannot be reached, or took the stop for some clients alone: the message says which; ${CODES}`;
 
 const RESUME_HELP = `Usage: pasarela payments resume
 
 Lets payments go on, in every process within ten seconds. Where the record was put back, first compare the transactions of that
-time with what callers hold, and have callers drop the keys of payments that were made (docs/operations.md).
+time with what callers hold, and have callers drop the keys of payments that were made (docs/operations.md). Run it again where it
+fails: until it ends with 0, payments of some clients may be held.
 
 Example:
 

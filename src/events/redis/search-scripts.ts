@@ -28,7 +28,8 @@ export const INDEX = `
   if state[1] ~= epoch or redis.call('EXISTS', KEYS[4]) == 0
     or redis.call('LLEN', KEYS[5]) ~= count - gone then
     upTo, count, gone, bytes = '', 0, 0, 0
-    if state[1] then redis.call('DEL', KEYS[3], KEYS[4], KEYS[5]) end
+    -- Where Redis takes no writes at this moment, what is written next is refused as well.
+    if state[1] then redis.pcall('DEL', KEYS[3], KEYS[4], KEYS[5]) end
   end
 
   local function isComplete()

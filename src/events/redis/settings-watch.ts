@@ -14,6 +14,8 @@ export class SettingsWatch {
   readonly #redis: RedisClient;
   readonly #url: string;
   readonly #logger: Logger;
+  /** The servers that have evicted keys. What is gone stays gone when one of them ends, or another takes its place. */
+  readonly #evicting = new Set<string>();
   #found: readonly RedisWarning[] = [];
   #looking: Promise<void> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -45,7 +47,7 @@ export class SettingsWatch {
     this.#lookedAt = clock.monotonic();
     // A Redis that is away tells nothing of its settings.
     if (this.#redis.status !== 'ready') return;
-    const found = await redisWarnings(this.#redis, this.#url);
+    const found = await redisWarnings(this.#redis, this.#url, this.#evicting);
     const known = new Set(this.#found.map(({ text }) => text));
     this.#found = found;
     for (const { text } of found) if (!known.has(text)) this.#logger.warn({}, text);

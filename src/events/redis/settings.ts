@@ -26,8 +26,14 @@ export interface RedisWarning {
  * sentences.
  *
  * @param url what `redis` is connected to, in any form that `parseRedisUrl` reads
+ * @param evicting the run ids of servers that have evicted keys, as earlier looks found: those that this one finds are added, and one
+ *   whose counters an operator has reset is taken out. A server that ends takes its counter along.
  */
-export async function redisWarnings(redis: RedisClient, url: string): Promise<readonly RedisWarning[]> {
+export async function redisWarnings(
+  redis: RedisClient,
+  url: string,
+  evicting = new Set<string>(),
+): Promise<readonly RedisWarning[]> {
   const { form } = parseRedisUrl(url);
   const watchers = failoverAuthorityOf(url);
   const warnings = new Map<string, RedisWarning>();
@@ -37,37 +43,44 @@ export async function redisWarnings(redis: RedisClient, url: string): Promise<re
       const info = await primary.info('replication');
       const { replicas } = primaryIn(info);
       if (watchers !== undefined && (await watchers.ask(primary)) === undefined) warn(UNASKED[form]);
-      const { settings, evicted } = await stateOf(primary);
+      const state = await stateOf(primary);
+      noteEvictions(state, evicting);
+      for (const warning of weaknesses('Redis', state)) warnings.set(warning.text, warning);
+      if (state.refusal !== undefined) return warn(unread(state.refusal));
+      const { settings } = state;
       const least = Number(settings.get('min-replicas-to-write'));
       if (form === 'standalone' && replicas > least) warn(UNWATCHED);
-      for (const warning of weaknesses('Redis', settings, evicted)) warnings.set(warning.text, warning);
       if (replicas > least) warn(trusting(replicas, least));
       if (settings.get('cluster-replica-validity-factor') === '0' && replicas > 0) warn(ANY_AGE);
-      for (const node of replicasIn(info)) await lookAtReplica(url, node, least, warnings);
+      for (const node of replicasIn(info)) await lookAtReplica({ url, node, least, warnings, evicting });
     } catch (error) {
-      warn(
-        `Redis does not let its settings be read (${messageOf(error)}): make sure of appendonly yes, appendfsync always, ` +
-          'maxmemory-policy noeviction and, where there are replicas, min-replicas-to-write, on each of them.',
-      );
+      warn(unread(error));
     }
   };
   for (const primary of serversOf(redis)) await look(primary);
+  if (evicting.size > 0) warn(EVICTED, true);
   return [...warnings.values()];
 }
 
-async function lookAtReplica(
-  url: string,
-  node: RedisNode,
-  least: number,
-  warnings: Map<string, RedisWarning>,
-): Promise<void> {
+interface ReplicaLook {
+  readonly url: string;
+  readonly node: RedisNode;
+  /** `min-replicas-to-write` of its primary. */
+  readonly least: number;
+  readonly warnings: Map<string, RedisWarning>;
+  readonly evicting: Set<string>;
+}
+
+async function lookAtReplica({ url, node, least, warnings, evicting }: ReplicaLook): Promise<void> {
   const replica = connectRedisNode(url, node, ONCE);
   // The commands report the failure.
   replica.on('error', () => {});
   try {
-    const { settings, evicted } = await stateOf(replica);
-    for (const warning of weaknesses(A_REPLICA, settings, evicted)) warnings.set(warning.text, warning);
-    const own = Number(settings.get('min-replicas-to-write'));
+    const state = await stateOf(replica);
+    noteEvictions(state, evicting);
+    for (const warning of weaknesses(A_REPLICA, state)) warnings.set(warning.text, warning);
+    if (state.refusal !== undefined) throw state.refusal;
+    const own = Number(state.settings.get('min-replicas-to-write'));
     if (own < least) {
       const text = `${A_REPLICA} runs with min-replicas-to-write ${own}, and its primary with ${least}: give both the same.`;
       warnings.set(text, { text, isRisk: false });
@@ -123,38 +136,70 @@ const trusting = (replicas: number, least: number): string =>
   'it come back at such a moment, loses what was written without it, also the records of payments. With ' +
   `${replicas}, nothing is taken while one is down: events are spooled, and no payment is sent, until it is back.`;
 
+const unread = (error: unknown): string =>
+  `Redis does not let its settings be read (${messageOf(error)}): make sure of appendonly yes, appendfsync always, ` +
+  'maxmemory-policy noeviction and, where there are replicas, min-replicas-to-write, on each of them.';
+
+const EVICTED =
+  'Redis has evicted keys: events, answers to messages or records of payments are gone. A repeated message may become a ' +
+  'second event, and a repeated payment may be made twice.';
+
 interface ServerState {
+  /** As far as the server tells them. */
   readonly settings: ReadonlyMap<string, string>;
+  /** Why CONFIG is refused, as many a managed Redis does; undefined where it is not. */
+  readonly refusal: Error | undefined;
+  /** Another after each start of the server. */
+  readonly runId: string;
   /** Number of keys that the server has evicted since it started, or since its counters were reset. */
   readonly evicted: number;
 }
 
 async function stateOf(redis: Redis): Promise<ServerState> {
-  const [reply, stats]: [unknown, string] = await Promise.all([
-    redis.call('CONFIG', 'GET', ...SETTINGS),
-    redis.info('stats'),
+  const [config, info]: [unknown, string] = await Promise.all([
+    redis.call('CONFIG', 'GET', ...SETTINGS).catch(refusalIn),
+    redis.info(),
   ]);
+  const told = (field: string): string | undefined =>
+    new RegExp(`^${field}:(.*)`, 'm').exec(info)?.[1]?.trim();
   const settings = new Map<string, string>();
+  // INFO tells these also where CONFIG is refused.
+  for (const name of ['maxmemory', 'maxmemory-policy']) {
+    const value = told(name.replace('-', '_'));
+    if (value !== undefined) settings.set(name, value);
+  }
   // Names, each followed by its value.
-  const words = Array.isArray(reply) ? reply.map(String) : [];
+  const words = Array.isArray(config) ? config.map(String) : [];
   for (let index = 0; index + 1 < words.length; index += 2) {
     settings.set(words[index] ?? '', words[index + 1] ?? '');
   }
-  return { settings, evicted: Number(/^evicted_keys:(\d+)/m.exec(stats)?.[1] ?? 0) };
+  return {
+    settings,
+    refusal: config instanceof Error ? config : undefined,
+    runId: told('run_id') ?? '',
+    evicted: Number(told('evicted_keys') ?? 0),
+  };
+}
+
+/** @throws any error that is not the server's answer */
+function refusalIn(error: unknown): Error {
+  if (error instanceof Error && error.name === 'ReplyError') return error;
+  throw error;
+}
+
+function noteEvictions({ runId, evicted }: ServerState, evicting: Set<string>): void {
+  if (evicted > 0) evicting.add(runId);
+  else evicting.delete(runId);
 }
 
 /** @param whose the subject of each sentence */
-function weaknesses(
-  whose: string,
-  settings: ReadonlyMap<string, string>,
-  evicted: number,
-): readonly RedisWarning[] {
+function weaknesses(whose: string, { settings, refusal }: ServerState): readonly RedisWarning[] {
   const warnings: RedisWarning[] = [];
   const warn = (text: string, isRisk: boolean): void =>
     void warnings.push({ text: `${whose} ${text}`, isRisk });
-  if (settings.get('appendonly') !== 'yes') {
+  if (refusal === undefined && settings.get('appendonly') !== 'yes') {
     warn('runs without appendonly yes: events answered with 201 are lost when it ends.', true);
-  } else if (settings.get('appendfsync') !== 'always') {
+  } else if (refusal === undefined && settings.get('appendfsync') !== 'always') {
     warn(
       `runs with appendfsync ${settings.get('appendfsync')}, not always: the last second of events answered with 201 ` +
         'can be lost.',
@@ -162,16 +207,9 @@ function weaknesses(
     );
   }
   const policy = settings.get('maxmemory-policy');
-  if (policy !== 'noeviction' && settings.get('maxmemory') !== '0') {
+  if (policy !== undefined && policy !== 'noeviction' && settings.get('maxmemory') !== '0') {
     warn(
       `runs with maxmemory-policy ${policy}, not noeviction: it may drop events, or forget which messages were answered.`,
-      true,
-    );
-  }
-  if (evicted > 0) {
-    warn(
-      'has evicted keys: events, answers to messages or records of payments are gone. A repeated message may become a ' +
-        'second event, and a repeated payment may be made twice.',
       true,
     );
   }

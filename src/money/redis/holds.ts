@@ -106,13 +106,15 @@ export class RedisHolds {
     if (failures.length > 0) throw failures[0];
   }
 
+  /** Lets all payments go on. May be repeated: also clients whose ledgers alone say that they are stopped go on. */
   async resume(): Promise<void> {
     const [held, paying] = await Promise.all([this.#redis.smembers(HELD), this.#redis.smembers(CLIENTS)]);
-    await this.#redis.del(STOPPED);
     for (const clientId of new Set([...held, ...paying])) {
       await runScript(this.#redis, RESUME, [ledgerOf(clientId)], [held.includes(clientId) ? 1 : 0]);
       await this.#redis.srem(HELD, clientId);
     }
+    // Last: as long as a client may be stopped, everybody is told so.
+    await this.#redis.del(STOPPED);
     this.#isHeld = false;
   }
 

@@ -54,6 +54,15 @@ export const PROCESS = world(
       },
     },
     {
+      alerts: ['PasarelaRedisLoses'],
+      fault: 'Somebody gives Redis a policy by which it evicts keys; later the right one again.',
+      async cause({ redis }, ended) {
+        await redis.admin.config('SET', 'maxmemory', '1gb', 'maxmemory-policy', 'allkeys-lru');
+        await once(ended, 'abort');
+        await redis.admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
+      },
+    },
+    {
       alerts: ['PasarelaRedisDown', 'PasarelaSpooling', 'PasarelaPaymentsNotSent'],
       fault: 'SIGKILL to Redis. A webhook and a payment come meanwhile.',
       async cause({ redis, deliver, member, sandbox }) {

@@ -168,15 +168,20 @@ describe('an index in Redis that lacks events', () => {
     await log.stop();
   });
 
-  it('is done without where Redis takes no writes', async () => {
+  it.each([
+    ['lacks events', []],
+    ['was lost in part', ['names']],
+  ])('is done without where Redis takes no writes: it %s', async (_what, lost) => {
     const { client, log, sent } = await filled(1000);
     await log.append(client, moneyIn());
+    await redis.admin.del(['none', ...lost.map((key) => `{${client}}:${key}2`)]);
     await redis.admin.config('SET', 'min-replicas-to-write', 1);
     try {
       expect(await search(log, client, sent[7] ?? '')).toContain(sent[7]);
     } finally {
       await redis.admin.config('SET', 'min-replicas-to-write', 0);
     }
+    await isFoundByIndex(log, client, sent[7] ?? '');
     await log.stop();
   });
 
@@ -509,6 +514,29 @@ describe('the settings of Redis', () => {
   it('are asked of the operator where Redis does not tell them', async () => {
     const warnings = await warningsOf(['--appendonly', 'yes', '--rename-command', 'CONFIG', '']);
     expect(warnings).toEqual([expect.stringContaining('does not let its settings be read')]);
+  });
+
+  it('are warned of as far as Redis tells them, where it refuses CONFIG', async () => {
+    const managed = [
+      '--maxmemory',
+      '3mb',
+      '--maxmemory-policy',
+      'allkeys-random',
+      '--rename-command',
+      'CONFIG',
+      '',
+    ];
+    const warnings = await warningsOf(managed, async ({ admin }) => {
+      await until(async () => {
+        await admin.set(randomUUID(), 'x'.repeat(100_000)).catch(() => undefined);
+        return !(await admin.info('stats')).includes('evicted_keys:0');
+      });
+    });
+    expect(warnings).toEqual([
+      expect.stringContaining('maxmemory-policy allkeys-random'),
+      expect.stringContaining('does not let its settings be read'),
+      expect.stringContaining('has evicted keys'),
+    ]);
   });
 });
 

@@ -3,6 +3,7 @@ import { SettingsWatch } from '../../../src/events/redis/settings-watch.ts';
 import { connectRedis } from '../../../src/redis/connection.ts';
 import { recordingLogger } from '../../helpers/events.ts';
 import { startRedis } from '../../helpers/redis.ts';
+import { until } from '../../helpers/until.ts';
 
 it('what an operator changes while Redis runs is seen with the next look, and told once each time', async () => {
   await using redis = await startRedis();
@@ -20,5 +21,39 @@ it('what an operator changes while Redis runs is seen with the next look, and to
     await redis.admin.config('SET', 'appendfsync', 'always');
     await watch.look();
   }
+  client.disconnect();
+});
+
+it('keys that a server has evicted are told of until its counters are reset, also once it was started again', async () => {
+  await using redis = await startRedis();
+  const client = connectRedis(redis.url, { enableOfflineQueue: false });
+  client.on('error', () => undefined);
+  const watch = new SettingsWatch(client, redis.url, recordingLogger());
+  const isTold = async () => {
+    await until(() => client.status === 'ready');
+    await watch.look();
+    return watch.risks.some((text) => text.startsWith('Redis has evicted keys'));
+  };
+  const evict = async () => {
+    await redis.admin.set('victim', '1');
+    await redis.admin.config('SET', 'maxmemory', '1', 'maxmemory-policy', 'allkeys-random');
+    await until(async () => {
+      await redis.admin.set('another', '1').catch(() => undefined);
+      return !(await redis.admin.info('stats')).includes('evicted_keys:0');
+    });
+    await redis.admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
+  };
+  expect(await isTold()).toBe(false);
+  await evict();
+  expect(await isTold()).toBe(true);
+  await redis.admin.config('RESETSTAT');
+  expect(await isTold()).toBe(false);
+  await evict();
+  expect(await isTold()).toBe(true);
+  await redis.kill();
+  await until(() => client.status !== 'ready');
+  await redis.start();
+  expect(await isTold()).toBe(true);
+  expect(await redis.admin.info('stats')).toContain('evicted_keys:0');
   client.disconnect();
 });
