@@ -1,4 +1,4 @@
-import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from '../ingress/addresses.ts';
+import { ingressTarget, ingressToken, ingressUrl, maskIngressUrl } from '../ingress/addresses.ts';
 import type { IngressAddresses } from '../operation/services.ts';
 import type { ServerConfig } from './server-config.ts';
 
@@ -23,7 +23,7 @@ export function createOwnAddresses({
     ingress: {
       url: (clientId, type) => publicUrl && ingressUrl(publicUrl, clientId, type, signing),
       token: (clientId, type) => ingressToken(clientId, type, signing),
-      feeds: (url) => publicUrl !== undefined && isIngressUrl(publicUrl, url, secrets),
+      target: (url) => (publicUrl === undefined ? undefined : ingressTarget(publicUrl, url, secrets)),
       mask: maskIngressUrl,
     },
     secrets,

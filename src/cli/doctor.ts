@@ -1,3 +1,4 @@
+import { serviceOf } from '../app/config.ts';
 import type { Variables } from '../app/variables.ts';
 import {
   type Colour,
@@ -26,7 +27,7 @@ export const doctor: Command = {
 
 Looks at what the gateway rests on, from where it is run, with the variables that the gateway has: the configuration, the
 folder, the port, Redis and its persistence settings, the upstream, the clock, the token, the address that the provider is
-given, the webhooks registered there, and where they are set the identity provider, the decider and the trusted documents.
+given, the webhooks registered there for each client, and where they are set the identity provider, the decider and the trusted documents.
 It changes nothing. It runs beside a gateway as well as before one.
 
 In service mode the gateway's own credentials are tried: through the token that the processes share in Redis, or, without
@@ -72,13 +73,24 @@ async function* examine(): AsyncGenerator<Finding, void> {
   yield* lookAtCredentials(variables, isUp);
 }
 
+/** Looks at the credentials and the webhooks of each client that the gateway stands for, also where a command would act for one. */
 async function* lookAtCredentials(variables: Variables, isUp: boolean): AsyncGenerator<Finding, void> {
-  const { access, findings } = await lookAtToken(variables, isUp);
-  try {
-    yield* findings;
-    yield* await lookAtWebhooks(variables, access?.rest);
-  } finally {
-    await access?.[Symbol.asyncDispose]();
+  const clients = serviceOf(variables)?.clients ?? [];
+  const each =
+    clients.length < 2
+      ? [{ variables, named: undefined }]
+      : clients.map(({ clientId }) => ({
+          variables: { ...variables, UPSTREAM_CLIENT_ID: clientId },
+          named: clientId,
+        }));
+  for (const { variables: own, named } of each) {
+    const { access, findings } = await lookAtToken(own, isUp, named);
+    try {
+      yield* findings;
+      yield* await lookAtWebhooks(own, access?.rest, named);
+    } finally {
+      await access?.[Symbol.asyncDispose]();
+    }
   }
 }
 

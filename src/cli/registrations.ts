@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '../events/log.ts';
-import { ingressToken, isIngressUrl, isOfUnknownType } from '../ingress/addresses.ts';
+import { ingressTarget, ingressToken, isOfUnknownType } from '../ingress/addresses.ts';
 import { present } from '../upstream/call/json.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
 
@@ -18,12 +18,14 @@ export interface Registration {
   /** True if it is neither deleted nor switched off. */
   readonly isActive: boolean;
   /**
-   * Where its address leads. `here-unsigned`: to the gateway's own address, which the gateway refuses. `here-unknown-type`: the
-   * same, of a type that this version does not know. `unknown`: the gateway does not know its own address.
+   * Where its address leads. `here-other-address`: to the gateway, at the signed address of another type or client, so that the
+   * messages are refused, or kept as that client's. `here-unsigned`: to the gateway's own address, which the gateway refuses.
+   * `here-unknown-type`: the same, of a type that this version does not know. `unknown`: the gateway does not know its own address.
    */
   readonly leads:
     | 'here'
     | 'here-older-secret'
+    | 'here-other-address'
     | 'here-unsigned'
     | 'here-unknown-type'
     | 'elsewhere'
@@ -43,17 +45,23 @@ export function readRegistrations(
     .map((webhook) => ({
       webhook,
       isActive: webhook.webhookStatus === 'ACTIVE',
-      leads: leadsTo(webhook.url, receiver),
+      leads: leadsTo(clientId, webhook, receiver),
       tokenIsOurs: receiver !== undefined && hasOurToken(clientId, webhook, receiver),
     }));
 }
 
-function leadsTo(address: unknown, receiver: Receiver | undefined): Registration['leads'] {
+function leadsTo(clientId: string, webhook: Webhook, receiver: Receiver | undefined): Registration['leads'] {
   if (receiver === undefined) return 'unknown';
-  const url = present(address) ?? '';
+  const url = present(webhook.url) ?? '';
   const { publicUrl, signing, older } = receiver;
-  if (isIngressUrl(publicUrl, url, [signing])) return 'here';
-  if (isIngressUrl(publicUrl, url, older)) return 'here-older-secret';
+  const newer = ingressTarget(publicUrl, url, [signing]);
+  const target = newer ?? ingressTarget(publicUrl, url, older);
+  if (target !== undefined) {
+    // The case counts: each spelling of a client's id has a log of its own.
+    const isItsOwn = target.clientId === clientId && target.type === webhook.webhookType;
+    if (!isItsOwn) return 'here-other-address';
+    return newer === undefined ? 'here-older-secret' : 'here';
+  }
   if (!url.startsWith(`${publicUrl.replace(/(?<!\/)\/+$/, '')}/webhooks/`)) return 'elsewhere';
   return isOfUnknownType(url) ? 'here-unknown-type' : 'here-unsigned';
 }

@@ -28,8 +28,9 @@ export const webhooks: Command = {
 
   list     every webhook of the client, with whether it feeds this gateway. Signatures are masked, tokens not shown.
   sync     sees to it that each type has an active webhook that leads here, signed with the first WEBHOOK_SECRET: makes
-           the one that is missing, and corrects one that leads here with an older secret, another token or INACTIVE. It
-           runs as often as you like, and touches no webhook that leads elsewhere.
+           the one that is missing, and corrects one that leads here with an older secret, another token, INACTIVE, or at
+           the address of another type or client. It runs as often as you like, and touches no webhook that leads
+           elsewhere.
   remove   deletes webhooks by id (softly, as the service does).
 
   --types     of ${EVENT_TYPES.join(', ')}, comma-separated; default all
@@ -86,6 +87,7 @@ const shown = ({ webhook, leads }: Registration) => ({
 const LEADS: Readonly<Record<Registration['leads'], string>> = {
   here: 'feeds this gateway',
   'here-older-secret': 'feeds this gateway, signed with the older secret',
+  'here-other-address': 'leads to this gateway, at the address of another type or client',
   'here-unsigned': 'leads to this gateway, which refuses it: signed with another secret',
   'here-unknown-type': 'leads to this gateway, which refuses it: this version does not know its type',
   elsewhere: 'leads elsewhere',

@@ -32,6 +32,8 @@ export interface EventMetrics {
   waiting(count: number): void;
   /** How many spools in the folder cannot be read now. */
   unreadableSpools(count: number): void;
+  /** A delivery came whose address or token one of the older secrets has signed. */
+  olderSecret(type: EventType): void;
   /** A delivery was put into quarantine. */
   quarantined(reason: string): void;
   /** The gateway could not find out whose receipt an event is. Callers narrowed to a customer are not shown it. */
@@ -52,6 +54,7 @@ export const silentMetrics: EventMetrics = {
   drained: () => {},
   waiting: () => {},
   unreadableSpools: () => {},
+  olderSecret: () => {},
   quarantined: () => {},
   unattributed: () => {},
   channelDecodeError: () => {},

@@ -24,12 +24,19 @@ export function ingressToken(clientId: string, type: EventType, secret: string):
   return sign(`token:${clientId}:${type}`, secret);
 }
 
-/** True if deliveries to this address reach the gateway at `publicUrl`: the address is signed with one of the secrets. */
-export function isIngressUrl(publicUrl: string, url: string, secrets: readonly string[]): boolean {
+/**
+ * Returns whose deliveries, and of which type, the gateway at `publicUrl` takes in at this address; undefined if it takes none: the
+ * address is not its own, or none of the secrets has signed it.
+ */
+export function ingressTarget(
+  publicUrl: string,
+  url: string,
+  secrets: readonly string[],
+): IngressTarget | undefined {
   const base = publicUrl.replace(/(?<!\/)\/+$/, '');
-  if (!url.startsWith(`${base}/webhooks/`)) return false;
+  if (!url.startsWith(`${base}/webhooks/`)) return undefined;
   const target = readIngressPath(url.slice(base.length));
-  return target !== undefined && isSigned(target, secrets);
+  return target !== undefined && isSigned(target, secrets) ? target : undefined;
 }
 
 /** Returns the address with its signature as `***`, whichever gateway it belongs to; any other address unchanged. */

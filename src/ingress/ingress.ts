@@ -51,16 +51,19 @@ export function createIngress(options: IngressOptions): Ingress {
     await decider?.close();
   };
 
-  const isAuthentic = (request: IncomingMessage, target: IngressTarget): boolean => {
-    const signed = isSigned(target, secrets);
+  const isAuthentic = (request: IncomingMessage, target: IngressTarget, keys = secrets): boolean => {
+    const signed = isSigned(target, keys);
     if (tokenHeader === undefined) return signed;
-    return isToken(headerOf(request, tokenHeader), target, secrets) && signed;
+    return isToken(headerOf(request, tokenHeader), target, keys) && signed;
   };
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method !== 'POST') return refuse(request, response, 405, { allow: 'POST' });
     const target = readIngressPath((request.url ?? '').split('?', 1)[0] ?? '');
     if (target === undefined || !isAuthentic(request, target)) return refuse(request, response, 401);
+    if (secrets.length > 1 && !isAuthentic(request, target, secrets.slice(0, 1))) {
+      metrics.olderSecret(target.type);
+    }
     if (drained !== undefined) {
       return refuse(request, response, 503, { 'retry-after': RETRY_AFTER, connection: 'close' });
     }

@@ -113,10 +113,15 @@ function arrivals(registry: Registry) {
     help: 'Files in DATA_DIR that are named like spools and cannot be read.',
     registers,
   });
+  const olderSecret = counter(
+    'pasarela_events_older_secret_total',
+    'Deliveries that need a secret of WEBHOOK_SECRET behind the first.',
+    ['type'],
+  );
   const quarantined = counter('pasarela_events_quarantined_total', 'Webhooks put aside.', ['reason']);
   // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
   for (const type of EVENT_TYPES) {
-    for (const count of [appended, spooled, drained]) count.inc({ type }, 0);
+    for (const count of [appended, spooled, drained, olderSecret]) count.inc({ type }, 0);
     for (const conflict of ['true', 'false']) duplicates.inc({ type, conflict }, 0);
   }
   for (const reason of QUARANTINE_REASONS) quarantined.inc({ reason }, 0);
@@ -127,6 +132,7 @@ function arrivals(registry: Registry) {
     drained: (type: string) => drained.inc({ type }),
     waiting: (count: number) => waiting.set(count),
     unreadableSpools: (count: number) => unreadableSpools.set(count),
+    olderSecret: (type: string) => olderSecret.inc({ type }),
     quarantined: (reason: QuarantineReason) => quarantined.inc({ reason }),
   };
 }

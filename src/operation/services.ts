@@ -67,8 +67,8 @@ export interface IngressAddresses {
   url(clientId: string, type: EventType): string | undefined;
   /** The token that a webhook feeding it is registered with. */
   token(clientId: string, type: EventType): string;
-  /** Whether deliveries to this address reach it. */
-  feeds(url: string): boolean;
+  /** Whose deliveries, and of which type, it takes in at this address; undefined if it takes none there. */
+  target(url: string): { readonly clientId: string; readonly type: EventType } | undefined;
   /** The address with its signature masked; any other address as it is. */
   mask(url: string): string;
 }

@@ -29,6 +29,12 @@ export function webhookUrl({ url }: Webhook): string {
   return address;
 }
 
+/** True if the gateway takes in the webhook's messages at the address of its own client and type. */
+export function feedsGateway(parent: Webhook, _args: unknown, { services, reads }: Context): boolean {
+  const target = services.ingress.target(webhookUrl(parent));
+  return target?.clientId === reads.session.clientId && target.type === parent.webhookType;
+}
+
 export interface CreateWebhookInput {
   readonly type: EventType;
   readonly url?: string | null | undefined;
@@ -86,7 +92,14 @@ function registration(input: CreateWebhookInput, { services, reads }: Context): 
       'input.url must be given: the gateway does not know the address at which it is reached itself, as PUBLIC_URL is not set.',
     );
   }
-  const own = ingress.feeds(url) ? ingress.token(clientId, input.type) : undefined;
+  const target = ingress.target(url);
+  if (target !== undefined && (target.clientId !== clientId || target.type !== input.type)) {
+    throw invalid(
+      ['input', 'url'],
+      "input.url is the gateway's own address of another type or client: leave it out, and the gateway fills in the right one.",
+    );
+  }
+  const own = target && ingress.token(clientId, input.type);
   if (own !== undefined && token != null && token !== own) {
     throw invalid(
       ['input', 'token'],

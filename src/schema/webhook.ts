@@ -1,6 +1,7 @@
 import { optional, when } from '../resolvers/values.ts';
 import {
   type CreateWebhookInput,
+  feedsGateway,
   webhook,
   webhookStatus,
   webhookType,
@@ -75,8 +76,8 @@ WebhookType.implement({
     feedsGateway: t.boolean({
       nullable: false,
       description:
-        "True when deliveries to this webhook reach the gateway's own ingress, and so its subscriptions.",
-      resolve: (parent, _args, { services }) => services.ingress.feeds(webhookUrl(parent)),
+        "True when deliveries to this webhook reach the gateway's own ingress, at the address of its client and type, and so its subscriptions.",
+      resolve: feedsGateway,
     }),
     createdAt: t.field({
       type: 'DateTime',

@@ -93,6 +93,7 @@ it('takes an address that the secret before has signed for its own, and none tha
   const webhookSecrets = [new Secret('new'), new Secret('old')] as const;
   const { ingress, secrets } = createOwnAddresses({ publicUrl, webhookSecrets });
   expect(secrets).toEqual(['new', 'old']);
-  const feeds = (secret: string) => ingress.feeds(ingressUrl(publicUrl, CLIENT, 'MONEY_IN', secret));
-  expect(['new', 'old', 'stranger'].map(feeds)).toEqual([true, true, false]);
+  const target = (secret: string) => ingress.target(ingressUrl(publicUrl, CLIENT, 'MONEY_IN', secret));
+  const own = expect.objectContaining({ clientId: CLIENT, type: 'MONEY_IN' });
+  expect(['new', 'old', 'stranger'].map(target)).toEqual([own, own, undefined]);
 });

@@ -10,8 +10,9 @@ const addressesOf = (...webhookSecrets: [Secret, ...Secret[]]) =>
 it('a webhook that is signed with an older secret leads here, and a new one is signed with the first', () => {
   const { ingress, secrets } = addressesOf(NEW, OLD);
   const signedBy = (secret: Secret) => addressesOf(secret).ingress.url(CLIENT, 'CEP') ?? '';
-  const feeds = [NEW, OLD, new Secret('of another')].map((secret) => ingress.feeds(signedBy(secret)));
-  expect(feeds).toEqual([true, true, false]);
+  const targets = [NEW, OLD, new Secret('of another')].map((secret) => ingress.target(signedBy(secret)));
+  const own = expect.objectContaining({ clientId: CLIENT, type: 'CEP' });
+  expect(targets).toEqual([own, own, undefined]);
   expect(ingress.url(CLIENT, 'CEP')).toBe(signedBy(NEW));
   expect(ingress.token(CLIENT, 'CEP')).toBe(addressesOf(NEW).ingress.token(CLIENT, 'CEP'));
   expect(secrets).toEqual(['the new secret', 'the older secret']);
@@ -19,9 +20,9 @@ it('a webhook that is signed with an older secret leads here, and a new one is s
 
 it('the address at which it listens is the public one only where none is configured', () => {
   const own = createOwnAddresses({ publicUrl: 'self', webhookSecrets: [NEW] });
-  expect([own.ingress.url(CLIENT, 'CEP'), own.ingress.feeds('http://127.0.0.1:1/')]).toEqual([
+  expect([own.ingress.url(CLIENT, 'CEP'), own.ingress.target('http://127.0.0.1:1/')]).toEqual([
     undefined,
-    false,
+    undefined,
   ]);
   own.listensAt('http://127.0.0.1:1');
   expect(own.ingress.url(CLIENT, 'CEP')).toMatch(/^http:\/\/127\.0\.0\.1:1\//);

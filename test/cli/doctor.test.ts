@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -471,6 +471,42 @@ it('finds a webhook at the address of a type that a later version knows', () =>
       status: 'failure',
       message: /a type that this version does not know/,
       cure: /webhooks sync/,
+    });
+  }));
+
+it('finds a webhook at the address of another type or client, also beside a right one', () =>
+  withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    const id = await register(sandbox, 'CEP', signed(sandbox, 'MONEY_IN'));
+    const wanted = {
+      check: 'webhooks',
+      status: 'failure',
+      message: /address of another type or client/,
+    } as const;
+    await expectOnly(changes, { ...wanted, cure: /webhooks sync/ });
+    await register(sandbox, 'CEP', signed(sandbox, 'CEP'));
+    const found = await wrongs(changes);
+    expect(found.at(-1)).toMatchObject({ check: 'webhooks', status: 'failure' });
+    expect(found.at(-1)?.message).toMatch(wanted.message);
+    expect(found.at(-1)?.cure).toBe(`pasarela webhooks remove ${id}, unless it is needed.`);
+  }));
+
+it('finds a webhook of a type that this version does not know', () =>
+  withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    await register(sandbox, 'CEP', signed(sandbox, 'CEP'));
+    const path = `/v1/clients/${sandbox.clientId}/webhooks`;
+    const list = await control(sandbox, 'GET', path);
+    const later = { ...list.data[0], id: randomUUID(), webhookType: 'LATER', url: signed(sandbox, 'LATER') };
+    await control(sandbox, 'POST', '/sandbox/faults', {
+      match: { method: 'GET', path },
+      fault: { status: 200, body: { ...list, data: [...list.data, later], totalItem: 3 } },
+    });
+    await expectOnly(changes, {
+      check: 'webhooks',
+      status: 'warning',
+      message: new RegExp(`the LATER webhook ${later.id} .* has a type that this version does not know`),
+      cure: /Upgrade every process/,
     });
   }));
 

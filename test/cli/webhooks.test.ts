@@ -1,13 +1,16 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
-import { readRegistrations } from '../../src/cli/registrations.ts';
+import { type Registration, readRegistrations } from '../../src/cli/registrations.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
 import { control } from '../helpers/gateway.ts';
 import { pasarela } from './run.ts';
 
 const SECRET = 'the secret of now that is long enough';
+const OLDER = 'the secret of then';
 const PUBLIC_URL = 'https://graph.example.mx';
+const CLIENT = 'aaaaaaaa-2222-4333-8444-555555555555';
+const OTHER_CLIENT = '11111111-2222-4333-8444-555555555555';
 
 let sandbox: Sandbox | undefined;
 let environment: Record<string, string>;
@@ -70,8 +73,8 @@ describe('pasarela webhooks sync', () => {
 
   it('moves a webhook to the new secret while both are accepted', async () => {
     const { clientId } = running();
-    const id = await register('CEP', ingressUrl(PUBLIC_URL, clientId, 'CEP', 'the secret of then'));
-    environment['WEBHOOK_SECRET'] = `${SECRET},the secret of then`;
+    const id = await register('CEP', ingressUrl(PUBLIC_URL, clientId, 'CEP', OLDER));
+    environment['WEBHOOK_SECRET'] = `${SECRET},${OLDER}`;
     const { stdout } = await run('sync', '--types', 'CEP', '--json');
     expect(JSON.parse(stdout)).toEqual([{ type: 'CEP', action: 'update', id }]);
     const moved = (await registered()).find((webhook: { id: string }) => webhook.id === id);
@@ -93,6 +96,16 @@ describe('pasarela webhooks sync', () => {
     expect((await run('sync', '--types', 'CEP')).stdout).toContain(`CEP: was mended (${id})`);
     const mended = (await registered()).find((webhook: { id: string }) => webhook.id === id);
     expect(mended.webhookStatus).toBe('ACTIVE');
+  });
+
+  it('moves a webhook from the address of another type, which a list says', async () => {
+    const id = await register('CEP', ingressUrl(PUBLIC_URL, running().clientId, 'MONEY_IN', SECRET));
+    expect((await run('list')).stdout).toMatch(
+      new RegExp(`^${id}.*\\n +leads to this gateway, at the address of another type or client$`, 'm'),
+    );
+    expect((await run('sync', '--types', 'CEP')).stdout).toBe(`CEP: was mended (${id})\n`);
+    const moved = (await registered()).find((webhook: { id: string }) => webhook.id === id);
+    expect(moved.url).toBe(ingressUrl(PUBLIC_URL, running().clientId, 'CEP', SECRET));
   });
 
   it('leaves a webhook that leads elsewhere as it is, and points it out', async () => {
@@ -166,6 +179,28 @@ it('a webhook that the service goes on telling of, though it was deleted, is non
   expect(readRegistrations(running().clientId, [webhook], undefined)).toHaveLength(1);
   const deleted = { ...webhook, deletedAt: '2026-11-22T10:00:00Z' };
   expect(readRegistrations(running().clientId, [deleted], undefined)).toEqual([]);
+});
+
+it.each<[string, string, Registration['leads']]>([
+  ['its own', ingressUrl(PUBLIC_URL, CLIENT, 'CEP', SECRET), 'here'],
+  ['its own, of the secret before', ingressUrl(PUBLIC_URL, CLIENT, 'CEP', OLDER), 'here-older-secret'],
+  ['another type’s', ingressUrl(PUBLIC_URL, CLIENT, 'MONEY_IN', SECRET), 'here-other-address'],
+  [
+    'another type’s, of the secret before',
+    ingressUrl(PUBLIC_URL, CLIENT, 'MONEY_IN', OLDER),
+    'here-other-address',
+  ],
+  ['another client’s', ingressUrl(PUBLIC_URL, OTHER_CLIENT, 'CEP', SECRET), 'here-other-address'],
+  [
+    'the client’s in another case',
+    ingressUrl(PUBLIC_URL, CLIENT.toUpperCase(), 'CEP', SECRET),
+    'here-other-address',
+  ],
+  ['of another secret', ingressUrl(PUBLIC_URL, CLIENT, 'CEP', 'a stranger’s secret'), 'here-unsigned'],
+])('an address that is %s leads where the gateway takes it in', (_, url, leads) => {
+  const webhook = { id: '1', url, webhookType: 'CEP', webhookStatus: 'ACTIVE' };
+  const receiver = { publicUrl: PUBLIC_URL, signing: SECRET, older: [OLDER] };
+  expect(readRegistrations(CLIENT, [webhook], receiver)).toMatchObject([{ leads }]);
 });
 
 describe('pasarela webhooks remove', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
+  ingressTarget,
   ingressToken,
   ingressUrl,
-  isIngressUrl,
   maskIngressUrl,
   readIngressPath,
 } from '../../src/ingress/addresses.ts';
@@ -26,10 +26,13 @@ describe('the address of a webhook', () => {
   });
 
   it('is known again while one of the secrets made it', () => {
-    expect(isIngressUrl('https://gateway.example', url, ['new', 'secret'])).toBe(true);
-    expect(isIngressUrl('https://gateway.example', url, ['new'])).toBe(false);
-    expect(isIngressUrl('https://other.example', url, ['secret'])).toBe(false);
-    expect(isIngressUrl('https://gateway.example', `${url}x`, ['secret'])).toBe(false);
+    expect(ingressTarget('https://gateway.example', url, ['new', 'secret'])).toMatchObject({
+      clientId: client,
+      type: 'MONEY_IN',
+    });
+    expect(ingressTarget('https://gateway.example', url, ['new'])).toBeUndefined();
+    expect(ingressTarget('https://other.example', url, ['secret'])).toBeUndefined();
+    expect(ingressTarget('https://gateway.example', `${url}x`, ['secret'])).toBeUndefined();
   });
 
   it('is shown without its signature, and any other address as it is', () => {

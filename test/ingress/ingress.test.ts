@@ -226,9 +226,11 @@ describe('a request that proves nothing', () => {
     for (const secret of ['new', SECRET]) {
       const address = ingressUrl(url, clientId, 'STATUS_UPDATE', secret);
       expect((await fetch(address, { method: 'POST', body: '1' })).status).toBe(201);
+      expect(ingress.metrics.counts['olderSecret'] ?? 0).toBe(secret === 'new' ? 0 : 1);
     }
     const former = ingressUrl(url, clientId, 'STATUS_UPDATE', 'old');
     expect((await fetch(former, { method: 'POST', body: '1' })).status).toBe(401);
+    expect(ingress.metrics.counts['olderSecret']).toBe(1);
   });
 
   it('needs the token too where its header is known', async () => {

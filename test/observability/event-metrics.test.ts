@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { Secret } from '../../src/common/secret.ts';
+import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { readMetric } from '../helpers/fleet.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { speiCredit } from '../helpers/ingress.ts';
@@ -14,6 +15,7 @@ const LARGE = `subscription { events { ... on StatusUpdateEvent {
   ${Array.from({ length: 25 }, (_, index) => `p${index}: payload`).join(' ')}
 } } }`;
 const RETENTION = 100;
+const OLDER = 'the secret before';
 
 let redis: RedisServer;
 let gateway: RunningGateway;
@@ -21,7 +23,11 @@ beforeAll(async () => {
   redis = await startRedis();
   gateway = await startGateway({
     webhooks: false,
-    config: { redisUrl: new Secret(redis.url), eventsRetention: RETENTION },
+    config: {
+      redisUrl: new Secret(redis.url),
+      eventsRetention: RETENTION,
+      webhookSecrets: [new Secret('the first secret'), new Secret(OLDER)],
+    },
   });
 });
 afterAll(async () => {
@@ -71,6 +77,10 @@ it('every number about events moves when that happens which it counts, and only 
   expect(await deliver('MONEY_IN', 'no JSON')).toBe(400);
   expect(await metric('quarantined_total', 'reason="unreadable"')).toBe(1);
   expect(await metric('appended_total')).toBe(1);
+  expect(await metric('older_secret_total')).toBe(0);
+  const older = ingressUrl(gateway.url, gateway.sandbox.clientId, 'CEP', OLDER);
+  expect((await fetch(older, { method: 'POST', body: 'no JSON' })).status).toBe(400);
+  expect(await metric('older_secret_total', 'type="CEP"')).toBe(1);
 
   await redis.kill();
   expect(await deliver('STATUS_UPDATE', { id_msg: 'spooled' })).toBe(201);

@@ -211,8 +211,32 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       const registered = (await webhooks()).find(({ id }) => id === webhook.id);
       expect(registered?.url).toMatch(/\/STATUS_UPDATE\/[\w-]{43}$/);
       expect(token).toMatch(/^[\w-]{43}$/);
-      const own = await change(CREATE_WEBHOOK, { type: 'CEP', url: registered?.url, token: 'another' });
+      const again = { type: 'STATUS_UPDATE', url: registered?.url };
+      const own = await change(CREATE_WEBHOOK, { ...again, token: 'another' });
       expect(own).toMatchObject({ __typename: 'ValidationError', field: ['input', 'token'] });
+      const misled = await change(CREATE_WEBHOOK, { ...again, type: 'CEP' });
+      expect(misled).toMatchObject({ __typename: 'ValidationError', field: ['input', 'url'] });
+    });
+
+    it('at the address of another type or client does not feed the gateway', async () => {
+      const { clientId } = world;
+      const otherClient = '11111111-2222-4333-8444-555555555555';
+      const urls = [
+        gateway.ingress.url(clientId, 'CEP'),
+        gateway.ingress.url(clientId, 'MONEY_IN'),
+        gateway.ingress.url(otherClient, 'CEP'),
+      ];
+      const feeds = [];
+      for (const url of urls) {
+        const path = `/v1/clients/${clientId}/webhooks`;
+        const body = { client_id: clientId, url, token: 'theirs', webhook_type: 'CEP', auth_type: 'AUTH' };
+        const { id } = await control(gateway.sandbox, 'POST', path, body);
+        const { data } = await gateway.query('query ($id: ID!) { webhook(id: $id) { feedsGateway } }', {
+          id,
+        });
+        feeds.push(data.webhook.feedsGateway);
+      }
+      expect(feeds).toEqual([true, false, false]);
     });
 
     it('with an address of its own has the token given, or one that the gateway makes', async () => {

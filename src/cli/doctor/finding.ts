@@ -14,31 +14,34 @@ export interface Finding {
 /** The findings of one check, under its name. */
 export class Findings {
   readonly #check: string;
+  readonly #about: string;
   readonly list: Finding[] = [];
 
-  constructor(check: string) {
+  /** @param about begins each message; it says of which of several things the finding is. */
+  constructor(check: string, about = '') {
     this.#check = check;
+    this.#about = about;
   }
 
   ok(message: string): void {
-    this.list.push({ check: this.#check, status: 'ok', message });
+    this.#add('ok', message);
   }
 
   skipped(message: string, cure?: string): void {
-    this.list.push({
-      check: this.#check,
-      status: 'skipped',
-      message,
-      ...(cure === undefined ? {} : { cure }),
-    });
+    this.#add('skipped', message, cure);
   }
 
   warning(message: string, cure: string): void {
-    this.list.push({ check: this.#check, status: 'warning', message, cure });
+    this.#add('warning', message, cure);
   }
 
   failure(message: string, cure: string): void {
-    this.list.push({ check: this.#check, status: 'failure', message, cure });
+    this.#add('failure', message, cure);
+  }
+
+  #add(status: Finding['status'], message: string, cure?: string): void {
+    const finding = { check: this.#check, status, message: `${this.#about}${message}` };
+    this.list.push(cure === undefined ? finding : { ...finding, cure });
   }
 }
 
@@ -49,3 +52,7 @@ export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return reasonOf(error.errors[0]);
   return saidBy(error);
 }
+
+/** Begins a finding about one of several clients; empty where there is one. */
+export const aboutClient = (named: string | undefined): string =>
+  named === undefined ? '' : `client ${named}: `;

@@ -8,7 +8,7 @@ import { UpstreamError } from '../../upstream/call/errors.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import { listsOwnInstruments } from '../../upstream/instruments.ts';
 import { openUpstream, type UpstreamAccess } from '../upstream.ts';
-import { type Finding, Findings, reasonOf } from './finding.ts';
+import { aboutClient, type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 5_000;
 const NEW_TOKEN =
@@ -75,12 +75,14 @@ function lookAtClock(date: string | null): readonly Finding[] {
  * service if they are.
  *
  * @param isUp true if the service has answered without them.
+ * @param named the client to act for; undefined if the gateway serves no other.
  */
 export async function lookAtToken(
   variables: Variables,
   isUp: boolean,
+  named?: string,
 ): Promise<{ readonly access?: UpstreamAccess; readonly findings: readonly Finding[] }> {
-  const found = new Findings('token');
+  const found = new Findings('token', aboutClient(named));
   if (variables.UPSTREAM_URL === undefined) {
     found.skipped("the sandbox's own is printed at the start");
     return { findings: found.list };
@@ -96,14 +98,18 @@ export async function lookAtToken(
   } catch (error) {
     await access?.[Symbol.asyncDispose]();
     if (!(error instanceof UnauthenticatedError || error instanceof UpstreamError)) throw error;
-    report(error, { isService, isUp }, found);
+    report(error, { isService, isUp, several: named !== undefined }, found);
     return { findings: found.list };
   }
 }
 
 function report(
   error: UnauthenticatedError | UpstreamError,
-  { isService, isUp }: { readonly isService: boolean; readonly isUp: boolean },
+  {
+    isService,
+    isUp,
+    several,
+  }: { readonly isService: boolean; readonly isUp: boolean; readonly several: boolean },
   found: Findings,
 ): void {
   // In service mode the service's own answer is the reason why no token was issued.
@@ -120,7 +126,9 @@ function report(
   } else if (isService) {
     found.failure(
       `the service issues no token: ${told.message}`,
-      'Correct UPSTREAM_API_KEY, UPSTREAM_CLIENT_ID and UPSTREAM_CLIENT_SECRET.',
+      several
+        ? 'Correct its apiKey, clientId and clientSecret in the file that UPSTREAM_CLIENTS names.'
+        : 'Correct UPSTREAM_API_KEY, UPSTREAM_CLIENT_ID and UPSTREAM_CLIENT_SECRET.',
     );
   } else {
     found.failure(`PASARELA_TOKEN: ${told.message}`, NEW_TOKEN);

@@ -1,20 +1,20 @@
 import type { Variables } from '../../app/variables.ts';
 import { clock } from '../../common/clock.ts';
 import { isLoopback } from '../../common/loopback.ts';
-import type { EventType } from '../../events/log.ts';
+import { EVENT_TYPES, type EventType } from '../../events/log.ts';
+import { maskIngressUrl } from '../../ingress/addresses.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { readWebhooks } from '../../upstream/webhooks.ts';
 import { type Receiver, type Registration, readRegistrations } from '../registrations.ts';
 import { receiverOf } from '../webhooks.ts';
-import { type Finding, Findings, reasonOf } from './finding.ts';
+import { aboutClient, type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 5_000;
 /** Without these types the gateway learns of no receipt and no credit. */
 const NEEDED: readonly EventType[] = ['CEP', 'MONEY_IN'];
 /** Without this type the states of payments are read on a schedule, and so are known later. */
 const WANTED: EventType = 'STATUS_UPDATE';
-const SYNC = 'pasarela webhooks sync';
 
 /** Checks that the address that the provider gets leads to a gateway. It posts nothing that could become an event. */
 export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
@@ -60,12 +60,18 @@ export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Pr
   return found.list;
 }
 
-/** Checks that each needed type has exactly one active webhook, and that it leads here. */
+/**
+ * Checks that each needed type has exactly one active webhook, and that each webhook that leads here is the right one. While
+ * secrets rotate, says if they all are signed with the first.
+ *
+ * @param named the client of `rest`; undefined if the gateway serves no other.
+ */
 export async function lookAtWebhooks(
   variables: Variables,
   rest: Rest | undefined,
+  named?: string,
 ): Promise<readonly Finding[]> {
-  const found = new Findings('webhooks');
+  const found = new Findings('webhooks', aboutClient(named));
   const receiver = receiverOf(variables);
   if (variables.UPSTREAM_URL === undefined) {
     found.ok('registered at the sandbox by every start');
@@ -78,10 +84,15 @@ export async function lookAtWebhooks(
   }
   try {
     const registrations = readRegistrations(rest.clientId, await readWebhooks(rest), receiver);
-    const look = { found, receiver, checksToken: variables.WEBHOOK_TOKEN_HEADER !== undefined };
+    const checksToken = variables.WEBHOOK_TOKEN_HEADER !== undefined;
+    const command =
+      named === undefined ? 'pasarela webhooks' : `UPSTREAM_CLIENT_ID=${named} pasarela webhooks`;
+    const look = { found, receiver, checksToken, command, told: new Set<string>() };
     const ofType = (type: EventType) => registrations.filter(({ webhook }) => webhook.webhookType === type);
     for (const type of NEEDED) lookAtType(type, ofType(type), look);
     if (ofType(WANTED).some(({ isActive }) => isActive)) lookAtType(WANTED, ofType(WANTED), look);
+    for (const registration of registrations) lookAtFurther(registration, look);
+    if (receiver.older.length > 0) lookAtRotation(rest.clientId, registrations, found);
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
     found.failure(`the list cannot be read: ${error.message}`, 'The checks of upstream and token say more.');
@@ -93,10 +104,14 @@ interface Look {
   readonly found: Findings;
   readonly receiver: Receiver;
   readonly checksToken: boolean;
+  /** The command for the client's webhooks, without its verb. */
+  readonly command: string;
+  /** Ids of the webhooks that a finding is about already. */
+  readonly told: Set<string>;
 }
 
 function lookAtType(type: EventType, registrations: readonly Registration[], look: Look): void {
-  const { found } = look;
+  const { found, command } = look;
   const active = registrations.filter(({ isActive }) => isActive);
   const [first] = active;
   if (first === undefined) {
@@ -105,46 +120,87 @@ function lookAtType(type: EventType, registrations: readonly Registration[], loo
       inactive === undefined
         ? `no ${type} webhook is registered: none of its events arrives`
         : `the ${type} webhook ${inactive.webhook.id} is ${inactive.webhook.webhookStatus}: none of its events arrives`,
-      SYNC,
+      `${command} sync`,
     );
+    if (inactive !== undefined) look.told.add(inactive.webhook.id);
     return;
   }
   if (active.length > 1) {
     const ids = active.map(({ webhook }) => webhook.id).join(', ');
     found.warning(
       `${active.length} ${type} webhooks are active (${ids}): whose answer counts for a credit is not documented`,
-      'pasarela webhooks list, then pasarela webhooks remove ID for those that should not be.',
+      `${command} list, then ${command} remove ID for those that should not be.`,
     );
   }
   const here =
     active.find(({ leads }) => leads === 'here') ?? active.find(({ leads }) => leads.startsWith('here'));
-  lookAtOne(type, here ?? first, look);
+  lookAtOne(here ?? first, look);
 }
 
-function lookAtOne(type: EventType, { webhook, leads, tokenIsOurs }: Registration, look: Look): void {
-  const { found, receiver, checksToken } = look;
-  const name = `the ${type} webhook ${webhook.id}`;
+const nameOf = ({ webhook: { webhookType, id } }: Registration): string => `the ${webhookType} webhook ${id}`;
+
+function lookAtOne(registration: Registration, look: Look): void {
+  const { webhook, leads, tokenIsOurs } = registration;
+  const { found, receiver, checksToken, command, told } = look;
+  const sync = `${command} sync`;
+  const name = nameOf(registration);
+  told.add(webhook.id);
   if (leads === 'elsewhere') {
     const where = URL.canParse(webhook.url) ? new URL(webhook.url).origin : 'no address';
     found.failure(
       `${name} leads to ${where}, not to ${receiver.publicUrl}`,
-      `${SYNC} registers this gateway.`,
+      `${sync} registers this gateway.`,
     );
+  } else if (leads === 'here-other-address') {
+    found.failure(atOtherAddress(registration), sync);
   } else if (leads === 'here-unsigned') {
-    found.failure(`${name} is signed with another WEBHOOK_SECRET: its deliveries get 401`, SYNC);
+    found.failure(`${name} is signed with another WEBHOOK_SECRET: its deliveries get 401`, sync);
   } else if (leads === 'here-unknown-type') {
     found.failure(
       `${name} has the address of a type that this version does not know: its deliveries get 401`,
-      SYNC,
+      sync,
     );
   } else if (leads === 'here-older-secret') {
-    found.warning(
-      `${name} is signed with the second WEBHOOK_SECRET`,
-      `${SYNC}, before that secret is dropped.`,
-    );
+    found.warning(bySecond(registration), `${sync}, before that secret is dropped.`);
   } else if (checksToken && !tokenIsOurs) {
-    found.failure(`${name} is registered with a token that the ingress does not accept: 401`, SYNC);
+    found.failure(`${name} is registered with a token that the ingress does not accept: 401`, sync);
   } else {
     found.ok(`${name} leads here`);
   }
+}
+
+const bySecond = (registration: Registration): string =>
+  `${nameOf(registration)} is signed with the second WEBHOOK_SECRET`;
+
+const atOtherAddress = (registration: Registration): string =>
+  `${nameOf(registration)} has the address of another type or client (${maskIngressUrl(registration.webhook.url)}): its messages are refused there, or kept as that client's`;
+
+/** Looks at a webhook beside the one of its type. What leads elsewhere is not the gateway's. */
+function lookAtFurther(registration: Registration, { found, command, told }: Look): void {
+  const { webhook, leads, isActive } = registration;
+  if (told.has(webhook.id) || !leads.startsWith('here')) return;
+  const remove = `${command} remove ${webhook.id}, unless it is needed.`;
+  const isKnown = EVENT_TYPES.some((type) => type === webhook.webhookType);
+  if (leads === 'here-other-address' && isActive) {
+    found.failure(atOtherAddress(registration), remove);
+  } else if (!isKnown) {
+    found.warning(
+      `${nameOf(registration)} leads here, and has a type that this version does not know`,
+      `Upgrade every process to a version that knows it, or ${remove}`,
+    );
+  } else if (leads === 'here-older-secret') {
+    found.warning(bySecond(registration), remove);
+  }
+}
+
+/** Says that no webhook of the client needs an older secret any more. Silence could also mean that nothing was looked at. */
+function lookAtRotation(clientId: string, registrations: readonly Registration[], found: Findings): void {
+  const count = (wanted: Registration['leads']) =>
+    registrations.filter(({ leads }) => leads === wanted).length;
+  const signed = count('here');
+  const open = count('here-older-secret') + count('here-other-address') + count('here-unknown-type');
+  if (signed === 0 || open > 0) return;
+  found.ok(
+    `all ${signed} webhooks of client ${clientId} that lead here are signed with the first WEBHOOK_SECRET: the second serves deliveries alone that the provider repeats`,
+  );
 }
