@@ -117,7 +117,7 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
     await Promise.allSettled([events, money, auth, http].map((part) => part.stop()));
     throw error;
   }
-  serveOpenPayments(base, stores);
+  serveOpenPayments(base, stores, operations.onSent);
   serveComparisons(base, stores);
   return {
     url,

@@ -18,14 +18,27 @@ const UNAUTHORIZED = 401;
 /**
  * Settles the open payments of the clients of which the gateway has credentials, from now on. Without credentials it does
  * nothing.
+ *
+ * @param onSent called with the client of a payment that has been sent again.
  */
-export function serveOpenPayments(base: Base, { events, money, auth }: Stores): void {
+export function serveOpenPayments(
+  base: Base,
+  { events, money, auth }: Stores,
+  onSent: (clientId: string) => void,
+): void {
   const { service } = base.config;
   if (service === undefined) return;
   for (const { clientId } of service.clients) {
     money.serve(
       clientId,
-      callsOf(base, events, clientId, requesterOfGateway('settling', clientId), auth.authorize('', clientId)),
+      callsOf(
+        base,
+        events,
+        clientId,
+        requesterOfGateway('settling', clientId),
+        auth.authorize('', clientId),
+        () => onSent(clientId),
+      ),
     );
   }
 }
@@ -39,7 +52,8 @@ export function settleLaterOf(base: Base, { events }: Stores): SettleLater | und
     until: expiresAt ?? clock.now() + UNTOLD_MS,
     // In passthrough a digest of the token.
     credential: requestedBy,
-    calls: () => callsOf(base, events, clientId, requester, authorize),
+    // A caller's own credential has no answers that are kept.
+    calls: () => callsOf(base, events, clientId, requester, authorize, () => undefined),
   });
 }
 
@@ -49,6 +63,7 @@ function callsOf(
   clientId: string,
   requester: Requester,
   authorize: Authorize,
+  onSent: () => void,
 ) {
   const { config, metrics, restService } = base;
   const timeoutMs = Math.min(config.upstreamTimeoutMs, MOST_MS);
@@ -76,6 +91,7 @@ function callsOf(
     utcOffset,
     rest,
     now: () => clock.now(),
+    onSent,
     isOver: () => isOver,
   });
 }

@@ -35,6 +35,8 @@ export interface Operations {
   readonly documents: DocumentCache;
   /** Called before a caller is told of an event. From then on, what it asks must be read afresh. */
   onTold(credential: string, clientId: string): void;
+  /** To be called after something was sent for a client, in no operation, that may have changed what its lists show. */
+  readonly onSent: (clientId: string) => void;
   readonly ingress: Ingress;
 }
 
@@ -43,11 +45,20 @@ export function createOperations(base: Base, stores: Stores): Operations {
   const { auth } = stores;
   const now = () => time.monotonic();
   const reads = createCoalescer(now);
-  const shared = createQueryDeduplication(now, (upstreamIdentity) => reads.forget(upstreamIdentity));
-  const forget = (clientId: string) => {
+  const shared = createQueryDeduplication(now, (upstreamIdentity) => reads.noteChange(upstreamIdentity));
+  // Where each credential has its own reads, no answer is kept.
+  const dropKeptAnswers = (clientId: string) => {
     if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity('', clientId));
   };
-  const lists = createClientLists({ maxAgeMs: config.listsMaxAgeMs, now, logger, onPlaces: forget });
+  const noteChange = (clientId: string) => {
+    if (auth.sharesIdentity) reads.noteChange(auth.upstreamIdentity('', clientId));
+  };
+  const lists = createClientLists({
+    maxAgeMs: config.listsMaxAgeMs,
+    now,
+    logger,
+    onPlaces: dropKeptAnswers,
+  });
   const callerKeys = new CallerKeys();
   const expiries = createExpiryWatch({
     clock: base.clock,
@@ -94,7 +105,8 @@ export function createOperations(base: Base, stores: Stores): Operations {
     shared,
     documents: new DocumentCache(KEPT_DOCUMENTS_BYTES),
     onTold: (credential, clientId) => shared.forget(credential, auth.upstreamIdentity(credential, clientId)),
-    ingress: ingressOf(base, stores, lists, forget),
+    onSent: noteChange,
+    ingress: ingressOf(base, stores, lists, noteChange),
   };
 }
 
@@ -111,13 +123,13 @@ const questionAbout = (authorization: string | undefined): Incoming => ({
 /**
  * Makes the ingress, which keeps deliveries in the log. If a delivery shows that a list has changed, the lists are told.
  *
- * @param forget drops the answers of lists that are kept for a client's callers.
+ * @param noteChange drops the answers of lists that are kept for a client's callers.
  */
 function ingressOf(
   { config, logger, metrics, addresses }: Base,
   { events }: Stores,
   lists: ClientLists,
-  forget: (clientId: string) => void,
+  noteChange: (clientId: string) => void,
 ): Ingress {
   return createIngress({
     log: events,
@@ -127,10 +139,11 @@ function ingressOf(
     dataDir: config.dataDir,
     metrics: metrics.events,
     logger,
-    onKept: (clientId, { credited }) => {
+    onStored: (clientId, { credited }) => {
+      // Any message may tell of money that has moved, such as a transfer that comes back.
+      noteChange(clientId);
       if (credited === undefined) return;
-      // A balance has changed, and perhaps a list: an owner or an account that the lists lack is new.
-      forget(clientId);
+      // An owner or an account that the lists lack is new.
       lists.noteItem(clientId, ACCOUNTS, 'clabeNumber', credited.account);
       if (credited.ownerId !== clientId) lists.noteItem(clientId, CUSTOMERS, 'id', credited.ownerId);
     },

@@ -22,8 +22,8 @@ export interface IngressOptions {
   readonly dataDir: string;
   readonly metrics?: EventMetrics | undefined;
   readonly logger: Logger;
-  /** Called with each delivery that has been kept. */
-  readonly onKept?: (clientId: string, delivery: Delivery) => void;
+  /** Called with each delivery that has been stored, before it is answered. */
+  readonly onStored?: (clientId: string, delivery: Delivery) => void;
 }
 
 export interface Ingress {
@@ -38,10 +38,10 @@ const RETRY_AFTER = '2';
 
 /** Takes webhooks: verifies, decodes and keeps each, and only then answers. */
 export function createIngress(options: IngressOptions): Ingress {
-  const { log, secrets, tokenHeader, decisionUrl, logger, onKept, metrics = silentMetrics } = options;
+  const { log, secrets, tokenHeader, decisionUrl, logger, onStored, metrics = silentMetrics } = options;
   const quarantine = new Quarantine({ dataDir: options.dataDir, logger, metrics });
   const decider = decisionUrl === undefined ? undefined : createDecider(decisionUrl, logger);
-  const keeping: Keeping = { log, decider, metrics, quarantine, logger, onKept };
+  const keeping: Keeping = { log, decider, metrics, quarantine, logger, onStored };
   const readBody = createDeliveryBodies();
   const inFlight = new Set<Promise<void>>();
   let drained: Promise<void> | undefined;
@@ -101,7 +101,7 @@ export function createIngress(options: IngressOptions): Ingress {
 
 /** The parts by which a delivery is kept. */
 interface Keeping extends Pick<IngressOptions, 'log' | 'logger'> {
-  readonly onKept: IngressOptions['onKept'] | undefined;
+  readonly onStored: IngressOptions['onStored'] | undefined;
   readonly decider: Decider | undefined;
   readonly metrics: EventMetrics;
   readonly quarantine: Quarantine;
@@ -114,7 +114,7 @@ async function take(
   bytes: Buffer,
   response: ServerResponse,
 ): Promise<void> {
-  const { quarantine, logger, onKept } = keeping;
+  const { quarantine, logger, onStored } = keeping;
   const { clientId, type } = target;
   const receivedAt = new Date(clock.now()).toISOString();
   const putAside = (reason: QuarantineReason): void =>
@@ -135,7 +135,7 @@ async function take(
     putAside('undecided');
     return answer(response, 503, { 'retry-after': RETRY_AFTER });
   }
-  onKept?.(clientId, decoded.delivery);
+  onStored?.(clientId, decoded.delivery);
   if (kept.conflict) putAside('conflict');
   answerStored(response, kept);
 }

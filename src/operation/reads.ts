@@ -1,10 +1,9 @@
 import type { Authenticator } from '../auth/authenticator.ts';
 import { type Guesses, guessing } from '../auth/guesses.ts';
-import { clock } from '../common/clock.ts';
 import type { Party } from '../common/party.ts';
 import type { EventLog } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
-import type { Coalescer, ReadAnswer } from '../upstream/call/coalesce.ts';
+import type { Coalescer, JoinedRead, ReadAnswer } from '../upstream/call/coalesce.ts';
 import { fixedCredential } from '../upstream/call/credential.ts';
 import type { CallRecord, Rest } from '../upstream/call/rest.ts';
 import type { Asker } from '../upstream/call/shared-work.ts';
@@ -144,19 +143,17 @@ export class Reads {
     asker: Asker,
     read: (party: Party) => Promise<ReadAnswer>,
   ): Promise<ReadAnswer> {
-    const start = clock.monotonic();
     const { auth, listsMaxAgeMs } = this.#options;
-    const joined = () => {
-      const milliseconds = clock.monotonic() - start;
+    const joined = ({ startedAt, milliseconds, isKept: cached }: JoinedRead) => {
       this.#report.addShared({
         method: 'GET',
         ...call,
         status: 200,
         milliseconds,
-        startedAt: start,
+        startedAt,
         queuedMs: 0,
         unreadMs: 0,
-        cached: false,
+        cached,
         identifies: false,
       });
     };

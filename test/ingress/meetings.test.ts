@@ -126,7 +126,7 @@ it('what a client has under way keeps out its own deliveries of any type, no oth
 it('whoever wants to hear of what was kept has heard of it by the answer, and of nothing else', async () => {
   const kept: [string, string | undefined][] = [];
   await using ingress = await startIngress({
-    onKept: (clientId, { messageId }) => void kept.push([clientId, messageId]),
+    onStored: (clientId, { messageId }) => void kept.push([clientId, messageId]),
   });
   const message = speiCredit();
   for (const body of [message, { no: 'message' }]) await ingress.post('MONEY_IN', body);
@@ -136,7 +136,7 @@ it('whoever wants to hear of what was kept has heard of it by the answer, and of
 it('deliveries that fail unexpectedly are answered 503, and take no room from those that follow', async () => {
   let fails = true;
   await using ingress = await startIngress({
-    onKept: () => {
+    onStored: () => {
       if (fails) throw new Error('whoever wanted to hear of it');
     },
   });

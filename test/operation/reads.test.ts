@@ -215,6 +215,28 @@ it('of lists are kept for others only where all callers are one to the service',
   }
 });
 
+it('that were made for another operation are reported with their own beginning, and as kept ones where they were over', async () => {
+  const reads = createCoalescer(now);
+  const auth = { sharesIdentity: true, upstreamIdentity: () => 'all of them' };
+  const read = async () => {
+    const { context } = await operation({}, { auth, reads, listsMaxAgeMs: 600_000 });
+    await context.identity.identify();
+    await context.reads.session.webhooks.all();
+    return context.report;
+  };
+  const began = now();
+  const { calls } = await read();
+  const over = now();
+  expect(calls).toMatchObject([{ cached: false }]);
+  const kept = await read();
+  expect(kept.calls).toEqual([]);
+  const [{ startedAt, milliseconds, ...shared } = { startedAt: 0, milliseconds: 0 }] = kept.sharedCalls;
+  expect(kept.sharedCalls).toHaveLength(1);
+  expect(shared).toMatchObject({ route: calls[0]?.route, status: 200, cached: true });
+  expect(startedAt).toBeGreaterThanOrEqual(began);
+  expect(startedAt + milliseconds).toBeLessThanOrEqual(over);
+});
+
 it('before a payment are made afresh, and shared with nobody', async () => {
   const { asked, reads } = watchedReads();
   const sent: unknown[] = [];

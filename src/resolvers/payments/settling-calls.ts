@@ -18,6 +18,8 @@ interface SettlingOptions {
   readonly rest: () => Rest;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Called once a payment has been sent again, whatever was answered: it may have moved money. */
+  readonly onSent: () => void;
   /** As in {@link SettlingCalls}. */
   readonly isOver: () => boolean;
 }
@@ -27,11 +29,14 @@ const REPEAT = 2;
 
 /** How the open payments of a client are settled over REST and by the log of its events. */
 export function createSettlingCalls(options: SettlingOptions): SettlingCalls {
-  const { clientId, log, utcOffset, rest, now, isOver } = options;
+  const { clientId, log, utcOffset, rest, now, onSent, isOver } = options;
   const evidence = new Evidence(new Sightings(log, clientId), utcOffset);
   return {
-    repeat: ({ body }, upstreamKey) =>
-      sendMoneyOut(rest(), body, upstreamKey, renewal('createMoneyOut', REPEAT)),
+    async repeat({ body }, upstreamKey) {
+      const attempt = await sendMoneyOut(rest(), body, upstreamKey, renewal('createMoneyOut', REPEAT));
+      onSent();
+      return attempt;
+    },
     reading: ({ asked }: OpenPayment) => ({
       compare: (answer) =>
         compare(

@@ -12,6 +12,16 @@ export interface ReadAnswer {
   readonly bytes: number;
 }
 
+/** The read of another caller that gave the answer. */
+export interface JoinedRead {
+  /** When it was asked for, in milliseconds of the coalescer's clock. */
+  readonly startedAt: number;
+  /** How long it took from then on, in milliseconds. */
+  readonly milliseconds: number;
+  /** True if it was over already, and its answer had been kept. */
+  readonly isKept: boolean;
+}
+
 /** One read that may be shared. */
 interface CoalescedRead {
   /** Whom the REST service takes the caller for: a credential, in service mode the client. Reads are shared within it alone. */
@@ -22,7 +32,7 @@ interface CoalescedRead {
   /** Makes the read, on behalf of all who wait for it. */
   readonly read: (party: Party) => Promise<ReadAnswer>;
   /** Called when another caller's read gave the answer. */
-  readonly joined: () => void;
+  readonly joined: (read: JoinedRead) => void;
   /** How long after a read began its answer still serves others, in milliseconds; 0 for no longer than it is under way. */
   readonly keptMs: number;
 }
@@ -35,12 +45,23 @@ export interface Coalescer {
    * time that each has left; they get the error of that second read.
    */
   read(asked: CoalescedRead): Promise<ReadAnswer>;
-  /** Makes the caller's later reads fresh: it has changed something, or has heard of a change. */
+  /** Makes the caller's later reads fresh: what was read before is older than what is known. */
   forget(caller: string): void;
+  /**
+   * Makes the caller's later reads fresh: it has changed something, or has heard of a change. The answers of those that begin
+   * within {@link MAY_LAG_MS} are not kept, as they may not show the change yet.
+   */
+  noteChange(caller: string): void;
 }
 
 /** A read that began longer ago than this, in milliseconds, is not joined: what it saw may be that old. */
 const JOINED_WITHIN_MS = 1_000;
+/**
+ * For how long after a change the service may still tell what was before it, in milliseconds. It may make a credit available only once its
+ * webhook is answered, which comes after the event was published, and its reads may lag behind: a followed transaction is read again
+ * after 1 and 3 s (upstream/session/polls.ts). Source: docs/assumptions.md, "order of reads".
+ */
+const MAY_LAG_MS = 5_000;
 /**
  * Text of the answers that are kept for others, in bytes, of all callers together. An answer that is longer is not kept. As each counts for
  * a part of this at least, 256 are kept at most.
@@ -55,6 +76,8 @@ interface Kept {
   readonly path: string;
   readonly bytes: number;
   readonly flight: Flight<ReadAnswer, Joinable<ReadAnswer>>;
+  /** How long the read took, in milliseconds. */
+  readonly milliseconds: number;
 }
 
 /** The answers that are kept for others, the latest as long as there is room. */
@@ -71,8 +94,10 @@ class KeptAnswers {
     },
   });
 
-  find(caller: string, path: string): Kept['flight'] | undefined {
-    return this.#kept.get(keyOf(caller, path))?.flight;
+  /** The answer to a read, if it is no older than that may be. */
+  find({ keptMs, caller, path }: CoalescedRead, now: number): Kept | undefined {
+    const answer = keptMs === 0 ? undefined : this.#kept.get(keyOf(caller, path));
+    return answer !== undefined && now - answer.flight.startedAt <= keptMs ? answer : undefined;
   }
 
   keep(answer: Kept): void {
@@ -88,12 +113,34 @@ class KeptAnswers {
   }
 }
 
+/** The callers that have changed something, or have heard of a change, a short while ago. */
+class LateChanges {
+  /** By caller: when that was last, the earliest first. */
+  readonly #changedAt = new Map<string, number>();
+
+  note(caller: string, now: number): void {
+    for (const [other, at] of this.#changedAt) {
+      if (now - at <= MAY_LAG_MS) break;
+      this.#changedAt.delete(other);
+    }
+    this.#changedAt.delete(caller);
+    this.#changedAt.set(caller, now);
+  }
+
+  /** True if a read that began then may not show the caller's latest change. */
+  mayMiss(caller: string, startedAt: number): boolean {
+    const at = this.#changedAt.get(caller);
+    return at !== undefined && startedAt - at <= MAY_LAG_MS;
+  }
+}
+
 const keyOf = (caller: string, path: string): string => `${caller} ${path}`;
 
 /** @param now milliseconds of a monotonic clock. */
 export function createCoalescer(now: () => number): Coalescer {
   const reads = new SingleFlight<ReadAnswer, Joinable<ReadAnswer>>({ now, joinedWithinMs: JOINED_WITHIN_MS });
   const kept = new KeptAnswers();
+  const changes = new LateChanges();
 
   function begin({ caller, path, asker, read, keptMs }: CoalescedRead): Promise<ReadAnswer> {
     const work = new SharedWork<ReadAnswer>();
@@ -104,8 +151,10 @@ export function createCoalescer(now: () => number): Coalescer {
         ? read
         : async (party) => {
             const got = await read(party);
+            const { startedAt } = flight;
             // A read that was forgotten meanwhile is not kept.
-            if (reads.isCurrent(caller, path, flight)) kept.keep({ caller, path, flight, bytes: got.bytes });
+            if (reads.isCurrent(caller, path, flight) && !changes.mayMiss(caller, startedAt))
+              kept.keep({ caller, path, flight, bytes: got.bytes, milliseconds: now() - startedAt });
             return got;
           },
     );
@@ -113,24 +162,28 @@ export function createCoalescer(now: () => number): Coalescer {
   }
 
   /** Returns the read that may be joined: not one that all have left, as it is about to be given up. */
-  function underWay(caller: string, path: string): Joinable<ReadAnswer> | undefined {
-    const work = reads.underWay(caller, path)?.details;
-    return work === undefined || work.isGone ? undefined : work;
+  function underWay(caller: string, path: string): Kept['flight'] | undefined {
+    const flight = reads.underWay(caller, path);
+    return flight === undefined || flight.details.isGone ? undefined : flight;
   }
 
-  function keptFor({ keptMs, caller, path }: CoalescedRead): Promise<ReadAnswer> | undefined {
-    const flight = keptMs === 0 ? undefined : kept.find(caller, path);
-    return flight !== undefined && now() - flight.startedAt <= keptMs ? flight.result : undefined;
+  function keptOrRead(asked: CoalescedRead): Promise<ReadAnswer> {
+    const answer = kept.find(asked, now());
+    if (answer === undefined) return begin(asked);
+    const { flight, milliseconds } = answer;
+    asked.joined({ startedAt: flight.startedAt, milliseconds, isKept: true });
+    return flight.result;
   }
 
   /** @param isSecond true if a read that it joined has failed already */
   async function join(asked: CoalescedRead, isSecond: boolean): Promise<ReadAnswer> {
     const { asker, joined } = asked;
-    const answer = underWay(asked.caller, asked.path)?.wait(asker, LATE) ?? keptFor(asked);
-    if (answer === undefined) return begin(asked);
+    const flight = underWay(asked.caller, asked.path);
+    if (flight === undefined) return keptOrRead(asked);
+    const { startedAt } = flight;
     try {
-      const got = await answer;
-      joined();
+      const got = await flight.details.wait(asker, LATE);
+      joined({ startedAt, milliseconds: now() - startedAt, isKept: false });
       return got;
     } catch (error) {
       if (isSecond || asker.leaver?.isGone === true || asker.deadline <= clock.now()) throw error;
@@ -138,11 +191,17 @@ export function createCoalescer(now: () => number): Coalescer {
     }
   }
 
+  function forget(caller: string): void {
+    reads.forget(caller);
+    kept.forget(caller);
+  }
+
   return {
     read: (asked) => join(asked, false),
-    forget(caller) {
-      reads.forget(caller);
-      kept.forget(caller);
+    forget,
+    noteChange(caller) {
+      forget(caller);
+      changes.note(caller, now());
     },
   };
 }

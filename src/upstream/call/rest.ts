@@ -49,7 +49,7 @@ export interface CallRecord {
   readonly status: number | null;
   /** From when it left until its answer was read, without the waits below. Nearly 0 for a call that never left. */
   readonly milliseconds: number;
-  /** When it left, in milliseconds of `performance.now()`. */
+  /** When it left, in milliseconds of `performance.now()`; of another operation's read, when that was asked for. */
   readonly startedAt: number;
   /** How long it waited for a seat before it left, in milliseconds. */
   readonly queuedMs: number;

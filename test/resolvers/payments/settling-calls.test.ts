@@ -10,6 +10,7 @@ const BODY = '{"amount":"1.00"}';
 
 it('a repeat of money out is sent again with the next credential, whoever on the way has refused the one before', async () => {
   const sent: unknown[] = [];
+  let told = 0;
   await using service = await startUpstream(async (request, response) => {
     const { authorization, 'idempotency-key': key } = request.headers;
     sent.push([authorization, key, String(Buffer.concat(await request.toArray()))]);
@@ -25,6 +26,9 @@ it('a repeat of money out is sent again with the next credential, whoever on the
     // It is not looked for what events name.
     log: { readAfter: unread, givenUpTo: unread },
     rest: () => service.restOf({ authorize }),
+    onSent: () => {
+      told += 1;
+    },
   });
   // Of the payment its text alone is sent.
   const payment = { body: BODY } as OpenPayment;
@@ -33,6 +37,23 @@ it('a repeat of money out is sent again with the next credential, whoever on the
     ['old', KEY, BODY],
     ['new', KEY, BODY],
   ]);
+  expect(told).toBe(1);
+});
+
+it('a repeat whose answer is lost is told of as well: it may have moved money', async () => {
+  let told = 0;
+  await using service = await startUpstream((request) => void request.socket.destroy());
+  const calls = createSettlingCalls({
+    ...{ clientId: CLIENT_ID, utcOffset: '-06:00', isOver: () => false, now: () => Date.now() },
+    log: { readAfter: unread, givenUpTo: unread },
+    rest: () => service.restOf({}),
+    onSent: () => {
+      told += 1;
+    },
+  });
+  // Of the payment its text alone is sent.
+  expect(await calls.repeat({ body: BODY } as OpenPayment, KEY)).toMatchObject({ kind: 'failed' });
+  expect(told).toBe(1);
 });
 
 const unread = (): never => {

@@ -3,21 +3,27 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Party } from '../../../src/common/party.ts';
 import type { Urgency } from '../../../src/common/turns.ts';
 import { leaverOf } from '../../../src/common/waiters.ts';
-import { type Coalescer, createCoalescer, type ReadAnswer } from '../../../src/upstream/call/coalesce.ts';
+import {
+  type Coalescer,
+  createCoalescer,
+  type JoinedRead,
+  type ReadAnswer,
+} from '../../../src/upstream/call/coalesce.ts';
 import { until } from '../../helpers/until.ts';
 
 /** Reads that have begun, in their order; each ends when the test says so. */
 let reads: PromiseWithResolvers<string>[];
 /** Who waits for each of them. */
 let parties: Party[];
-let joined: number;
+/** The reads of others that gave an answer. */
+let joined: JoinedRead[];
 let now: number;
 let coalescer: Coalescer;
 
 beforeEach(() => {
   reads = [];
   parties = [];
-  joined = 0;
+  joined = [];
   now = 0;
   coalescer = createCoalescer(() => now);
 });
@@ -58,8 +64,8 @@ const answerOf = async ({
       parties.push(party);
       return read.promise.then((body) => ({ body, bytes }));
     },
-    joined: () => {
-      joined += 1;
+    joined: (read) => {
+      joined.push(read);
     },
   });
 const ask = async (asked: Asked = {}): Promise<unknown> => (await answerOf(asked)).body;
@@ -69,7 +75,18 @@ describe('a read that one caller has begun', () => {
     const both = [ask(), ask()];
     reads[0]?.resolve('answer');
     expect(await Promise.all(both)).toEqual(['answer', 'answer']);
-    expect([reads.length, joined]).toEqual([1, 1]);
+    expect([reads.length, joined.length]).toEqual([1, 1]);
+  });
+
+  it('is told of to those who joined it: when it began, and how long it took', async () => {
+    now = 200;
+    const first = ask();
+    now = 700;
+    const second = ask();
+    now = 900;
+    reads[0]?.resolve('answer');
+    await Promise.all([first, second]);
+    expect(joined).toEqual([{ startedAt: 200, milliseconds: 700, isKept: false }]);
   });
 
   it.each([
@@ -110,7 +127,7 @@ describe('a read that one caller has begun', () => {
     await expect(first).rejects.toThrow('its caller has left');
     reads[1]?.resolve('answer');
     expect(await second).toBe('answer');
-    expect(joined).toBe(0);
+    expect(joined).toEqual([]);
   });
 });
 
@@ -139,7 +156,7 @@ describe('a read that fails', () => {
     reads[1]?.resolve('answer');
     expect(await late).toBe('answer');
     expect(await told).toMatchObject([{ status: 'rejected' }, { value: 'answer' }]);
-    expect([reads.length, joined]).toEqual([2, 1]);
+    expect([reads.length, joined.length]).toEqual([2, 1]);
   });
 });
 
@@ -152,7 +169,7 @@ describe('a read that several wait for', () => {
     expect(parties[0]?.isGone).toBe(false);
     reads[0]?.resolve('answer');
     expect(await second).toBe('answer');
-    expect([reads.length, joined]).toEqual([1, 1]);
+    expect([reads.length, joined.length]).toEqual([1, 1]);
   });
 
   it('is given up when the last of them leaves, and not joined then', async () => {
@@ -225,7 +242,7 @@ describe('an answer that is kept', () => {
     await answered('old');
     now = keptMs;
     expect(await ask({ keptMs })).toBe('old');
-    expect([reads.length, joined]).toEqual([1, 1]);
+    expect([reads.length, joined.length]).toEqual([1, 1]);
     now = keptMs + 1;
     await answered('new');
     expect(reads).toHaveLength(2);
@@ -239,7 +256,18 @@ describe('an answer that is kept', () => {
     expect(reads).toHaveLength(4);
   });
 
-  it('serves nobody after the caller has changed something, and again after the next change', async () => {
+  it('is told of as such: when its read began, and how long that took', async () => {
+    now = 1_000;
+    const asked = ask({ keptMs });
+    now = 1_040;
+    reads[0]?.resolve('answer');
+    await asked;
+    now = 4_000;
+    await ask({ keptMs });
+    expect(joined).toEqual([{ startedAt: 1_000, milliseconds: 40, isKept: true }]);
+  });
+
+  it('serves nobody once more is known than it shows, and again when that happens again', async () => {
     for (let round = 1; round <= 2; round += 1) {
       await answered(`answer ${round}`);
       coalescer.forget('two');
@@ -250,13 +278,51 @@ describe('an answer that is kept', () => {
     expect(reads).toHaveLength(3);
   });
 
-  it('is not kept when the caller has changed something while it was read', async () => {
+  it.each(['forget', 'noteChange'] as const)('is not kept after a %s while it was read', async (hears) => {
     const asked = ask({ keptMs });
-    coalescer.forget('one');
+    coalescer[hears]('one');
     reads[0]?.resolve('old');
     expect(await asked).toBe('old');
     await answered('new');
     expect(reads).toHaveLength(2);
+  });
+
+  it('serves nobody after a change, and none is kept that was read while the service may lag behind it', async () => {
+    await answered('before');
+    coalescer.noteChange('one');
+    for (const at of [0, 3_000, 5_000]) {
+      now = at;
+      await answered(`at ${at}`);
+    }
+    expect(joined).toEqual([]);
+    now = 5_001;
+    await answered('after');
+    expect(await ask({ keptMs })).toBe('after');
+    expect([reads.length, joined.length]).toEqual([5, 1]);
+  });
+
+  it('is none where the latest of several changes was just heard of, and is one for whoever has heard of none', async () => {
+    coalescer.noteChange('one');
+    now = 4_000;
+    coalescer.noteChange('three');
+    coalescer.noteChange('one');
+    now = 7_000;
+    coalescer.noteChange('three');
+    await answered('may be old');
+    await answered('may be old, too');
+    const others = ask({ keptMs, caller: 'two' });
+    reads[2]?.resolve('of two');
+    await others;
+    expect(await ask({ keptMs, caller: 'two' })).toBe('of two');
+    expect([reads.length, joined.length]).toEqual([3, 1]);
+  });
+
+  it('may be shared while it is read, also right after a change', async () => {
+    coalescer.noteChange('one');
+    const both = [ask({ keptMs }), ask({ keptMs })];
+    reads[0]?.resolve('answer');
+    expect(await Promise.all(both)).toEqual(['answer', 'answer']);
+    expect(reads).toHaveLength(1);
   });
 
   it('is kept when the one who began to read has left', async () => {
