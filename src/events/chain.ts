@@ -14,3 +14,9 @@ export function isUnbroken(after: string | null, slice: Slice): boolean {
   }
   return slice.hasMore || expected === slice.head;
 }
+
+/**
+ * True if the oldest page of a log holds an event, or the log never had one. Trimming keeps the newest event, so a log that has had
+ * events and holds none has lost them, as by an eviction of its key.
+ */
+export const holdsNewest = ({ entries, head, epoch }: Slice): boolean => entries.length > 0 || head === epoch;

@@ -38,8 +38,8 @@ function reasonOf(
 ): GapReason {
   if (at === undefined) return 'lost';
   if (at.epoch !== head.epoch) return 'begun-anew';
-  // The log still holds its first event, so nothing was trimmed.
-  if (oldest.position === oldest.epoch) return 'lost';
+  // The log still holds its first event, so nothing was trimmed; or it holds none, and trimming keeps the newest.
+  if (oldest.position === oldest.epoch || oldest.position === head.position) return 'lost';
   const isGivenUp = at.position === at.epoch || source.isBefore(at.position, oldest.position);
   return isGivenUp ? 'trimmed' : 'lost';
 }

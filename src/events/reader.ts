@@ -1,7 +1,7 @@
 import { clock } from '../common/clock.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { SingleFlight } from '../common/single-flight.ts';
-import { isUnbroken } from './chain.ts';
+import { holdsNewest, isUnbroken } from './chain.ts';
 import { decodeCursor, encodeCursor, type LogPosition, type ReadFrom } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { CursorInvalidError, type LogBounds } from './errors.ts';
@@ -58,28 +58,30 @@ export class LogReader
     search?: EventSearch,
   ): Promise<EventPage> {
     const from = await this.#decode(clientId, cursor);
-    const after = from?.isOldest === true ? undefined : from;
-    const page = await this.#pageAfter(clientId, after, limit, search);
+    const page = await this.#pageAfter(clientId, from, limit, search);
     // Only now: what has been trimmed before the page was read is missing here too.
-    if (from !== after) await this.#pageAfter(clientId, from, 1);
+    if (from?.isOldest === true) await this.#pageAfter(clientId, { ...from, isOldest: false }, 1);
     return page;
   }
 
   async #pageAfter(
     clientId: string,
-    after: LogPosition | undefined,
+    from: ReadFrom | undefined,
     limit: number,
     search?: EventSearch,
   ): Promise<EventPage> {
+    const after = from?.isOldest === true ? undefined : from;
     if (search !== undefined) {
       const found = await this.#find(clientId, after, 'on', limit, search);
       if (found !== undefined) return found;
     }
+    const position = after?.position ?? null;
     const slice = await this.#readWhole(
       clientId,
       after,
-      () => this.#source.read(clientId, after?.position ?? null, limit),
-      (read) => isUnbroken(after?.position ?? null, read),
+      () => this.#source.read(clientId, position, limit),
+      // Who begins at the oldest event has been told of what is lost.
+      (read) => isUnbroken(position, read) && (from !== undefined || holdsNewest(read)),
     );
     return page(slice.entries, slice.hasMore);
   }

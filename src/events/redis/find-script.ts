@@ -24,9 +24,10 @@ export const FIND = script(`
   local from, to = tonumber(ARGV[4]), tonumber(ARGV[5])
   local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
   local isPosition = place ~= '' and place ~= epoch
-  local isHeld = place == '' or (place == epoch and not isOn)
+  -- Of a log that holds no event and has had some, the reader of the log tells what is lost.
+  local isHeld = (oldest ~= nil or last == epoch) and (place == '' or (place == epoch and not isOn)
     or (isOn and place == (oldest and oldest[2][2] or last))
-    or (isPosition and redis.call('XRANGE', KEYS[2], place, place)[1] ~= nil)
+    or (isPosition and redis.call('XRANGE', KEYS[2], place, place)[1] ~= nil))
   local nothing = {epoch, 1, isHeld and 1 or 0, 0, {}}
   if not isHeld or not oldest or (place == epoch and not isOn) then return nothing end
 

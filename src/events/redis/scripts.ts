@@ -80,13 +80,20 @@ export const RECALL = durableScript(`
 `);
 
 /**
+ * Writes a field of meta again as it is. Deleted first, it is also written where Redis is out of memory: that refuses a script at the first
+ * command by which memory may grow, unless the script has written before.
+ */
+const writeAgain = (field: string, value: string): string => `redis.call('HDEL', KEYS[1], '${field}')
+  redis.call('HSET', KEYS[1], '${field}', ${value})`;
+
+/**
  * Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch}`.
  *
  * An epoch that is there is written again, so that WAIT after it proves that a replica has it.
  */
 export const BEGIN = durableScript(`
   ${BEGIN_EPOCH}
-  redis.call('HSET', KEYS[1], 'epoch', epoch)
+  ${writeAgain('epoch', 'epoch')}
   return {epoch}
 `);
 
@@ -128,7 +135,12 @@ export const READ = script(`
  * A key that is there is written again, so that WAIT after it proves that a replica has it.
  */
 export const SEAL_KEY = durableScript(`
-  local key = redis.call('HGET', KEYS[1], 'seal') or ARGV[1]
-  redis.call('HSET', KEYS[1], 'seal', key)
+  local key = redis.call('HGET', KEYS[1], 'seal')
+  if not key then
+    key = ARGV[1]
+    redis.call('HSET', KEYS[1], 'seal', key)
+  else
+    ${writeAgain('seal', 'key')}
+  end
   return {key}
 `);

@@ -180,7 +180,8 @@ export class RedisSource implements Source {
     const current = await this.#answer(this.#redis.hget(meta, 'seal'));
     let key = this.#sealKeys.get(clientId);
     if (key === undefined || key !== current) {
-      // It is written even if it is there: a failover may be about to lose it, with every cursor that it sealed.
+      // Written again, so that WAIT proves it is on every replica: a failover may be about to lose it, with every cursor that it sealed. So
+      // this fails where Redis takes no writes, but not where it is only out of memory.
       const proposed = entropy.bytes(SEAL_KEY_BYTES).toString('base64url');
       key = word((await this.#writers.run(SEAL_KEY, [meta], [proposed]))[0]);
       this.#sealKeys.set(clientId, key);

@@ -118,7 +118,7 @@ export class Sightings {
 
   /** If the log no longer holds the cursor's event, reading begins again at the oldest event that it holds. */
   async #page(now: number): Promise<EventPage> {
-    if (this.#cursor === null) return this.#firstPage();
+    if (this.#cursor === null) return this.#firstPage(now);
     try {
       return await this.#read(this.#cursor);
     } catch (error) {
@@ -128,12 +128,18 @@ export class Sightings {
       if (!isGap || error.gap.reason !== 'trimmed') this.#lostAt = now;
       // The ids stay: they say of what is named again when it was named first.
       this.#cursor = null;
-      return this.#firstPage();
+      return this.#firstPage(now);
     }
   }
 
-  async #firstPage(): Promise<EventPage> {
-    const page = await this.#read(null);
+  async #firstPage(now: number): Promise<EventPage> {
+    const page = await this.#read(null).catch((error: unknown) => {
+      // The log has had events, and holds none. They were lost before now: what is lost later shows after this cursor.
+      if (!(error instanceof EventsGapError)) throw error;
+      this.#lostAt = now;
+      this.#cursor = error.oldest;
+      return this.#read(error.oldest);
+    });
     // Asked once it is read: what is given up from now on comes after it, and shows as a gap.
     this.#wholeFrom = await this.#reach();
     return page;

@@ -56,3 +56,30 @@ it('a Redis out of memory takes no event, whatever is to be retained, until ther
   expect(await lowered.wholeSince(client)).toBeGreaterThan(Date.parse(gone?.receivedAt ?? ''));
   await lowered.stop();
 });
+
+it('a process that starts while Redis is out of memory has the seal key and the epoch that are there', async () => {
+  await using redis = await startRedis();
+  const [client, stranger] = [randomUUID(), randomUUID()];
+  await using stack = new AsyncDisposableStack();
+  const open = async () => {
+    const log = new RedisLog({
+      ...{ redisUrl: redis.url, retention: 10, logger: recordingLogger(), metrics: countingMetrics() },
+      now: Date.now,
+    });
+    stack.defer(() => log.stop());
+    await log.settled();
+    return log;
+  };
+  const before = await open();
+  const [key, head] = [await before.sealKey(client), await before.head(client)];
+  await redis.admin.config('SET', 'maxmemory', '1');
+  const after = await open();
+  expect(await after.sealKey(client)).toEqual(key);
+  expect(await after.head(client)).toBe(head);
+  // What would take memory is refused.
+  await expect(after.sealKey(stranger)).rejects.toBeInstanceOf(StoreUnavailableError);
+  await expect(after.head(stranger)).rejects.toBeInstanceOf(StoreUnavailableError);
+  await redis.admin.config('SET', 'maxmemory', '0');
+  expect(await after.sealKey(stranger)).not.toEqual(key);
+  expect(await before.sealKey(client)).toEqual(key);
+});

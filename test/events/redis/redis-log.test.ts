@@ -430,6 +430,66 @@ describe('a Redis that lost what it held', () => {
   });
 });
 
+describe('a Redis that lost a log, and not what it knows of it', () => {
+  const LOST = { gap: { reason: 'lost' } };
+  const lose = async (retention: number) => {
+    const log = await open({ redisUrl: redis.url, retention, names: ({ id }) => [id] });
+    const client = randomUUID();
+    const cursors: string[] = [];
+    for (let count = 0; count < 5; count += 1)
+      cursors.push(String((await log.append(client, moneyIn())).cursor));
+    // As an eviction does.
+    await redis.admin.del(`{${client}}:log`);
+    return { log, client, cursors };
+  };
+
+  it.each([1_000, 3])(
+    'tells readers that events are lost, also those without a cursor (it keeps %i)',
+    async (retention) => {
+      const { log, client, cursors } = await lose(retention);
+      for (const search of [undefined, { name: 'any' }, { receivedFrom: 0 }]) {
+        for (const cursor of [null, cursors[0] ?? '', cursors[3] ?? '']) {
+          await expect(log.readAfter(client, cursor, 5, search)).rejects.toMatchObject(LOST);
+          await expect(log.readBefore(client, cursor, 5, search)).rejects.toMatchObject(LOST);
+        }
+        // Who has read all of it goes on.
+        expect(await log.readAfter(client, cursors[4] ?? '', 5, search)).toEqual({
+          events: [],
+          hasMore: false,
+        });
+      }
+      await expect(log.follow(client, { after: cursors[3] ?? '' })).rejects.toMatchObject(LOST);
+      await log.stop();
+    },
+  );
+
+  it('gives them where to start again, before and after an event comes', async () => {
+    const { log, client, cursors } = await lose(1_000);
+    const told = await log.readAfter(client, null, 5).catch((thrown: unknown) => thrown);
+    if (!(told instanceof EventsGapError)) throw new Error('a gap is told', { cause: told });
+    const live = await log.follow(client, { after: told.oldest });
+    for (const after of [told.oldest, told.head])
+      expect((await log.readAfter(client, after, 5)).events).toEqual([]);
+    const event = moneyIn();
+    await log.append(client, event);
+    expect(ids(await take(live, 1))).toEqual([event.id]);
+    for (const after of [null, told.oldest, told.head, cursors[4] ?? ''])
+      expect(ids((await log.readAfter(client, after, 5)).events)).toEqual([event.id]);
+    await expect(log.readAfter(client, cursors[3] ?? '', 5)).rejects.toThrow(EventsGapError);
+    await live.return?.();
+    await log.stop();
+  });
+
+  it('tells nobody of a loss where no event has come yet', async () => {
+    const log = await open({ redisUrl: redis.url });
+    const client = randomUUID();
+    await log.head(client);
+    for (const search of [undefined, { name: 'any' }])
+      expect(await log.readAfter(client, null, 5, search)).toEqual({ events: [], hasMore: false });
+    await log.stop();
+  });
+});
+
 describe('a Redis that lost what it knows of a log, and not the log', () => {
   const begun = async (retention: number, count: number) => {
     const log = await open({ redisUrl: redis.url, retention });

@@ -168,30 +168,54 @@ it('what was named before a time is not of the time when it is named again, also
   expect(idsOf(await sightings.since(now, now + 62 * SECOND))).toEqual([own]);
 });
 
-it('what was named before a time is not of the time when it is named again, over Redis', async () => {
-  await using stack = new AsyncDisposableStack();
+/** A log in Redis, and what names a transaction in it, so many seconds from now. */
+async function openRedisLog() {
+  const stack = new AsyncDisposableStack();
   const redis = stack.use(await startRedis());
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-sightings-'));
   stack.defer(() => rm(dataDir, { recursive: true }));
-  const log = await openEventLog({
-    redisUrl: redis.url,
-    dataDir,
-    retention: 100,
-    logger: recordingLogger(),
-  });
+  const logger = recordingLogger();
+  const log = await openEventLog({ redisUrl: redis.url, dataDir, retention: 100, logger });
   stack.defer(() => log.stop());
   await available(log);
   const now = Date.now();
-  const name = async (seconds: number, id: string): Promise<void> => {
+  const name = async (seconds: number, id: string = randomUUID()): Promise<string> => {
     const receivedAt = new Date(now + seconds * SECOND).toISOString();
     const payload = JSON.stringify({ transaction: id });
     await log.append(CLIENT_ID, moneyIn({ type: 'STATUS_UPDATE', payload, receivedAt }));
+    return id;
   };
-  const [earlier, own] = [randomUUID(), randomUUID()];
-  await name(-600, earlier);
+  return { redis, log, now, name, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+it('what was named before a time is not of the time when it is named again, over Redis', async () => {
+  await using made = await openRedisLog();
+  const { log, now, name } = made;
+  const earlier = await name(-600);
   await name(60, earlier);
-  await name(61, own);
+  const own = await name(61);
   expect(idsOf(await new Sightings(log, CLIENT_ID).since(now, now + 62 * SECOND))).toEqual([own]);
+});
+
+it('a log that Redis has evicted shows nothing of the time before, and all that comes after', async () => {
+  await using made = await openRedisLog();
+  const { redis, log, now, name } = made;
+  await name(60);
+  const before = new Sightings(log, CLIENT_ID);
+  expect(await before.since(now, now + 61 * SECOND)).toHaveLength(1);
+  const evict = () => redis.admin.del(`{${CLIENT_ID}}:log`);
+  await name(61);
+  await evict();
+  // One that knows the log, and one of a process that has just begun.
+  const both = [before, new Sightings(log, CLIENT_ID)];
+  for (const sightings of both) expect(await sightings.since(now, now + 62 * SECOND)).toBe('given-up');
+  for (const sightings of both)
+    expect(await sightings.since(now + 70 * SECOND, now + 80 * SECOND)).toEqual([]);
+  const own = await name(81);
+  for (const sightings of both) {
+    expect(idsOf(await sightings.since(now + 70 * SECOND, now + 90 * SECOND))).toEqual([own]);
+    expect(await sightings.since(now, now + 91 * SECOND)).toBe('given-up');
+  }
 });
 
 it('ids that were dropped leave nothing certain of the times whose ids could be among them', async () => {
