@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import type { ChainableCommander } from 'ioredis';
 import type { RedisClient } from './connection.ts';
 
-/** A Lua function that Redis runs as one step. */
+/**
+ * A Lua function that Redis runs as one step. Redis out of memory refuses it at its first command by which memory may grow, unless it has
+ * written before: so it is done whole or not at all.
+ */
 export interface Script {
   readonly lua: string;
   readonly sha: string;

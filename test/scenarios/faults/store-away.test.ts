@@ -52,9 +52,26 @@ async function mortalRedis(): Promise<Store> {
   };
 }
 
+/** Redis has reached its `maxmemory`, and refuses writes. */
+async function fullRedis(): Promise<Store> {
+  const redis = await startRedis();
+  return {
+    redisUrl: new Secret(redis.url),
+    dataDir: redis.dir,
+    async takeAway() {
+      await redis.admin.config('SET', 'maxmemory', '1');
+    },
+    async bringBack() {
+      await redis.admin.config('SET', 'maxmemory', '0');
+    },
+    [Symbol.asyncDispose]: redis.stop,
+  };
+}
+
 const STORES = [
   ['node:sqlite', lockableFile],
   ['Redis', mortalRedis],
+  ['a Redis out of memory', fullRedis],
 ] as const;
 
 describe.each(STORES)('while the record of payments is away, over %s,', (_name, openStore) => {
