@@ -26,15 +26,6 @@ export const isNeverRefunded = ({ subCategory }: Transaction): boolean =>
 /** Sub-categories for which no documented state follows LIQUIDATED. A transfer out may still be returned (docs/assumptions.md, "final states"). */
 const FINAL_ONCE_LIQUIDATED = ['SPEI_DEBIT', 'INT_DEBIT', 'INT_CREDIT'];
 
-/** The documented states in their order. */
-const ORDER = ['INITIALIZED', 'LIQUIDATED', 'REFUNDED'];
-
-/** How far along a documented state is; undefined for any other, whose place nobody knows. */
-export function rankOf(status: string): number | undefined {
-  const rank = ORDER.indexOf(status);
-  return rank < 0 ? undefined : rank;
-}
-
 /**
  * Whether the status of a transaction can no longer change, as far as the spec says: a refund alone is documented to follow
  * LIQUIDATED (docs/assumptions.md, "final states").

@@ -24,10 +24,8 @@ export function createGraphHttp(
     maxBodyBytes: MAX_BODY_BYTES,
     async readBody(request, response) {
       const body = await bodies.read(request, { ...senderOf(request), maxBytes: MAX_BODY_BYTES });
-      if (body.kind === 'whole') {
-        response.once('close', body.release);
-        if (response.destroyed) body.release();
-      }
+      // Only a request whose connection stands has a whole body, so that its response has still to be closed.
+      if (body.kind === 'whole') response.once('close', body.release);
       return body;
     },
     turn: (_request, { incoming }) => (layersOff.has('turns') ? undefined : turn(incoming)),

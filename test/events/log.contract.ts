@@ -129,9 +129,15 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         await appendMany(1, short);
         const first = (await reads.readAfter(client, null, 1)).events[0]?.cursor ?? '';
         const later = await appendMany(4, short);
+        const scan = await reads.scan?.(client);
+        if (scan === undefined) throw new Error('sealed cursors are scanned');
+        const plain = await scan.open(first);
         for (const read of [
           () => reads.readAfter(client, first, 1),
+          () => reads.readBefore(client, first, 1),
           () => reads.follow(client, { after: first }),
+          () => scan.readAfter(client, plain, 1),
+          () => scan.readBefore(client, plain, 1),
         ]) {
           const error: unknown = await read().catch((thrown: unknown) => thrown);
           if (!(error instanceof EventsGapError)) throw new Error('a gap is told', { cause: error });

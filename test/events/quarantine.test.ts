@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -49,4 +49,27 @@ it('keeps the evidence of one client and reason from the junk of others', () => 
   // Together they are bounded as well, at the cost of those who have the most.
   expect(rows.length).toBe(2_000);
   expect(bodiesOf('client-59', 'incomplete').length).toBeGreaterThan(20);
+});
+
+it('tells of what it cannot keep', async () => {
+  const file = join(dataDir, 'file');
+  await writeFile(file, '');
+  const told: string[] = [];
+  const logger = recordingLogger();
+  const metrics = { ...silentMetrics, quarantined: (reason: string) => void told.push(reason) };
+  const quarantine = new Quarantine({ dataDir: file, logger, metrics });
+  const [clientId, type, reason] = ['client', 'MONEY_IN', 'conflict'] as const;
+  quarantine.put({
+    receivedAt: '2026-11-20T15:30:00Z',
+    clientId,
+    type,
+    reason,
+    body: Buffer.from('evidence'),
+  });
+  quarantine.close();
+  expect(told).toEqual([reason]);
+  expect(logger.lines).toMatchObject([
+    { level: 'error', fields: { clientId, type, reason }, message: 'a webhook was put into quarantine' },
+    { level: 'error', fields: { clientId, type }, message: 'the quarantine could not be written' },
+  ]);
 });

@@ -49,6 +49,20 @@ class StaleSource extends FlakySource {
   }
 }
 
+/** A log in memory of which a part is given up just before it is read for the second time. */
+class TrimmedSource extends FlakySource {
+  /** How many reads have been made since it was to be trimmed, and how many events are kept then. */
+  trimming: { reads: number; readonly kept: number } | undefined;
+
+  override async read(clientId: string, after: string | null, limit: number): Promise<Slice> {
+    if (this.trimming !== undefined) {
+      this.trimming.reads += 1;
+      if (this.trimming.reads === 2) this.trim(this.trimming.kept);
+    }
+    return super.read(clientId, after, limit);
+  }
+}
+
 function start<S extends FlakySource = FlakySource>(source = new FlakySource() as S) {
   const counted = { followers: 0 };
   const log = new LogReader(source, {
@@ -172,6 +186,24 @@ describe('a gap', () => {
     source.isReplaced = false;
     await expect(log.follow(CLIENT, { after })).rejects.toMatchObject({ gap: { reason: 'begun-anew' } });
   });
+
+  it.each(['read', 'followed'] as const)(
+    'that opens while the log is %s from its oldest event on is told',
+    async (way) => {
+      const { source, log, append } = start(new TrimmedSource());
+      append(10);
+      source.trim(5);
+      const { oldest } = await log.bounds(CLIENT);
+      append(5);
+      source.trimming = { reads: 0, kept: 2 };
+      const seen =
+        way === 'read'
+          ? log.readAfter(CLIENT, oldest, 100).then(({ events }) => events.map(({ id }) => id))
+          : log.follow(CLIENT, { after: oldest }).then(async (stream) => [(await stream.next()).value?.id]);
+      await expect(seen).rejects.toBeInstanceOf(EventsGapError);
+      expect(source.trimming.reads).toBeGreaterThan(1);
+    },
+  );
 
   it('is none for one who waits, and has missed more than there is room for at once', async () => {
     const { source, log, append } = start();

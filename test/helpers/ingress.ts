@@ -40,6 +40,8 @@ export async function startIngress(
   const log = given.log ?? new SqliteLog({ dataDir, retention: 10_000, metrics, now: Date.now });
   const ingress = createIngress({ log, secrets: [SECRET], dataDir, metrics, logger, ...given });
   const server = createServer((request, response) => void ingress.handle(request, response));
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  server.keepAliveTimeout = 0;
   const url = await listen(server);
   const post = (who: string, type: EventType, body: unknown, headers: Record<string, string> = {}) =>
     fetch(ingressUrl(url, who, type, SECRET), {

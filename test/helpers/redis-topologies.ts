@@ -239,7 +239,8 @@ export async function startPartable(
   };
 }
 
-async function startSentinel(
+/** A Sentinel that watches a primary, in a group of its own until it hears of others. */
+export async function startSentinel(
   primaryPort: number,
   args: readonly string[] = [],
   lifetimeSeconds?: number,

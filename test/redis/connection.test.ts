@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { clock, type Timer, useClock } from '../../src/common/clock.ts';
 import { connectRedis, silenceOf } from '../../src/redis/connection.ts';
 import { parseRedisUrl } from '../../src/redis/url.ts';
-import { startRedis } from '../helpers/redis.ts';
+import { freePort, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
 const plain = {
@@ -108,6 +108,24 @@ it('a connection that is ended while it waits to be made again is not made again
   expect(timers.size).toBe(0);
   restore();
   server.close();
+});
+
+it.each([
+  ['one Redis', (port: number) => `redis://127.0.0.1:${port}`],
+  ['Sentinel', (port: number) => `redis+sentinel://127.0.0.1:${port}/events`],
+  ['a Cluster', (port: number) => `redis+cluster://127.0.0.1:${port}`],
+])('a command that may not wait fails while %s is away', async (_what, url) => {
+  const client = connectRedis(url(await freePort()), {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => 50,
+  });
+  client.on('error', () => {});
+  try {
+    await expect(client.get('key')).rejects.toThrow('enableOfflineQueue');
+  } finally {
+    client.disconnect();
+  }
 });
 
 it('why a connection could not be made is not told of the silence that comes after it was', async () => {

@@ -8,7 +8,13 @@ import { ALONE_FOR_MS } from '../../src/redis/replication.ts';
 import { withTlsFiles } from '../../src/redis/url.ts';
 import { startSecureRedis } from '../helpers/private-ca.ts';
 import { freePort, type RedisServer, startRedis } from '../helpers/redis.ts';
-import { inStep, startCluster, startMigration, startWithSentinel } from '../helpers/redis-topologies.ts';
+import {
+  inStep,
+  startCluster,
+  startMigration,
+  startSentinel,
+  startWithSentinel,
+} from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 
 const SET = durableScript(`
@@ -418,11 +424,17 @@ it('is asked of the Sentinels how soon they act, which replicas they could promo
   expect(await watchers.ask(primary)).toEqual({ promotable: 1, noticedAfterMs: 45_000 });
   expect(await watchers.ask(replica)).toBeUndefined();
   await redis.sentinel.admin.call('SENTINEL', 'SET', 'events', 'down-after-milliseconds', '500');
+  await using patient = await startSentinel(redis.primary.port);
+  await patient.admin.call('SENTINEL', 'SET', 'events', 'down-after-milliseconds', '60000');
+  const both = failoverAuthorityOf(redis.url.replace('/events', `,127.0.0.1:${patient.port}/events`));
+  await until(async () => String(await sentinelRows(patient)).includes(String(redis.replica.port)));
   await redis.replica.kill();
   await until(async () => String(await sentinelRows(redis.sentinel)).includes('s_down'));
   // It may be back in a moment.
   expect(await watchers.ask(primary)).toMatchObject({ promotable: 1 });
   await until(async () => (await watchers.ask(primary))?.promotable === 0);
+  // Another may promote it all the same: it takes it for gone later.
+  expect(await both?.ask(primary)).toEqual({ promotable: 1, noticedAfterMs: 60_000 });
   await redis.sentinel.kill();
   expect(await watchers.ask(primary)).toBeUndefined();
 });

@@ -89,7 +89,7 @@ export class Receipt implements States<CepUpdate> {
     const cep = transaction === null ? null : cepOf(transaction);
     if (transaction !== null) {
       this.#known = true;
-      this.#trackingKey = present(transaction.trackingId);
+      this.#trackingKey = present(transaction.trackingId) ?? this.#trackingKey;
       this.#validationId = present(cep?.validationId) ?? this.#validationId;
     }
     if (this.#shown !== null) {

@@ -3,7 +3,7 @@ import type { Schedule } from '../../upstream/session/polls.ts';
 import type { Transaction } from '../../upstream/transactions.ts';
 import { cepOf } from '../cep.ts';
 import { BadInputError } from '../errors.ts';
-import { isSettled, rankOf } from '../transaction.ts';
+import { isSettled } from '../transaction.ts';
 import type { States } from './status-watch.ts';
 import { idTopic, trackingTopic } from './topics.ts';
 
@@ -40,8 +40,6 @@ export class TransactionStates implements States<TransactionUpdate> {
   readonly schedule = SCHEDULE;
   readonly #transactionId: string;
   #shown: Transaction | null = null;
-  /** The rank of the furthest documented state that has been shown. */
-  #reached = -1;
 
   constructor(transactionId: string) {
     this.#transactionId = transactionId;
@@ -76,9 +74,8 @@ export class TransactionStates implements States<TransactionUpdate> {
   isNews(transaction: Transaction | null): boolean {
     if (transaction === null || this.#shown === null || this.final) return false;
     const { transactionStatus: next } = transaction;
-    if (next === this.#shown.transactionStatus) return false;
-    const rank = rankOf(next);
-    return rank === undefined || (rank > 0 && rank >= this.#reached);
+    // No other documented state may come before the one that is shown: the one that follows LIQUIDATED is final.
+    return next !== this.#shown.transactionStatus && next !== 'INITIALIZED';
   }
 
   /** @throws BadInputError when there is no such transaction. */
@@ -93,7 +90,6 @@ export class TransactionStates implements States<TransactionUpdate> {
 
   #show(transaction: Transaction, kind: TransactionUpdate['kind']): TransactionUpdate {
     this.#shown = transaction;
-    this.#reached = Math.max(this.#reached, rankOf(transaction.transactionStatus) ?? 0);
     return { kind, transaction };
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { Entry } from '../../../src/events/entry.ts';
 import { StoreUnavailableError } from '../../../src/events/errors.ts';
 import { silentMetrics } from '../../../src/events/metrics.ts';
@@ -8,9 +8,10 @@ import { redisKeys } from '../../../src/events/redis/keys.ts';
 import type { SubscriberEvents } from '../../../src/events/redis/subscribers.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/connection.ts';
 import { recordingLogger } from '../../helpers/events.ts';
+import { stillTime } from '../../helpers/still-time.ts';
 
-it('who follows a client anew is told of its events, also where the one before could not be subscribed in the end', async () => {
-  const clientId = randomUUID();
+/** Channels of which the test answers each question to subscribe one, and tells what happens on the connections. */
+function start() {
   const connection = connectRedis('redis://127.0.0.1', { lazyConnect: true });
   const asked: PromiseWithResolvers<RedisClient>[] = [];
   let events: SubscriberEvents | undefined;
@@ -33,6 +34,17 @@ it('who follows a client anew is told of its events, also where the one before c
     recordingLogger(),
     silentMetrics,
   );
+  onTestFinished(() => {
+    channels.stop();
+    connection.disconnect();
+  });
+  if (events === undefined) throw new Error('it listens');
+  return { channels, connection, asked, events };
+}
+
+it('who follows a client anew is told of its events, also where the one before could not be subscribed in the end', async () => {
+  const clientId = randomUUID();
+  const { channels, connection, asked, events } = start();
   const heard: string[] = [];
   const listener = (name: string) => ({
     receive: ({ event }: Entry) => void heard.push(`${name} ${event.id}`),
@@ -46,8 +58,27 @@ it('who follows a client anew is told of its events, also where the one before c
   asked[0]?.reject(new Error('the connection has ended'));
   await expect(first).rejects.toBeInstanceOf(StoreUnavailableError);
   const event = { id: 'event-1', type: 'MONEY_IN', receivedAt: '2026-01-01T00:00:00.000Z', payload: {} };
-  events?.message(redisKeys(clientId).channel, `epoch|epoch|1-0|${JSON.stringify(event)}`);
+  events.message(redisKeys(clientId).channel, `epoch|epoch|1-0|${JSON.stringify(event)}`);
   expect(heard).toEqual(['second event-1']);
-  channels.stop();
-  connection.disconnect();
+});
+
+it('a channel that its server no longer carries is subscribed again on a connection that stands, and its log looked at, each time', async () => {
+  using time = stillTime();
+  const { channels, connection, asked, events } = start();
+  let looks = 0;
+  const resync = () => {
+    looks += 1;
+  };
+  const attached = channels.attach(randomUUID(), { receive: () => {}, resync });
+  asked[0]?.resolve(connection);
+  await attached;
+  for (const count of [1, 2]) {
+    expect([channels.isComplete, asked.length, looks]).toEqual([true, count, count - 1]);
+    events.lost(connection);
+    expect(channels.isComplete).toBe(false);
+    await time.pass(500);
+    asked[count]?.resolve(connection);
+    await time.pass(0);
+  }
+  expect([channels.isComplete, asked.length, looks]).toEqual([true, 3, 2]);
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
+import { redisKeys } from '../../../src/events/redis/keys.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
 import { countingMetrics, ids, moneyIn, recordingLogger } from '../../helpers/events.ts';
 import { DURABLE, type RedisServer, startRedis } from '../../helpers/redis.ts';
@@ -156,6 +157,8 @@ it('a reader whose connections a failover has left at the old primary hears what
       await log.append(client, after).catch(() => undefined);
       return heard.includes(after.id);
     });
+    const { channel } = redisKeys(client);
+    await until(async () => (await replica.admin.pubsub('NUMSUB', channel))[1] === 1);
     await primary.admin.replicaof('127.0.0.1', replica.port);
     await until(async () => (await primary.admin.info('replication')).includes('master_link_status:up'));
     [primary, replica] = [replica, primary];

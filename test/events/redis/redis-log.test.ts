@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { cp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { newEpoch } from '../../../src/events/cursor.ts';
+import { encodeEvent } from '../../../src/events/entry.ts';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
-import { seenKey } from '../../../src/events/redis/keys.ts';
+import { redisKeys, seenKey } from '../../../src/events/redis/keys.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
-import { digestOf, type EventNames } from '../../../src/events/search.ts';
+import { APPEND } from '../../../src/events/redis/scripts.ts';
+import { digestOf, type EventNames, MARK } from '../../../src/events/search.ts';
+import { runScript } from '../../../src/redis/script.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
 import { DURABLE, type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
@@ -198,6 +202,47 @@ describe('an index in Redis that lacks events', () => {
     expect(await redis.admin.zcard(`{${client}}:names2`)).toBe(kept + 1);
     await Promise.all([log.stop(), small.stop()]);
   });
+});
+
+it('an empty log that is known to stay is read where Redis takes no writes', async () => {
+  const log = await open({ redisUrl: redis.url });
+  const client = randomUUID();
+  const head = await log.head(client);
+  await redis.admin.config('SET', 'min-replicas-to-write', 1);
+  try {
+    expect(await log.head(client)).toBe(head);
+    expect(await log.readAfter(client, head, 10)).toEqual({ events: [], hasMore: false });
+  } finally {
+    await redis.admin.config('SET', 'min-replicas-to-write', 0);
+  }
+  await log.stop();
+});
+
+it('an event that the channel has not carried is heard of with the next look', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const log = await open({ redisUrl: redis.url });
+  const client = randomUUID();
+  const heard: string[] = [];
+  const stream = await log.follow(client);
+  stream.connect({ take: ({ id }) => void heard.push(id), finish: () => undefined });
+  for (const _time of [1, 2]) {
+    const event = moneyIn();
+    const { meta, log: stored, index } = redisKeys(client);
+    await runScript(
+      redis.admin,
+      APPEND,
+      [meta, stored, ...index, seenKey(client, event)],
+      [
+        ...[newEpoch(Date.now()), 1000, 0, 60_000, 'another channel', 'PUBLISH'],
+        ...[event.contents, encodeEvent(event), '{}', Date.now(), MARK],
+      ],
+    );
+    vi.advanceTimersByTime(10_000);
+    await until(() => heard.includes(event.id));
+  }
+  stream.stop();
+  await log.stop();
 });
 
 describe('two processes on one Redis', () => {

@@ -57,3 +57,23 @@ it('keys that a server has evicted are told of until its counters are reset, als
   expect(await redis.admin.info('stats')).toContain('evicted_keys:0');
   client.disconnect();
 });
+
+it('a replica is asked for its settings by a connection of each look, which ends with it', async () => {
+  await using redis = await startRedis();
+  await using replica = await startRedis();
+  await redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
+  await replica.admin.replicaof('127.0.0.1', redis.port);
+  await until(async () => (await redis.admin.info('replication')).includes('state=online'));
+  await replica.admin.config('SET', 'appendfsync', 'everysec');
+  const client = connectRedis(redis.url, {});
+  await client.ping();
+  const logger = recordingLogger();
+  const watch = new SettingsWatch(client, redis.url, logger);
+  for (const _look of ['first', 'second']) await watch.look();
+  expect(logger.lines.map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(/^A replica of Redis .*appendfsync/),
+  );
+  const connections = async () => String(await replica.admin.client('LIST', 'TYPE', 'NORMAL')).trim();
+  await until(async () => (await connections()).split('\n').length === 1);
+  client.disconnect();
+});

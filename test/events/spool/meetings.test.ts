@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { Appended, NewEvent } from '../../../src/events/log.ts';
-import { silentMetrics } from '../../../src/events/metrics.ts';
+import { type EventMetrics, silentMetrics } from '../../../src/events/metrics.ts';
 import { Quarantine } from '../../../src/events/quarantine.ts';
 import type { RemoteLog } from '../../../src/events/spool/remote-log.ts';
 import { Spool } from '../../../src/events/spool/spool.ts';
@@ -63,14 +63,14 @@ afterEach(async () => {
 
 const newFolder = (): Promise<string> => mkdtemp(join(root, 'data-'));
 
-function open(dataDir: string): SpooledLog {
-  const quarantine = new Quarantine({ dataDir, logger, metrics: silentMetrics });
+function open(dataDir: string, metrics: EventMetrics = silentMetrics): SpooledLog {
+  const quarantine = new Quarantine({ dataDir, logger, metrics });
   return new SpooledLog({
     log: remote,
     dataDir,
     quarantine,
     logger,
-    metrics: silentMetrics,
+    metrics,
     names: () => [],
   });
 }
@@ -108,6 +108,43 @@ it('a log that has stopped looks for no spools any more', async () => {
   expect(vi.getTimerCount()).toBe(1);
   await log.stop();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+it('a log that has stopped leaves nothing for an earlier version to find', async () => {
+  const dataDir = await newFolder();
+  await writeFile(join(dataDir, 'spool-0.sqlite'), '');
+  const baits = async () => (await readdir(dataDir)).filter((name) => /^spool-9\d{8}\.sqlite$/.test(name));
+  const log = open(dataDir);
+  expect(await baits()).toHaveLength(1);
+  await log.stop();
+  expect(await baits()).toEqual([]);
+});
+
+it('a log that has stopped opens no spool any more, though it could not when it began', async () => {
+  const dataDir = join(await newFolder(), 'later');
+  await writeFile(dataDir, '');
+  const log = open(dataDir);
+  await log.stop();
+  await rm(dataDir);
+  await mkdir(dataDir);
+  remote.isAway = true;
+  await expect(log.append(CLIENT, moneyIn())).rejects.toBeInstanceOf(StoreUnavailableError);
+  expect(await readdir(dataDir)).toEqual([]);
+});
+
+it('how many events wait is told as they come and as they go', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const told: number[] = [];
+  const log = open(await newFolder(), { ...silentMetrics, waiting: (count) => void told.push(count) });
+  const others = randomUUID();
+  remote.awayFor.add(CLIENT).add(others);
+  for (const client of [CLIENT, CLIENT, others]) await log.append(client, moneyIn());
+  remote.awayFor.delete(CLIENT);
+  await until(async () => (await log.health()).spooled === 1);
+  remote.awayFor.delete(others);
+  await until(async () => (await log.health()).spooled === 0);
+  await log.stop();
+  expect(told).toEqual([0, 1, 2, 3, 1, 0]);
 });
 
 it('what a full disk keeps in the spool although the log has it is deleted once there is room', async () => {

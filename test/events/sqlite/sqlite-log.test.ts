@@ -65,6 +65,18 @@ describe('the file of the embedded log', () => {
     await log.stop();
   });
 
+  it('holds what is just being stored as it is closed', async () => {
+    const dataDir = await newFolder();
+    const log = open(dataDir);
+    const event = moneyIn();
+    const storing = log.append('client', event);
+    await Promise.all([log.stop(), log.stop()]);
+    const { cursor } = await storing;
+    const again = open(dataDir);
+    expect(await again.recall('client', event)).toMatchObject({ duplicate: true, cursor });
+    await again.stop();
+  });
+
   it('belongs to one process at a time', async () => {
     const dataDir = await newFolder();
     const first = open(dataDir);

@@ -8,9 +8,9 @@ import type { EventLog } from '../../../src/events/log.ts';
 import { openEventLog } from '../../../src/events/open.ts';
 import { sealedReads } from '../../../src/events/sealed-reads.ts';
 import { LogReading } from '../../../src/operation/log-reading.ts';
-import { LogReadingError } from '../../../src/resolvers/errors.ts';
+import { LogReadingError, TooManyItemsError } from '../../../src/resolvers/errors.ts';
 import { eventNames } from '../../../src/resolvers/events/event-names.ts';
-import { type EventPageArgs, eventPage } from '../../../src/resolvers/events/event-page.ts';
+import { creditsTo, type EventPageArgs, eventPage } from '../../../src/resolvers/events/event-page.ts';
 import { moneyIn } from '../../helpers/events.ts';
 
 /** So many events of others are looked through for one page. */
@@ -57,29 +57,40 @@ function reading(deadline = Date.now() + 60_000) {
 }
 
 /** A page; credits are told apart without the service. */
-const page = (
-  args: EventPageArgs,
-  how: { readonly narrowed: boolean; readonly reading: LogReading },
-  from = log,
-) =>
-  eventPage(args, {
-    identity: { caller: { clientId, customerId: how.narrowed ? customerId : undefined } },
-    reads: {
-      events: how.narrowed ? sealedReads(from, customerId) : from,
-      session: { transactions: { get: async () => null } },
+const page = (args: EventPageArgs, how: How, from = log) => eventPage(args, contextOf(how, from));
+
+interface How {
+  readonly narrowed: boolean;
+  readonly reading: LogReading;
+  /** Counts the items of the operation's answer. */
+  readonly countItems?: (count: number) => number;
+}
+
+const contextOf = ({ narrowed, reading, countItems = () => 0 }: How, from = log) => ({
+  identity: { caller: { clientId, customerId: narrowed ? customerId : undefined } },
+  reads: {
+    events: narrowed ? sealedReads(from, customerId) : from,
+    session: { transactions: { get: async () => null } },
+  },
+  budget: { signal: new AbortController().signal, log: reading, countItems, maxItems: 100 },
+  services: {
+    receiptOwner: () => {
+      throw new Error('a credit names its owner');
     },
-    budget: {
-      signal: new AbortController().signal,
-      log: how.reading,
-      countItems: () => 0,
-      maxItems: 100,
-    },
-    services: {
-      receiptOwner: () => {
-        throw new Error('a credit names its owner');
-      },
-    },
-  });
+  },
+});
+
+it('a page counts as part of what the operation’s answer may hold, whichever field it is of', async () => {
+  const counted: number[] = [];
+  const countItems = (count: number) => {
+    counted.push(count);
+    return 101;
+  };
+  const context = contextOf({ narrowed: false, ...reading(), countItems });
+  await expect(eventPage({ first: 3 }, context)).rejects.toThrow(TooManyItemsError);
+  await expect(creditsTo('646180157000000004', { first: 3 }, context)).rejects.toThrow(TooManyItemsError);
+  expect(counted).toEqual([3, 0]);
+});
 
 describe('a page of a log that is trimmed while it is read', () => {
   /** Reads a page of a log of 300, in which 250 more arrive before the second batch. */
@@ -205,6 +216,16 @@ describe('pages of a caller who sees the whole log', () => {
     const { nodes, pageInfo } = await page(args, { narrowed: false, reading: shared }, passing);
     expect([nodes, pageInfo.hasNextPage]).toEqual([[], true]);
     expect(counts.batches).toBe(1 + SCANNED / 200);
+  });
+
+  it('count no more than there was to be looked through', async () => {
+    const how = { narrowed: false, ...reading() };
+    const { startCursor } = (await page({ last: 10 }, how)).pageInfo;
+    for (let time = 0; time < 90; time += 1)
+      expect(await page({ types: ['CEP'], first: 1, after: startCursor }, how)).toMatchObject({
+        nodes: [],
+        pageInfo: { hasNextPage: false },
+      });
   });
 
   it('end where reading ended, once the time of the operation is over', async () => {

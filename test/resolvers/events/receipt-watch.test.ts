@@ -92,9 +92,11 @@ describe('cepStatus', () => {
     ['the transaction in capitals', { id: ID.toUpperCase() }],
     ['the validation', { id: VALIDATION }],
     ['something else, with the tracking key', { id: OTHER, tracking_key: 'TRACK1' }],
-  ])('knows a message whose id is that of %s', async (_what, body) => {
-    const watch = start(transaction('PENDING'));
+  ])('knows a message whose id is that of %s, also once a reading has not said it', async (_what, body) => {
+    const watch = start(transaction('PENDING'), { ...transaction(null), trackingId: '' });
     await watch.next();
+    await watch.ring();
+    expect(watch.reads).toBe(2);
     watch.send(message('FAILED', { id: OTHER, tracking_key: 'TRACK2' }), message('COMPLETED', body));
     expect(await watch.next()).toBe('CHANGE COMPLETED');
   });

@@ -1,7 +1,14 @@
 import { expect, it } from 'vitest';
 import { PushStream } from '../../../src/common/push-stream.ts';
 import type { Context } from '../../../src/operation/context.ts';
-import { followEvents, followMoneyIn } from '../../../src/resolvers/events/subscriptions.ts';
+import { BadInputError } from '../../../src/resolvers/errors.ts';
+import {
+  followCep,
+  followEvents,
+  followMoneyIn,
+  followTransaction,
+} from '../../../src/resolvers/events/subscriptions.ts';
+import { share } from './watching.ts';
 
 const CLIENT = '11111111-2222-4333-8444-555555555555';
 const CUSTOMER = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
@@ -53,4 +60,32 @@ it('events are waited for by their types; by a narrowed caller by those that nam
   const updates = (context: Context) => followEvents({ types: ['STATUS_UPDATE', 'MONEY_IN'] }, context);
   expect(await waitedFor(undefined, updates)).toEqual([CLIENT, ['STATUS_UPDATE', 'MONEY_IN'], undefined]);
   expect(await waitedFor(CUSTOMER, updates)).toEqual([CLIENT, own.slice(0, 1), false]);
+});
+
+it('a transaction is followed by both of its sides, and its receipt by the one that has paid alone', async () => {
+  const { time, polls } = share();
+  const id = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
+  const received = { id, transactionStatus: 'INITIALIZED', metadata: { dataCep: { status: 'PENDING' } } };
+  const context = {
+    identity: { caller: { clientId: CLIENT, customerId: CUSTOMER }, requester: { group: '' } },
+    reads: {
+      renew: () => {},
+      end: () => {},
+      events: { watch: async () => ({ add: () => [], stop: () => {} }) },
+      session: {
+        transactions: {
+          get: async () => received,
+          sides: async () => ({ source: false, destination: true }),
+        },
+      },
+    },
+    services: { polls },
+    // Nothing else of it is asked for.
+  } as unknown as Context;
+  const followed = followTransaction(id, context);
+  expect(await followed.next()).toMatchObject({ value: { kind: 'SNAPSHOT', transaction: received } });
+  await followed.return();
+  const refused = expect(followCep(id, context).next()).rejects.toThrow(BadInputError);
+  for (let lag = 0; lag < 5; lag += 1) await time.ring();
+  await refused;
 });

@@ -6,7 +6,6 @@ import {
   TransactionStates,
   type TransactionUpdate,
 } from '../../../src/resolvers/events/transaction-states.ts';
-import { rankOf } from '../../../src/resolvers/transaction.ts';
 import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import type { Transaction } from '../../../src/upstream/transactions.ts';
 import { type Reading, type Shared, settled, share, startWatch, type WatchOptions } from './watching.ts';
@@ -16,6 +15,8 @@ const OTHER = 'f47ac10b-58cc-4372-a567-0e02b2c3d479';
 const VALIDATION = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
 const SECOND = 1_000;
 const HALF_HOUR = 1_800 * SECOND;
+/** The documented states in their order. */
+const ORDER = ['INITIALIZED', 'LIQUIDATED', 'REFUNDED'];
 
 const transaction = (transactionStatus: string, more: Partial<Transaction> = {}): Transaction => ({
   id: ID,
@@ -99,7 +100,7 @@ describe('transactionStatus', () => {
   });
 
   it('never steps back and never repeats itself, whatever the readings say', async () => {
-    const status = fc.constantFrom('INITIALIZED', 'LIQUIDATED', 'REFUNDED', 'IN_PROCESS', 'HELD');
+    const status = fc.constantFrom(...ORDER, 'IN_PROCESS', 'HELD');
     const reading = fc.oneof(
       { weight: 8, arbitrary: status.map(credit) },
       { weight: 1, arbitrary: fc.constant(null) },
@@ -125,7 +126,7 @@ describe('transactionStatus', () => {
           const isFinal = shown.includes('REFUNDED');
           if (!isFinal) await watch.leave();
           await all;
-          const ranks = shown.map(rankOf).filter((rank) => rank !== undefined);
+          const ranks = shown.map((state) => ORDER.indexOf(state)).filter((rank) => rank >= 0);
           expect(ranks).toEqual(ranks.toSorted((one, other) => one - other));
           expect(shown.slice(1)).not.toContain('INITIALIZED');
           for (const [index, state] of shown.entries()) expect(state).not.toBe(shown[index - 1]);

@@ -7,7 +7,6 @@ import { createExpiryWatch } from '../../../src/auth/expiry-watch.ts';
 import { systemAlarmClock } from '../../../src/common/alarms.ts';
 import { Rounds } from '../../../src/common/rounds.ts';
 import type { Graph } from '../../../src/graphql/yoga.ts';
-import { startLifetimes } from '../../../src/transport/sockets/lifetime.ts';
 import { createOpenStreams } from '../../../src/transport/sockets/open-streams.ts';
 import { Peer } from '../../../src/transport/sockets/peer.ts';
 import { createProtocol } from '../../../src/transport/sockets/protocol.ts';
@@ -19,10 +18,11 @@ const CALLER: Caller = {
   ...{ scopes: new Set<Scope>(), expiresAt: undefined },
 };
 
-it('a socket takes turns as its caller once that is known, and as its address before', async () => {
+it('a socket takes turns as its caller once that is known, and as its address before, and tells whom it is told for, for as long as it is there', async () => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   const nothing = () => undefined;
+  const living = new Set<object>();
   const never = () => Promise.reject(new Error('is not asked'));
   const protocol = createProtocol(
     // Nothing is asked of it.
@@ -42,18 +42,24 @@ it('a socket takes turns as its caller once that is known, and as its address be
       documentOf: () => '',
       publicForm: (error) => error,
     },
-    startLifetimes(0, 0),
+    { begin: (one) => void living.add(one), leave: (one) => void living.delete(one), stop: nothing },
   );
   const streams = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 });
   const turns: string[] = [];
+  const told: (readonly [string, string])[] = [];
+  const peers: Peer[] = [];
   server.on('connection', (socket) => {
     const seat = streams.enter('an address');
     if (typeof seat === 'string') throw new Error('There is a seat.');
     const peer = new Peer(
       socket,
       { authorization: 'Bearer one', address: 'an address', turnKey: 'the address', seat },
-      { onTold: nothing, turns: { turn: (urgency, key) => void turns.push(`${urgency} ${key}`) } },
+      {
+        onTold: (...whose) => void told.push(whose),
+        turns: { turn: (urgency, key) => void turns.push(`${urgency} ${key}`) },
+      },
     );
+    peers.push(peer);
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => void closed(code, String(reason)));
   });
@@ -69,6 +75,10 @@ it('a socket takes turns as its caller once that is known, and as its address be
   socket.send(JSON.stringify({ type: 'ping' }));
   await until(() => heard.includes('pong'));
   expect(turns).toEqual(['streams caller of Bearer one at an address']);
+  for (const peer of peers) peer.beforeEvent();
+  expect(told).toEqual([['Bearer one', 'client']]);
+  expect(living.size).toBe(1);
   socket.terminate();
+  await until(() => living.size === 0);
   await new Promise((resolve) => server.close(resolve));
 });

@@ -105,6 +105,9 @@ describe('callers with a token each', () => {
     await credit(account);
     await lasting.received(1);
     expect(ending.results).toEqual([]);
+    expect(lasting.results).toEqual([
+      { data: { moneyIn: expect.objectContaining({ ownerId: account.ownerId }) } },
+    ]);
     await leave([lasting]);
   });
 });
