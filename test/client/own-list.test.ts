@@ -33,3 +33,28 @@ it('a list whose last event the log no longer holds is loaded once for a gap, an
   feed.close();
   await ended;
 });
+
+it('a feed goes on behind its list where a store without events has been taken further by another process', async () => {
+  const gateway = createFakeGateway();
+  const [first, second] = ['1', '2'].map((id) => ({ id, cursor: gateway.deliver({ id }) }));
+  let place = '';
+  const seen: string[] = [];
+  const feed = follow(gateway.connect(), EVENTS, {
+    store: {
+      load: () => (place === '' ? undefined : { cursor: place }),
+      save() {
+        place = second?.cursor ?? '';
+      },
+    },
+    getState: () => Promise.resolve(first === undefined ? [] : [first]),
+  });
+  const ended = (async () => {
+    for await (const item of feed) seen.push(isGap(item) ? `list to ${item.events?.at(-1)?.id}` : item.id);
+  })();
+  await until(() => feed.status === 'live');
+  gateway.deliver({ id: '3' });
+  await until(() => seen.includes('3'));
+  expect(seen).toEqual(['list to 1', '2', '3']);
+  feed.close();
+  await ended;
+});

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { typed, watch } from '../../packages/client/src/index.ts';
 import { createFakeSource, type FakeCall, type FakeSource } from '../../packages/client/src/testing.ts';
 import { folder } from '../helpers/packages.ts';
-import { ACTIONS, type Device, GOOD, refuse, STEPS, World } from './following-world.ts';
+import { ACTIONS, type Device, GOOD, LIFE, refuse, STEPS, World } from './following-world.ts';
 import { type Event, NEVER, printed, type State, TABLE } from './states.ts';
 
 beforeEach(() => {
@@ -19,32 +19,47 @@ it('nothing is lost, repeated or hidden in whatever order things happen, and two
   timeout: 240_000,
 }, async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.oneof(...STEPS), { maxLength: 100, size: 'max' }), async (steps) => {
-      const world = new World();
-      for (const step of steps) {
-        await step(world);
-        await world.settle();
-        world.check();
-      }
-      // At last everything works: each comes to the log's end, and so does the store.
-      world.arrive();
-      for (const at of world.devices) at.resume();
-      const isOver = () =>
-        Number(world.kept.cursor) === world.head && world.devices.every(({ feed }) => feed.status === 'live');
-      for (let round = 0; round < 200 && !isOver(); round += 1) {
-        for (const name of GOOD) {
-          for (const at of world.devices) await ACTIONS[name](at, world);
+    fc.asyncProperty(
+      fc.boolean(),
+      fc.oneof(
+        fc.array(fc.oneof(...STEPS), { maxLength: 100, size: 'max' }),
+        fc.array(fc.oneof(...LIFE), { maxLength: 40, size: 'max' }),
+      ),
+      async (hasList, steps) => {
+        const world = new World(2, hasList);
+        for (const step of steps) {
+          await step(world);
           await world.settle();
+          world.check();
         }
-        if (round % 10 === 9) await vi.advanceTimersByTimeAsync(31_000);
-        world.check();
-      }
-      expect(world.kept.cursor).toBe(String(world.head));
-      expect(world.devices.map(({ feed }) => feed.status)).toEqual(['live', 'live']);
-    }),
+        // At last everything works: each comes to the log's end, and so does the store.
+        world.arrive();
+        for (const at of world.devices) at.resume();
+        await getOn(world, () => Number(world.kept.cursor) === world.head);
+        // What then comes is shown by both, and kept.
+        world.arrive();
+        await getOn(world, () => world.devices.every(({ newest }) => newest === world.newest));
+        expect(world.kept.cursor).toBe(String(world.head));
+      },
+    ),
     { numRuns: 200 },
   );
 });
+
+/** Lets feeds get on until they are live, and a condition holds. */
+async function getOn(world: World, condition: () => boolean): Promise<void> {
+  const isOver = () => condition() && world.devices.every(({ feed }) => feed.status === 'live');
+  for (let round = 0; round < 200 && !isOver(); round += 1) {
+    for (const name of GOOD) {
+      for (const at of world.devices) await ACTIONS[name](at, world);
+      await world.settle();
+    }
+    if (round % 10 === 9) await vi.advanceTimersByTimeAsync(31_000);
+    world.check();
+  }
+  expect(world.devices.map(({ feed }) => feed.status)).toEqual(['live', 'live']);
+  expect(condition(), `${world.kept.cursor} of ${world.head}`).toBe(true);
+}
 
 /** How many events may wait for an app. */
 const UNREAD = 256;

@@ -10,6 +10,7 @@ const gap = (cursor: string): Gap<{ readonly cursor: string }> => ({
 });
 const [a, b, c] = [event('a'), event('b'), event('c')];
 const [old, mine] = [gap('old'), gap('mine')];
+const own = { ...mine, events: [a] };
 
 it.each([
   ['a store that keeps no events', undefined, mine, 'a', [mine]],
@@ -20,6 +21,10 @@ it.each([
   ['a gap that another tab met first', [a, old, b], mine, 'a', [old, b]],
   ['what is behind the newest gap, where the last one shown is gone', [b, old, c], mine, 'a', [mine, c]],
   ['the same, where that is a gap', [b, old, c], mine, 'gone', [mine, c]],
-] as const)('shows of what another tab has kept: %s', (_, kept, own, shown, expected) => {
-  expect(unseen(kept, own, shown)).toEqual(expected);
+  ['the list in place of its own', [b, c], own, 'a', [{ ...own, events: [b, c] }]],
+  ['the same at its first start', [b, c], own, '', [{ ...own, events: [b, c] }]],
+  ['the same from the newest gap on', [a, old, b], own, 'gone', [{ ...own, events: [b] }]],
+  ['what came behind the last one shown, without its own list', [a, b], own, 'a', [b]],
+] as const)('shows of what another tab has kept: %s', (_, kept, met, shown, expected) => {
+  expect(unseen(kept, met, shown)).toEqual(expected);
 });

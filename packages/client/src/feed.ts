@@ -14,7 +14,8 @@ export interface FollowOptions<Event, Variables> {
   readonly variables?: Narrowing<Variables>;
   /**
    * Loads the list again, oldest first, each event with its `cursor`: at the first start, and after a gap. The feed goes on
-   * after the list's last event, or after `head`, the end of the log before the list was asked for.
+   * after the list's last event, or after `head`, the end of the log before the list was asked for. If another tab has stored a
+   * list before, that one is handed out.
    */
   readonly getState?: (head: string) => Promise<readonly Event[]>;
   /** Tells when the app or the network comes and goes. By default the events of the browser do. */
@@ -29,8 +30,9 @@ export interface Feed<Event> extends AsyncIterable<Event | Gap<Event>> {
   /** How many events are known to be still missing while the feed catches up. */
   readonly missing: number;
   /**
-   * Why the feed is offline: a `Refused`, or the error of the connection. Also the error of the store, which may fail while the
-   * feed is live: events wait then. Undefined once that is over.
+   * Why the feed is offline and tries again: a `Refused` that may pass, or the error of the connection. Also the error of the
+   * store, which may fail while the feed is live: events wait then. Undefined once that is over. What ends the feed for good is
+   * thrown by the iteration, and not told here.
    */
   readonly problem: unknown;
   /** Calls back at every change of the three above. @returns a function that stops that. */

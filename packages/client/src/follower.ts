@@ -49,7 +49,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #cursor = '';
   /** The cursor of the last event handed out, or loaded. */
   #shown = '';
-  /** The place of the last gap handed out, or loaded. */
+  /** The place of the last gap handed out, or loaded; empty once an event has come behind it. */
   #told = '';
   #connection: Connection | undefined;
   #waiting: Buffered<EventOf<Data>>[] = [];
@@ -170,11 +170,11 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         : { gap: true, reason, cursor, ...(events && { events }) };
     if (!(await this.#save(gap, cursor))) return;
     // Another tab may have been quicker. The feed then goes on from the place in the store, and shows the store's events.
-    const before = this.#cursor;
     const saved = await this.#store.load();
-    const isAhead = saved && saved.cursor !== cursor && saved.cursor !== before;
-    this.#cursor = isAhead ? saved.cursor : cursor;
-    for (const item of isAhead ? unseen(saved.events, gap, this.#shown || this.#told) : [gap]) {
+    const isOwn =
+      !saved || saved.cursor === cursor || saved.cursor === this.#cursor || (events && !saved.events);
+    this.#cursor = isOwn ? cursor : saved.cursor;
+    for (const item of isOwn ? [gap] : unseen(saved.events, gap, this.#shown || this.#told)) {
       // Where another tab has moved the place back, the same gap comes again.
       if (item === undefined || (isGap(item) && item.cursor === this.#told && !item.events)) continue;
       this.#show(item);
@@ -183,8 +183,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   #show(item: Item<Data>): void {
-    if (isGap(item)) this.#told = item.cursor;
-    else this.#shown = cursorOf(item);
+    this.#told = isGap(item) ? item.cursor : '';
+    for (const event of isGap(item) ? (item.events ?? []) : [item]) this.#shown = cursorOf(event);
   }
 
   /** Saves, and retries until that succeeds. @returns true; undefined once the feed is closed. */

@@ -48,7 +48,9 @@ interface Stand {
   last?: string | undefined;
   /** The last stored place that it has reached itself. */
   place?: string | undefined;
-  /** The place of another tab that was stored when this feed had its last bookmark. */
+  /** The last place that it has reached itself. It may have been refused, and stored by another tab since. */
+  reached?: string;
+  /** What the store held when our last bookmark was refused. If it is still there at the next one, that tab is gone. */
   other?: string | undefined;
 }
 
@@ -76,12 +78,14 @@ function added<Event>(
   const stored = events.map(cursorOf);
   const last = stored.at(-1);
   const isBookmark = item === undefined;
-  const isEvent = !isBookmark && !isGap(item);
+  const isOfGap = isGap(item);
+  const isEvent = !isBookmark && !isOfGap;
   let next = item;
   if (saved) {
-    const isAt = place === cursor;
     const at = stored.lastIndexOf(cursor);
-    if (isAt && !isGap(item)) stand.place = cursor;
+    const isAt = place === stand.reached || (place === cursor && !isOfGap);
+    if (isAt) stand.place = place;
+    stand.reached = cursor;
     if (isEvent && at >= 0) {
       // It is stored already. That shows its place, whatever another tab has met in between.
       if (at > stored.lastIndexOf(stand.last ?? '')) stand.last = cursor;
@@ -89,10 +93,9 @@ function added<Event>(
     }
     if (isBookmark && isAt) stand.last = last;
     const isBehind = last !== stand.last;
-    // An event that is not in the list comes after every bookmark stored behind the same last item, so only bookmarks and gaps
-    // need the same place.
-    if ((!isGap(item) && isBehind) || (!isEvent && place !== stand.place)) {
-      // A living tab would have stored another place since our last bookmark. If none is stored, that tab is gone.
+    // If the list still ends where this tab last saw it, a new event stands behind any stored bookmark. So for an event the
+    // list's end is enough.
+    if ((!isOfGap && isBehind) || (!isEvent && place !== stand.place)) {
       const isLeft = isBookmark && stand.other === place;
       stand.other = isBookmark ? place : undefined;
       if (!isLeft) return saved;

@@ -1,10 +1,11 @@
 import { cursorOf, type Gap, isGap, type Saved } from './stores.ts';
 
 /**
- * Returns the items that another tab has kept, and that this one has not handed out.
+ * Returns the items that another tab has kept, and that this one has not handed out. Where a list replaces what this tab has
+ * shown, it is the stored one, because the feed goes on behind that.
  *
  * @param gap the gap that this tab was about to hand out, if any
- * @param shown the cursor of the last event handed out, or loaded; of the last gap before the first event; empty before both
+ * @param shown the last event shown; if none, the place of the last gap told; else empty
  */
 export function unseen<Event>(
   kept: Saved<Event>['events'],
@@ -13,7 +14,8 @@ export function unseen<Event>(
 ): readonly (Event | Gap<Event> | undefined)[] {
   if (kept === undefined) return [gap];
   const place = kept.map(cursorOf).lastIndexOf(shown) + 1;
-  return place === 0 && shown !== ''
-    ? [gap, ...kept.slice(kept.map(isGap).lastIndexOf(true) + 1)]
-    : kept.slice(place);
+  if (place || !(shown || gap?.events)) return kept.slice(place);
+  const behind = kept.slice(kept.map(isGap).lastIndexOf(true) + 1);
+  // Behind the last gap are events alone.
+  return gap?.events ? [{ ...gap, events: behind as Event[] }] : [gap, ...behind];
 }
