@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFetch } from '../../packages/client/src/fetch.ts';
-import { follow, type Present, typed } from '../../packages/client/src/index.ts';
+import { follow, isGap, memoryStore, type Present, typed } from '../../packages/client/src/index.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
 
@@ -79,4 +79,50 @@ it.each([
   });
   const answer = await source.query('{ eventCursor }', {});
   expect(answer.errors?.[0]?.extensions).toMatchObject({ retryAfterMs });
+});
+
+it('behind a gap what the log still holds is handed out again: a store of the app’s own is given it again, that of the package keeps it once', async () => {
+  const kept = memoryStore<Data['events']>();
+  await kept.save(undefined, 'start');
+  const saved: (string | undefined)[] = [];
+  const source = createFakeSource();
+  const feed = follow(source, DOCUMENT, {
+    store: {
+      load: () => kept.load(),
+      async save(item, cursor) {
+        await kept.save(item, cursor);
+        saved.push(item === undefined || isGap(item) ? undefined : item.cursor);
+      },
+    },
+    presence: () => () => undefined,
+  });
+  const seen: string[] = [];
+  const done = (async () => {
+    for await (const item of feed) seen.push(isGap(item) ? 'gap' : item.cursor);
+  })();
+  const send = async (after: string, ...cursors: readonly string[]) => {
+    const { sink } = await until(() =>
+      source.subscriptions.find(({ variables }) => variables['after'] === after),
+    );
+    for (const cursor of cursors) sink.next({ data: { events: { cursor } } });
+    return sink;
+  };
+  const sink = await send('start', 'a', 'b');
+  await until(() => seen.length === 2);
+  // The log has lost its end, and goes on from its oldest event.
+  sink.next({
+    errors: [{ message: 'Lost.', extensions: { code: 'EVENTS_GAP', oldest: 'before a', head: 'a' } }],
+  });
+  await send('before a', 'a', 'c');
+  await until(() => seen.at(-1) === 'c');
+  expect(seen).toEqual(['a', 'b', 'gap', 'a', 'c']);
+  expect(saved).toEqual(['a', 'b', undefined, 'a', 'c']);
+  expect((await kept.load())?.events?.map((item) => (isGap(item) ? 'gap' : item.cursor))).toEqual([
+    'a',
+    'b',
+    'gap',
+    'c',
+  ]);
+  feed.close();
+  await done;
 });

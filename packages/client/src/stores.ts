@@ -32,7 +32,7 @@ export interface Saved<Event> {
  */
 export interface Store<Event> {
   load(): Saved<Event> | undefined | null | Promise<Saved<Event> | undefined | null>;
-  /** @param event undefined if the feed begins without one */
+  /** @param event undefined if the feed begins without one. After a gap it may be one that was saved before. */
   save(event: Event | Gap<Event> | undefined, cursor: string): void | Promise<void>;
 }
 

@@ -126,7 +126,7 @@ class FakeLog {
 
 const cursor = (place: number): string => `place-${place}`;
 
-interface Follower {
+interface FakeStream {
   /** The field of the subscription in a result. */
   readonly field: string;
   readonly sink: Sink<unknown>;
@@ -135,7 +135,7 @@ interface Follower {
 /** What all connections to a fake gateway share. */
 interface Shared {
   readonly log: FakeLog;
-  readonly open: Set<Follower>;
+  readonly open: Set<FakeStream>;
   isUp: boolean;
 }
 
