@@ -41,7 +41,8 @@ it('every command that is named exists', async () => {
   expect(commands).toEqual(expect.arrayContaining(NOT_HERE));
 });
 
-it('every other command runs as printed', async () => {
+// Each starts npx, and a test run of its own.
+it('every other command runs as printed', { timeout: 180_000 }, async () => {
   const here = commands.filter((command) => !NOT_HERE.includes(command));
   expect(here).not.toEqual([]);
   for (const command of here) {
