@@ -11,7 +11,7 @@ const DECIMALS = 2;
  * is rounded.
  *
  * @returns undefined for anything else: a text that is no decimal number, one with more than two significant decimals, and a
- * JSON number, which has been a binary float.
+ * JSON number, which has been a binary float. An endpoint that writes whole centavos needs a function of its own here.
  */
 export function toAmount(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > MAX_LENGTH) return undefined;

@@ -7,8 +7,8 @@ import { type RefusalRules, refusalError } from './refusal.ts';
 
 export interface SendOnce extends RefusalRules {
   /**
-   * What an unclear outcome is: `data` for the union's `OutcomeUnknown`; `error` where the request may be made again
-   * without harm, so that the union has none.
+   * What an unclear outcome is. `data`: the union's `OutcomeUnknown`. `error`: a top-level error, for a request that does no harm twice; its
+   * union has no `OutcomeUnknown`.
    */
   readonly unclear: 'data' | 'error';
 }

@@ -8,7 +8,10 @@ import {
 } from '../resolvers/errors.ts';
 import { builder } from './builder.ts';
 
-/** All that a mutation may answer besides its success. Apart from errors.ts, which needs nouns that need this. */
+/**
+ * All that a mutation may answer besides its success, where a lost answer is data; others name their members by `builder.errorUnion`. Apart from
+ * errors.ts, which needs nouns that need this.
+ */
 const ANY_FAILURE = [
   ValidationError,
   PreconditionError,

@@ -96,3 +96,36 @@ describe.each(CHANGES)('a 401 to $name', ({ name, route, input }) => {
     },
   );
 });
+
+describe.each(['updateWebhook', 'deleteWebhook'])('a 401 to %s', (name) => {
+  it.each([
+    ['that the service gives', JSON.parse(serviceError(401))],
+    ['with a page', '<h1>Request blocked</h1>'],
+  ])('%s has it sent once more, with another token: twice does no harm', async (_what, body) => {
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+    await using own = await startGateway({
+      sandbox,
+      webhooks: false,
+      config: { service: serviceFor(sandbox) },
+    });
+    const headers = { authorization: `Bearer ${await callerToken()}` };
+    const url = `https://example.mx/${randomUUID()}`;
+    const made = await own.query(
+      'mutation ($input: CreateWebhookInput!) { result: createWebhook(input: $input) { ... on CreateWebhookSuccess { webhook { id } } } }',
+      { input: { type: 'CEP', url } },
+      headers,
+    );
+    const { id } = made.data.result.webhook;
+    const fault = { status: 401, body };
+    const method = name === 'updateWebhook' ? 'PATCH' : 'DELETE';
+    await control(sandbox, 'POST', '/sandbox/faults', { match: { method }, fault, times: 1 });
+    await control(sandbox, 'DELETE', '/sandbox/requests');
+    const input = name === 'updateWebhook' ? { id, status: 'INACTIVE' } : { id };
+    const { data, errors } = await own.query(documentOf(name), { input }, headers);
+    expect(errors).toBeUndefined();
+    expect(data.result.__typename).toBe(`${capital(name)}Success`);
+    const { counts } = await control(sandbox, 'GET', '/sandbox/requests');
+    const sent = Object.entries(counts).filter(([route]) => route.startsWith(method));
+    expect(sent).toEqual([[expect.any(String), 2]]);
+  });
+});

@@ -35,6 +35,8 @@ const OWN_RESULTS = new Set([
   'RefundTransactionSuccess.refund',
   'CreateWebhookSuccess.webhook',
 ]);
+/** Reads in order to tell which transaction the event is about, and nothing else of it. */
+const TELLS_AN_ID = new Set(['CepEvent.transactionId']);
 /** Each update of it is a part of the graph: the root field itself asks for graph:read. */
 const ASKED_AT_THE_ROOT = new Set(['TransactionUpdate.transaction']);
 
@@ -294,6 +296,18 @@ describe('the ways into the graph', () => {
         field,
         type: expect.not.stringMatching(/!$/),
       });
+    }
+  });
+
+  it('are all that reads the service outside of it, whatever the type of the field is', async () => {
+    const roots = [schema.getMutationType(), schema.getSubscriptionType()].map((type) => type?.name ?? '');
+    for (const owner of outside.filter((name) => !roots.includes(name))) {
+      for (const field of Object.values((schema.getType(owner) as GraphQLObjectType).getFields())) {
+        const read = await readsOf(field, (scope) => scope !== 'graph:read');
+        if (TELLS_AN_ID.has(`${owner}.${field.name}`)) continue;
+        const told = `${owner}.${field.name} reads the service without asking for graph:read: wrap its resolver in withGraphScope, and name its type in NOUNS`;
+        expect(read.has('reads.session'), told).toBe(false);
+      }
     }
   });
 
