@@ -273,6 +273,27 @@ describe('a record that was put back', () => {
     await send(records, other);
     await records.stop();
   });
+
+  it('lets payments go on at the first resume where the copy had them held already, before payments went on', async () => {
+    await using redis = await startRedis();
+    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const clientId = randomUUID();
+    const ledger = `pasarela:money:{${clientId}}:ledger`;
+    for (let payment = 0; payment < 2; payment += 1) await send(records, clientId);
+    await redis.admin.hset(ledger, 'sent', 1);
+    await expect(send(records, clientId)).rejects.toMatchObject({ why: 'put-back' });
+    const copy = await redis.admin.dumpBuffer(ledger);
+    await records.resume();
+    for (let payment = 0; payment < 3; payment += 1) await send(records, clientId);
+
+    await redis.admin.restore(ledger, 0, copy, 'REPLACE');
+    await expect(send(records, clientId)).rejects.toMatchObject({ why: 'put-back' });
+    expect(await records.held()).toMatchObject([{ why: 'put-back', missing: 3 }]);
+    await records.resume();
+    expect(await records.isPutBack(clientId)).toBe(false);
+    await send(records, clientId);
+    await records.stop();
+  });
 });
 
 it('what a version before has written over Redis is tidied up, so that settled payments are found as such', async () => {

@@ -342,6 +342,16 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await claim(one, reused, 'a', LEASE_MS, 'input-two')).toEqual({ state: 'claimed' });
   });
 
+  it('gives the answer of a record that was lost to whoever has the key, as nobody knows any more whose it was', async () => {
+    const [name, other] = [freshName(), freshName().hash];
+    await one.answer(name, HASH, DONE);
+    const byAna = { ...NOBODYS, keyOwner: 'ana', other: { hash: other, isFirst: false } };
+    expect(await two.claim(name, { owner: 'ana', inputHash: HASH, leaseMs: LEASE_MS, ...byAna })).toEqual({
+      state: 'answered',
+      answer: DONE,
+    });
+  });
+
   it('takes no answer that is the one to another payment of the client, and the right one after it', async () => {
     const [first, second] = [freshName(), freshName()];
     const id = `Transaction-${first.hash}`;

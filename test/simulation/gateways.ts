@@ -8,6 +8,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { readVariables } from '../../src/app/config.ts';
 import { configure } from '../../src/app/configure.ts';
 import { buildServer, type Gateway } from '../../src/app/gateway.ts';
+import type { Mark } from '../../src/money/mark.ts';
+import { MARKS, RedisMarks } from '../../src/money/redis/marks.ts';
 import { databaseAt } from './ambient.ts';
 import { Broken, Process, type Simulation } from './core.ts';
 
@@ -125,6 +127,11 @@ export class GatewayPlace {
     using database = new DatabaseSync(path, { readOnly: true });
     const rows = database.prepare("SELECT body FROM intent WHERE state = 'sent'").all();
     return rows.map(({ body }) => String(body));
+  }
+
+  /** How many payments of a client it knows to be recorded as sent in Redis. Its file has all that it knows, as its disk never fails. */
+  knownOf(clientId: string): Mark {
+    return new RedisMarks(join(this.dataDir, MARKS)).of(clientId);
   }
 
   /** Ends it as an operator does; resolves once it has ended. */

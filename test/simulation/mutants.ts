@@ -20,6 +20,9 @@ const { values, positionals } = parseArgs({
   },
 });
 
+const first = Number(values.seed);
+const end = first + Number(values.seeds);
+
 interface Mutant {
   readonly name: string;
   readonly patch: string;
@@ -39,9 +42,16 @@ const mutants: readonly Mutant[] = readdirSync(FOLDER)
 
 const write = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Runs seeds in a copy until one fails. @returns what the simulator said, and whether one did. */
-function simulate(copy: string): Promise<{ readonly text: string; readonly isFound: boolean }> {
-  const args = ['--seed', values.seed, '--runs', values.seeds, '--hours', values.hours, '--until-broken'];
+interface Run {
+  /** What the simulator said. */
+  readonly text: string;
+  /** The first seed that failed; undefined where none did. */
+  readonly failed: number | undefined;
+}
+
+/** Runs seeds in the copy until one fails. */
+function simulate(copy: string, from: number, runs: number): Promise<Run> {
+  const args = ['--seed', `${from}`, '--runs', `${runs}`, '--hours', values.hours, '--until-broken'];
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ['test/simulation/main.ts', ...args], { cwd: copy });
     let text = '';
@@ -51,8 +61,31 @@ function simulate(copy: string): Promise<{ readonly text: string; readonly isFou
     child.stdout.on('data', hear);
     child.stderr.on('data', hear);
     child.on('error', reject);
-    child.on('close', () => resolve({ text, isFound: text.includes('FAILED: seed') }));
+    child.on('close', () => {
+      const seed = /FAILED: seed (\d+)/.exec(text)?.[1];
+      resolve({ text, failed: seed === undefined ? undefined : Number(seed) });
+    });
   });
+}
+
+/** Seeds that fail without any mistake, too. */
+const broken = new Map<number, boolean>();
+
+/** Runs seeds with a mistake until one fails that does not fail without it. */
+async function find(copy: string, { name, patch }: Mutant): Promise<Run> {
+  // A patch that no longer fits ends everything: it has to be made anew.
+  const apply = (...more: string[]) => execFileSync('git', ['apply', ...more, patch], { cwd: copy });
+  for (let from = first; ; ) {
+    apply();
+    const run = await simulate(copy, from, end - from);
+    apply('--reverse');
+    const { failed } = run;
+    if (failed === undefined) return run;
+    if (!broken.has(failed)) broken.set(failed, (await simulate(copy, failed, 1)).failed !== undefined);
+    if (broken.get(failed) === false) return run;
+    write(`passed over for ${name}: seed ${failed}, which fails without the mistake as well`);
+    from = failed + 1;
+  }
 }
 
 const copy = mkdtempSync(join(tmpdir(), 'pasarela-mutant-'));
@@ -65,19 +98,16 @@ try {
     });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  for (const { name, patch, what } of mutants) {
-    const apply = (...more: string[]) => execFileSync('git', ['apply', ...more, patch], { cwd: copy });
-    // A patch that no longer fits ends everything: it has to be made anew.
-    apply();
-    const { text, isFound } = await simulate(copy);
-    apply('--reverse');
-    const seed = /FAILED: seed (\d+)/.exec(text)?.[1];
-    const found = /BROKEN: (.*)/.exec(text)?.[1] ?? text.trim().split('\n').slice(-8).join('\n');
-    if (!isFound) missed += 1;
-    write(
-      `${isFound ? `found in ${Number(seed) - Number(values.seed) + 1} seeds` : 'NOT FOUND'}: ${name}. ${what}`,
-    );
-    if (isFound) write(`    ${found.slice(0, 400)}`);
+  for (const mutant of mutants) {
+    const { name, what } = mutant;
+    const { text, failed } = await find(copy, mutant);
+    if (failed === undefined) {
+      missed += 1;
+      write(`NOT FOUND: ${name}. ${what}`);
+      continue;
+    }
+    write(`found in ${failed - first + 1} seeds: ${name}. ${what}`);
+    write(`    ${/BROKEN: (.*)/.exec(text)?.[1]?.slice(0, 400)}`);
   }
 } finally {
   rmSync(copy, { recursive: true, force: true });

@@ -1,7 +1,9 @@
 import { silentLogger } from '../../src/common/logger.ts';
+import { isBehind } from '../../src/money/mark.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { Broken, Process } from './core.ts';
+import { countedIn } from './records.ts';
 import { Keyspace } from './redis/keyspace.ts';
 import type { World } from './world.ts';
 
@@ -62,11 +64,10 @@ export class Operator {
 
   /** Takes a copy of the record. @returns puts it back, and lets payments go on some time after */
   copyRecord(): () => void {
-    const { sim, redis, service } = this.#world;
+    const { sim, redis, service, clients, gateways } = this.#world;
     const copy = new Keyspace(() => Math.floor(sim.now), redis.primary.keyspace);
     const copiedAt = sim.elapsed;
     return () => {
-      const known = this.#counts(redis.primary.keyspace);
       redis.putBack(copy, isOfPayments);
       service.told.clear();
       this.#hold = undefined;
@@ -74,19 +75,14 @@ export class Operator {
         if (order.touchedAt >= copiedAt) order.isForgotten = true;
         else order.isOfBefore = true;
       }
-      this.#putBackAt = this.#counts(copy) < known ? sim.elapsed : undefined;
+      const isNoticed = clients.some(({ clientId }) =>
+        gateways.some((place) => isBehind(countedIn(copy, clientId), place.knownOf(clientId))),
+      );
+      this.#putBackAt = isNoticed ? sim.elapsed : undefined;
       sim.say(`the record of payments is what it was at ${copiedAt / 1000} s`);
       this.#look();
       sim.after(NOTICED_MS + 10_000, undefined, () => this.resume());
     };
-  }
-
-  /** How many payments a gateway knows to be recorded as sent. */
-  #counts(keyspace: Keyspace): number {
-    const known = this.#world.clients.map(({ clientId }) =>
-      Number(keyspace.run('HGET', [`pasarela:money:{${clientId}}:ledger`, 'sent']) ?? 0),
-    );
-    return known.reduce((sum, count) => sum + count, 0);
   }
 
   #inTurn(work: () => Promise<void>): void {

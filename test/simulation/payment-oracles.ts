@@ -1,10 +1,12 @@
 import { verifyJournal } from '../../src/money/journal/verify.ts';
+import { isBehind } from '../../src/money/mark.ts';
 import type { Caller } from './callers.ts';
 import { Broken, type Process } from './core.ts';
 import type { GatewayPlace } from './gateways.ts';
 import type { History } from './history.ts';
 import { type Order, wrongWith } from './orders.ts';
 import type { Told } from './raw.ts';
+import { countedIn, recordsIn } from './records.ts';
 import type { World } from './world.ts';
 
 /** Watches over all that is told of payments, and over processes that end. */
@@ -91,7 +93,26 @@ export async function problemsOfPayments(
       owners.set(id, order);
     }
   }
-  return [...problems, ...(await problemsOfJournals(world))];
+  return [...problems, ...problemsOfCounts(world), ...(await problemsOfJournals(world))];
+}
+
+/** How long after the last fault each write is on every replica, in ms. */
+const MENDED_MS = 30_000;
+
+/** Some gateway knows how many payments are recorded as sent, so that it notices when the record is put back. */
+function problemsOfCounts({ isEmbedded, sim, calmSince, redis, clients, gateways }: World): string[] {
+  if (isEmbedded || calmSince === undefined) return [];
+  const { keyspace } = redis.primary;
+  const since = sim.now - sim.elapsed + calmSince + MENDED_MS;
+  return clients.flatMap(({ clientId, name }) => {
+    const counted = countedIn(keyspace, clientId);
+    // What no replica had is counted, and known to nobody, until a later payment is on them all.
+    const isKnown = gateways.some((place) => !isBehind(place.knownOf(clientId), counted));
+    const isLate = recordsIn(keyspace).some(
+      (key) => key.includes(clientId) && Number(keyspace.run('HGET', [key, 'sentAt']) ?? 0) > since,
+    );
+    return isKnown || !isLate ? [] : [`no gateway knows that ${counted.sent} payments of ${name} were sent`];
+  });
 }
 
 /** The journal is whole: each line follows from the one before. */
@@ -151,9 +172,9 @@ function isToBeFound(world: World, order: Order, recorded: Recorded | null, hist
   const { gateways, callers, service, movements } = world;
   // In passthrough a process settles what it has sent, as long as it lives.
   if (callers.mode === 'passthrough' && gateways.some(({ starts }) => starts > 1)) return false;
+  if (order.isOfBefore) return false;
   if (order.mutation === 'createMoneyOut') return recorded?.safeToRetry === true;
-  if (order.mutation !== 'createInternalTransaction' || order.isOfBefore || movements.of(order.tag) === 0)
-    return false;
+  if (order.mutation !== 'createInternalTransaction' || movements.of(order.tag) === 0) return false;
   if (!world.isLogWhole(history.again)) return false;
   const { transactions } = service.made.world.state;
   const ids = [...transactions.values()]

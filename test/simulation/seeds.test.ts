@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { run } from './run.ts';
 
-/** Each of them once found a fault, of the gateway or of the model. */
+/** Each of them once found a fault, of the gateway or of the model, within this many hours. */
+const HOURS = 0.012;
 const SEEDS = [
   // A caller who left while the log was read for it was logged as a failure.
   60_033,
@@ -21,6 +22,18 @@ const SEEDS = [
   49,
   // The same body of two payments that are alike was taken for one that a process had not stored as it ended.
   79,
+];
+/** Each of these within more. */
+const LONGER_HOURS = 0.02;
+const LONGER_SEEDS = [
+  // Payments were held again once an operator had let them go on, as the copy that was put back had them held already. The simulation also
+  // took payments for known to a gateway that no replica had, so that it expected a hold in vain.
+  3,
+  25,
+  // An answer whose record was put back meanwhile was stored as nobody's: its key paid once more, under another name.
+  264,
+  // The simulation wanted money out to be sent again by itself, though its record was put back since.
+  279,
 ];
 /** How many seeds that nobody has tried are run for each commit. */
 const FRESH = 50;
@@ -54,10 +67,13 @@ it('ordinary traffic, with 50 readers and a fault every few minutes, finds nothi
   expect(text).toContain('3 runs of 0.1 h, 0 failed');
 }, 300_000);
 
-it.each(SEEDS)(
-  'seed %i, which found a fault, finds none',
-  async (seed) => {
-    const { problems } = await run({ seed, hours: 0.012, only: undefined });
+it.each([
+  ...SEEDS.map((seed) => ({ seed, hours: HOURS })),
+  ...LONGER_SEEDS.map((seed) => ({ seed, hours: LONGER_HOURS })),
+])(
+  'seed $seed, which found a fault, finds none',
+  async ({ seed, hours }) => {
+    const { problems } = await run({ seed, hours, only: undefined });
     expect(problems).toEqual([]);
   },
   120_000,

@@ -17,6 +17,7 @@ import { Operator } from './operator.ts';
 import { type Order, Orders } from './orders.ts';
 import { Payer } from './payers.ts';
 import { RawPayer } from './raw-payers.ts';
+import { recordsIn } from './records.ts';
 import { Service } from './service.ts';
 import { RedisGroup } from './stores.ts';
 import { type Known, RawReader } from './streams.ts';
@@ -174,8 +175,7 @@ export class World {
   recordedAsSent(): readonly string[] {
     if (this.isEmbedded) return this.gateways.flatMap((place) => place.embeddedSent());
     const { keyspace } = this.redis.primary;
-    const records = keyspace.keys().filter((key) => /^pasarela:money:\{[^}]*\}:[\w-]{43}$/.test(key));
-    return records.flatMap((key) => {
+    return recordsIn(keyspace).flatMap((key) => {
       // HMGET replies with a list of texts, null for what there is not.
       const [state, body] = keyspace.run('HMGET', [key, 'state', 'body']) as (string | null)[];
       return state === 'sent' && body != null ? [body] : [];

@@ -101,14 +101,17 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
 
 /**
  * Compares the ledger of a client with what a process knows of it: `epoch` and `known`. Where the ledger is behind, it has been
- * put back to an earlier state, and payments are held from then on. Leaves `held`, `missing`, `epoch` and `sent`.
+ * put back to an earlier state, and payments are held from then on. It may have held them already in that state: the epoch is raised
+ * then too, as the next one, which an operator begins, has to be later than any that a process knows. Leaves `held`, `missing`,
+ * `epoch` and `sent`.
  */
 export const COMPARE = `
   local held, missing, epoch, sent = unpack(redis.call('HMGET', ledger, 'held', 'missing', 'epoch', 'sent'))
   epoch, sent = tonumber(epoch or 0), tonumber(sent or 0)
-  if not held and (epoch < knownEpoch or (epoch == knownEpoch and sent < known)) then
-    held, missing = now, epoch == knownEpoch and known - sent or known
-    redis.call('HSET', ledger, 'held', string.format('%.0f', held), 'missing', missing, 'epoch', math.max(epoch, knownEpoch))
+  if epoch < knownEpoch or (epoch == knownEpoch and sent < known) then
+    held, missing = tonumber(held or now), math.max(tonumber(missing or 0), known - sent)
+    epoch = math.max(epoch, knownEpoch)
+    redis.call('HSET', ledger, 'held', string.format('%.0f', held), 'missing', missing, 'epoch', epoch)
   end`;
 
 /**
@@ -193,7 +196,7 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
       local begunAt = line and string.match(line, '^%d+') or 0
       local function since(time) return time and string.format('%.0f', time - begunAt) or '' end
       local past = (line or '') .. ',' .. since(sentAt) .. ',' .. since(now) .. ',' .. (attempts or '')
-      if ARGV[2] == 'done' then
+      if ARGV[2] == 'done' and whose then
         past, status = past .. ',' .. status, nil
         if whose == '' then whose = nil end
       end

@@ -42,7 +42,7 @@ export class SqliteLedger {
     const behind = isBehind(stored, outside);
     const moved = String(row['file']) !== file && stored.sent > 0;
     if (behind || moved) {
-      const missing = stored.epoch === outside.epoch ? Math.max(0, outside.sent - stored.sent) : outside.sent;
+      const missing = Math.max(0, outside.sent - stored.sent);
       db.prepare(
         'UPDATE ledger SET held_since = coalesce(held_since, ?), missing = max(coalesce(missing, 0), ?), epoch = ?',
       ).run(now, behind ? missing : 0, Math.max(stored.epoch, outside.epoch));
