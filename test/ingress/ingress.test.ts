@@ -243,7 +243,8 @@ describe('a request that proves nothing', () => {
     expect(await status({ 'x-token': '' })).toBe(401);
     expect(await status({ 'x-token': ingressToken(clientId, 'CEP', SECRET) })).toBe(401);
     expect(await status({ 'x-token': token })).toBe(201);
-    expect(await status({ 'x-token': `Bearer ${token}` })).toBe(201);
+    for (const scheme of ['Bearer', 'bearer'])
+      expect(await status({ 'x-token': `${scheme} ${token}` })).toBe(201);
     expect(await status({ 'x-token': ingressToken(clientId, 'STATUS_UPDATE', 'new') })).toBe(201);
     // The token alone proves nothing.
     const unsigned = ingressUrl(ingress.url, clientId, 'STATUS_UPDATE', 'another secret');

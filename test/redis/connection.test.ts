@@ -145,3 +145,17 @@ it('why a connection could not be made is not told of the silence that comes aft
     client.disconnect();
   }
 });
+
+it('that the other side has hung up hides no reason that was told before', () => {
+  const client = connectRedis('redis://127.0.0.1', { lazyConnect: true });
+  const said = (code: string, message: string) => {
+    client.emit('error', Object.assign(new Error(message), { code }));
+    return silenceOf(client, new Error('Connection is closed.'));
+  };
+  expect([
+    said('ECONNRESET', 'read ECONNRESET'),
+    said('DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed certificate'),
+    said('ECONNRESET', 'read ECONNRESET'),
+  ]).toEqual(['read ECONNRESET', 'self-signed certificate', 'self-signed certificate']);
+  client.disconnect();
+});

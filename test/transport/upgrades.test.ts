@@ -8,6 +8,33 @@ import { until } from '../helpers/until.ts';
 
 const ADDRESS = '192.0.2.1';
 
+it('a peer that is refused sees the reason, and is not cut off, whatever it still sends', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const server = createServer().listen(0, '127.0.0.1');
+  cleanup.defer(() => void server.close());
+  await once(server, 'listening');
+  const never = () => {
+    throw new Error('It is refused before.');
+  };
+  const options = { allowsOrigin: never, openStream: never, addressOf: never, turns: { turn: never } };
+  cleanup.defer(acceptUpgrades(server, { path: '/graphql', ...options }, never));
+  // A server that listens on a port has one.
+  const { port } = server.address() as AddressInfo;
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  let text = '';
+  socket.on('data', (data) => {
+    text += data;
+  });
+  socket.write('GET /other HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  socket.write(Buffer.alloc(16 * 1024 * 1024));
+  await once(socket, 'end');
+  expect(text).toMatch(/^HTTP\/1.1 404 /);
+  // An error would reject it.
+  const gone = once(socket, 'close');
+  socket.end();
+  await gone;
+});
+
 it('a socket that breaks off while it waits to be let in gives its seat back', async () => {
   await using cleanup = new AsyncDisposableStack();
   const server = createServer().listen(0, '127.0.0.1');

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
-import { expect, it } from 'vitest';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { createExpiryWatch } from '../../src/auth/expiry-watch.ts';
 import { systemAlarmClock } from '../../src/common/alarms.ts';
@@ -11,8 +11,9 @@ import { createOpenStreams } from '../../src/transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../../src/transport/websocket.ts';
 import { bell } from '../helpers/bell.ts';
 
-it('lets no socket in while it waits for others to be closed', async () => {
-  await using cleanup = new AsyncDisposableStack();
+/** Sockets of a graph that nobody asks. */
+async function start() {
+  const cleanup = new AsyncDisposableStack();
   const server = createServer((_request, response) => response.writeHead(404).end()).listen(0, '127.0.0.1');
   cleanup.defer(() => {
     server.close();
@@ -21,6 +22,7 @@ it('lets no socket in while it waits for others to be closed', async () => {
   await once(server, 'listening');
   const streams = createOpenStreams({ total: 9, perAddress: 9, perCaller: 9, perClient: 9 });
   const nothing = () => undefined;
+  const closed: number[] = [];
   const never = () => Promise.reject(new Error('is not asked'));
   // Nothing is asked of the graph.
   const transport = serveWebSockets(server, {} as Graph, {
@@ -45,12 +47,17 @@ it('lets no socket in while it waits for others to be closed', async () => {
     onTold: nothing,
     lifetimeMs: 0,
     operationTimeoutMs: 1_000,
-    onClosed: nothing,
+    onClosed: (code) => void closed.push(code),
   });
   // A server that listens on a port has one.
   const { port } = server.address() as AddressInfo;
-  // It never answers that it is closed, so that the stop waits for it.
+  return { transport, port, closed, cleanup, [Symbol.asyncDispose]: () => cleanup.disposeAsync() };
+}
+
+/** A peer that never answers that its socket is closed. */
+async function silentPeer(port: number, cleanup: AsyncDisposableStack): Promise<Socket> {
   const silent = connect(port, '127.0.0.1');
+  silent.on('error', () => {});
   cleanup.defer(() => void silent.destroy());
   silent.write(
     [
@@ -60,6 +67,13 @@ it('lets no socket in while it waits for others to be closed', async () => {
     ].join('\r\n'),
   );
   expect(String((await once(silent, 'data'))[0])).toContain('101 Switching Protocols');
+  return silent;
+}
+
+it('lets no socket in while it waits for others to be closed', async () => {
+  await using started = await start();
+  const { transport, port } = started;
+  await silentPeer(port, started.cleanup);
   const stopped = transport.stop(0);
   const late = new WebSocket(`ws://127.0.0.1:${port}/graphql`, 'graphql-transport-ws');
   const outcome = new Promise((resolve) => {
@@ -67,4 +81,39 @@ it('lets no socket in while it waits for others to be closed', async () => {
   });
   expect(await outcome).toContain('404');
   await stopped;
+});
+
+/** Timers that a test moves: those that repeat, or all. */
+function stillTimers(which: 'repeated' | 'all'): void {
+  const once = which === 'all' ? (['setTimeout', 'clearTimeout'] as const) : [];
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', ...once] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+it('cuts off a peer that does not answer for a second that its socket is closed', async () => {
+  stillTimers('all');
+  await using started = await start();
+  const silent = await silentPeer(started.port, started.cleanup);
+  const stopped = started.transport.stop(0);
+  await once(silent, 'data');
+  vi.advanceTimersByTime(999);
+  expect(started.closed).toEqual([]);
+  vi.advanceTimersByTime(1);
+  await stopped;
+  expect(started.closed).toEqual([1006]);
+});
+
+it('pings a socket that waits, and tells with which code it was closed', async () => {
+  stillTimers('repeated');
+  await using started = await start();
+  const socket = new WebSocket(`ws://127.0.0.1:${started.port}/graphql`, 'graphql-transport-ws');
+  await once(socket, 'open');
+  const pinged = once(socket, 'ping');
+  vi.advanceTimersByTime(12_000);
+  await pinged;
+  const gone = once(socket, 'close');
+  socket.close(4_000);
+  await gone;
+  await started.transport.stop(0);
+  expect(started.closed).toEqual([4_000]);
 });

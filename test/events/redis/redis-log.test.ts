@@ -218,6 +218,21 @@ it('an empty log that is known to stay is read where Redis takes no writes', asy
   await log.stop();
 });
 
+it('a log that another version has trimmed never says that it reaches back before what is gone', async () => {
+  const log = await open({ redisUrl: redis.url, retention: 2 });
+  const client = randomUUID();
+  // The second and the third have waited in a spool, and come late.
+  const [gone = '', ...later] = [-100, -200, -190, 0].map((seconds) =>
+    new Date(Date.now() + 1_000 * seconds).toISOString(),
+  );
+  for (const receivedAt of [gone, ...later.slice(0, 1)]) await log.append(client, moneyIn({ receivedAt }));
+  await redis.admin.xtrim(redisKeys(client).log, 'MAXLEN', 1);
+  for (const receivedAt of later.slice(1)) await log.append(client, moneyIn({ receivedAt }));
+  expect(await redis.admin.xlen(redisKeys(client).log)).toBe(2);
+  expect(await log.wholeSince(client)).toBeGreaterThan(Date.parse(gone));
+  await log.stop();
+});
+
 it('an event that the channel has not carried is heard of with the next look', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());

@@ -175,6 +175,17 @@ it('what a full disk keeps in the spool although the log has it is deleted once 
   after.close();
 });
 
+it('what another process has left empty is free for the next one', async () => {
+  const dataDir = await newFolder();
+  const left = [Spool.open(dataDir), Spool.open(dataDir)];
+  for (const spool of left) spool.close();
+  const log = open(dataDir);
+  const next = Spool.open(dataDir);
+  expect(next.path).toBe(left[1]?.path);
+  next.close();
+  await log.stop();
+});
+
 it('a message that waits in what another process has left is recognised, and counted', async () => {
   const dataDir = await newFolder();
   const event = moneyIn();

@@ -204,6 +204,26 @@ describe('a file of the embedded log that the version before goes on with', () =
     }
   });
 
+  it('never says afterwards that it reaches back before what that version has given up', async () => {
+    const dataDir = await newFolder();
+    await open(dataDir).stop();
+    const start = Date.now();
+    // The second and the third have waited in a spool, and come late.
+    const received = [200, 100, 110, 300, 400].map((seconds) =>
+      new Date(start + 1_000 * seconds).toISOString(),
+    );
+    const [gone = moneyIn(), ...later] = received.map((receivedAt) => moneyIn({ receivedAt }));
+    {
+      using earlier = openEarlierLog(dataDir, 3);
+      for (const event of [gone, ...later.slice(0, 3)]) earlier.append('client', event);
+    }
+    const log = open(dataDir, { retention: 3 });
+    for (const event of later.slice(3)) await log.append('client', event);
+    expect(ids((await log.readAfter('client', null, 20)).events)).toEqual(later.slice(1).map(({ id }) => id));
+    expect(await log.wholeSince('client')).toBeGreaterThan(Date.parse(gone.receivedAt));
+    await log.stop();
+  });
+
   it('is searched, and bounded in bytes, as if it had never been away', async () => {
     const dataDir = await newFolder();
     const first = open(dataDir);
