@@ -19,7 +19,7 @@ export interface Slice {
   readonly head: string;
 }
 
-/** How long the log recognises a message that is delivered again, in milliseconds. */
+/** How long after its latest delivery the log recognises a message, in milliseconds. */
 export const SEEN_FOR_MS = 7 * 24 * 60 * 60 * 1000;
 
 const DECISIONS: readonly MoneyInDecision[] = ['ACCEPTED', 'REJECTED', 'INFORMED'];

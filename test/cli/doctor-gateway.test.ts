@@ -7,18 +7,22 @@ import { lookAtPort } from '../../src/cli/doctor/local.ts';
 import { json } from '../helpers/http-stub.ts';
 
 /** What the doctor finds of a gateway whose `/readyz` says this. */
-async function findingsOf(state: object, status = 200) {
-  const gateway = createServer((_request, response) => json(response, state, status)).listen(0, '127.0.0.1');
+async function lookAt(state: object, variables: Readonly<Record<string, string>> = {}) {
+  const gateway = createServer((_request, response) => json(response, state, 200)).listen(0, '127.0.0.1');
   await once(gateway, 'listening');
   const { port } = gateway.address() as AddressInfo;
-  const findings = await lookAtPort(readVariables({ HOST: '127.0.0.1', PORT: String(port) }));
+  const own = { HOST: '127.0.0.1', PORT: String(port) };
+  const findings = await lookAtPort(readVariables({ ...own, ...variables }));
   gateway.closeAllConnections();
   gateway.close();
-  return findings.map(({ status, message }) => [
-    status,
-    message.replaceAll(`http://127.0.0.1:${port}`, 'URL'),
-  ]);
+  return findings.map(({ message, ...finding }) => ({
+    ...finding,
+    message: message.replaceAll(`http://127.0.0.1:${port}`, 'URL'),
+  }));
 }
+
+const findingsOf = async (state: object) =>
+  (await lookAt(state)).map(({ status, message }) => [status, message]);
 
 it.each([
   ['is ready', { status: 'ready' }, [['ok', 'runs at URL, and is ready']]],
@@ -54,4 +58,14 @@ it.each([
   ['is another program', { status: 'fine' }, [['failure', 'what answers at URL is not the gateway']]],
 ])('tells of a gateway that %s each thing once', async (_what, state, found) => {
   expect(await findingsOf(state)).toEqual(found);
+});
+
+it('says that credits are refused while Redis is away, where a decider is set', async () => {
+  const state = { status: 'degraded', degraded: ['events'], spooled: 0 };
+  const cureOf = async (variables?: Readonly<Record<string, string>>) =>
+    (await lookAt(state, variables))[0]?.cure;
+  expect(await cureOf()).toMatch(/Nothing is lost while the spool can be written\.$/);
+  expect(await cureOf({ MONEY_IN_DECISION_URL: 'http://127.0.0.1:9/decide' })).toMatch(
+    /SPEI credits get 503, as there is a decider/,
+  );
 });

@@ -115,13 +115,18 @@ async function nearest(folder: string): Promise<string> {
 }
 
 /** Checks if the port is free, or if the gateway answers at it, and how the gateway is. */
-export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Finding[]> {
+export async function lookAtPort({
+  HOST,
+  PORT,
+  MONEY_IN_DECISION_URL,
+}: Variables): Promise<readonly Finding[]> {
   const found = new Findings('gateway');
   if (PORT === 0) {
     found.skipped('PORT is 0: any free port');
     return found.list;
   }
   const url = gatewayOrigin(HOST, PORT);
+  const decides = MONEY_IN_DECISION_URL !== undefined;
   const other = 'Choose another PORT, or end the program that has this one.';
   try {
     const response = await fetch(`${url}/readyz`, { signal: clock.timeoutSignal(TIMEOUT_MS) });
@@ -143,7 +148,7 @@ export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Fi
       if (away.length > 0) {
         found.warning(
           `runs at ${url} without ${away.join(' and ')}; ${spooled} events wait in its spool`,
-          'The checks of Redis and of the upstream say more. Nothing is lost while the spool can be written.',
+          `The checks of Redis and of the upstream say more. ${decides ? 'While Redis or a replica of it is away, SPEI credits get 503, as there is a decider; nothing else is lost while the spool can be written.' : 'Nothing is lost while the spool can be written.'}`,
         );
       }
       if (degraded.includes('redis')) {

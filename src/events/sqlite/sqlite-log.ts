@@ -63,7 +63,7 @@ export class SqliteLog extends LogReader implements EventLog {
   readonly #clock: RunningClock;
   /** Names this opening of the file; no copy of the file can know it. */
   readonly #run = entropy.bytes(6).toString('hex');
-  readonly #statements: Record<'find' | 'insert' | 'remember' | 'forget', StatementSync>;
+  readonly #statements: Record<'find' | 'insert' | 'remember' | 'renew' | 'forget', StatementSync>;
   readonly #names: EventNames;
 
   constructor(options: SqliteLogOptions) {
@@ -103,6 +103,7 @@ export class SqliteLog extends LogReader implements EventLog {
         `INSERT OR REPLACE INTO seen (client, type, identity, position, contents, answer, expires)
          VALUES (?, ?, ?, ?, ?, ?, ?)`,
       ),
+      renew: database.prepare('UPDATE seen SET expires = ? WHERE client = ? AND type = ? AND identity = ?'),
       forget: database.prepare('DELETE FROM seen WHERE expires <= ?'),
     };
   }
@@ -176,8 +177,11 @@ export class SqliteLog extends LogReader implements EventLog {
   }
 
   #recall(clientId: string, event: Pick<NewEvent, 'type' | 'identity' | 'contents'>): Appended | undefined {
-    const row = this.#statements.find.get(clientId, event.type, event.identity, this.#clock.now());
+    const { find, renew } = this.#statements;
+    const now = this.#clock.now();
+    const row = find.get(clientId, event.type, event.identity, now);
     if (row === undefined) return undefined;
+    renew.run(now + SEEN_FOR_MS, clientId, event.type, event.identity);
     return {
       answer: decodeAnswer(text(row['answer'])),
       duplicate: true,

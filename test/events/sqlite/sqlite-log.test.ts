@@ -122,9 +122,14 @@ describe('the file of the embedded log', () => {
       log = openHere();
       expect((await log.append('client', event)).duplicate).toBe(true);
     }
+    // Each delivery, and each question about it, prolongs the memory.
     monotonic = 7 * DAY_MS - 1;
     expect((await log.append('client', event)).duplicate).toBe(true);
-    monotonic += 1;
+    monotonic += 7 * DAY_MS - 1;
+    expect(await log.recall('client', event)).toMatchObject({ duplicate: true });
+    monotonic += 7 * DAY_MS - 1;
+    expect((await log.append('client', event)).duplicate).toBe(true);
+    monotonic += 7 * DAY_MS;
     expect((await log.append('client', event)).duplicate).toBe(false);
     await log.stop();
   });
