@@ -27,8 +27,8 @@ export const doctor: Command = {
 
 Looks at what the gateway rests on, from where it is run, with the variables that the gateway has: the configuration, the
 folder, the port, Redis and its persistence settings, the upstream, the clock, the token, the address that the provider is
-given, the webhooks registered there for each client, and where they are set the identity provider, the decider and the trusted documents.
-It changes nothing. It runs beside a gateway as well as before one.
+given, the webhooks registered there for each client, and where they are set the identity provider, the decider and the
+trusted documents. It changes nothing. It runs beside a gateway as well as before one.
 
 In service mode the gateway's own credentials are tried: through the token that the processes share in Redis, or, without
 Redis, with a new one (should that end the older, a running gateway fetches another at its next call). Otherwise
