@@ -19,7 +19,7 @@ function noting(path: string, note: (path: string) => void): object {
 
 /** What came of resolving a field. */
 interface Resolved {
-  /** The parts of the operation's context that the resolver has asked for, two names each, such as `reads.session`. */
+  /** The parts of the operation's context that the resolver has asked for, up to three names each, such as `reads.session.clientId`. */
   readonly reads: ReadonlySet<string>;
   /** What it has failed with. What finds nothing, or not what it looks for, may fail. */
   readonly failure: unknown;
@@ -36,7 +36,7 @@ export async function resolveFor(
   may: (scope: string) => boolean,
 ): Promise<Resolved> {
   const parts = new Set<string>();
-  const note = (path: string) => void parts.add(path.split('.').slice(0, 2).join('.'));
+  const note = (path: string) => void parts.add(path.split('.').slice(0, 3).join('.'));
   const part = (name: string) => noting(name, note);
   const caller = { scopes: { has: may }, clientId: ID };
   const identity = { identify: () => caller, caller, apiKey: 'key', servesBootstrap: true, credential: 'x' };
