@@ -20,6 +20,8 @@ interface Hold {
 const ON_ITS_WAY_MS = 3_000;
 /** How long until every process has noticed that the record was put back, in ms: each looks every ten seconds. */
 const NOTICED_MS = 12_000;
+/** How long a call repeats a payment at most, in ms: as long as an operation lasts without `OPERATION_TIMEOUT_MS`. */
+const CALL_MS = 30_000;
 /** How often an operator tries again what has failed, and looks whether something keeps processes from the record, in ms. */
 const AGAIN_MS = 1_000;
 const LOOK_MS = 250;
@@ -34,6 +36,8 @@ export class Operator {
   #troubledAt = Number.NEGATIVE_INFINITY;
   /** When the record was put back so that payments are forgotten which a gateway is known to have sent. */
   #putBackAt: number | undefined;
+  /** When each process first sent each payment, by its text, in simulated ms. */
+  readonly #firstSentAt = new WeakMap<Process, Map<string, number>>();
 
   constructor(world: World) {
     this.#world = world;
@@ -144,9 +148,21 @@ export class Operator {
     sim.after(LOOK_MS, undefined, () => this.#look());
   }
 
-  #onPayment({ name }: Process, body: string, isAgain: boolean): void {
+  /** True if a call of this process that had sent the payment before the record was put back may still repeat it. */
+  #isRepeated(process: Process, body: string): boolean {
+    const { elapsed } = this.#world.sim;
+    const sentAt = this.#firstSentAt.get(process) ?? new Map<string, number>();
+    this.#firstSentAt.set(process, sentAt);
+    const first = sentAt.get(body) ?? elapsed;
+    sentAt.set(body, first);
+    return first < (this.#putBackAt ?? 0) && elapsed - first < CALL_MS;
+  }
+
+  #onPayment(process: Process, body: string, isAgain: boolean): void {
+    const { name } = process;
+    const isRepeated = this.#isRepeated(process, body);
     const hold = this.#hold;
-    if (hold === undefined) return;
+    if (hold === undefined || (hold.why === 'put-back' && isRepeated)) return;
     const { sim, redis } = this.#world;
     const mayBeUnaware =
       redis.isTroubled(name) || sim.elapsed - Math.max(hold.from, this.#troubledAt) < ON_ITS_WAY_MS;
