@@ -67,6 +67,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
       ...(chance.happens(0.25) && !isEmbedded && { EVENTS_RETENTION: String(chance.pick([5, 20, 60])) }),
       ...(chance.happens(0.3) && { LAYERS_OFF: layersOff(chance) }),
       ...(sim.chance('grace').happens(0.5) && { SHUTDOWN_GRACE_MS: '2000' }),
+      ...(sim.chance('report').happens(0.5) && { UPSTREAM_REPORT: 'true' }),
     },
   };
   const calls: CallFaults = {
