@@ -145,9 +145,9 @@ export type Claimed =
  * Not guaranteed:
  * - That a lease excludes. A process that stalls past its lease is taken over while it still runs. What each does then is
  *   decided by the record and the outcome table: `markSent` refuses whoever lost its claim. The lease spares work and answers sooner.
- * - Anything of clocks but that of the store, which gives every time: callers may disagree on theirs. Where the clock of Redis
- *   leaps, leases end early or late, and an age is wrong by as much. The embedded store keeps a clock that does not leap
- *   (sqlite-record.ts says for what).
+ * - That times are right where the clock of Redis leaps. The store gives every time, so the clocks of its callers may disagree. Where
+ *   the store's own leaps, leases end early or late, and an age is wrong by as much. The embedded store keeps a clock that does not
+ *   leap (sqlite-record.ts says for what).
  * - That a step which failed has not happened: the store may have done it and lost the reply.
  * - Anything once the store lost acknowledged writes: a Redis without `appendfsync always`, one that was flushed or put back
  *   to an earlier copy, a key that was evicted, or a failover to a replica that had been taken for lost (docs/operations.md says when that is).
