@@ -106,15 +106,18 @@ export async function couldBeAnothers(sought: Sought, legs: readonly Match[]): P
 
 /** The payments that were asked for at a time at which they could have become a movement. */
 const rivals = ({ order, payment, book }: Sought, legs: readonly Match[], kind: 'open' | 'done') =>
-  recordsOf(book, payment, kind, askedFrom(order, legs), firstNamed(legs) + CLOCKS_MS);
+  recordsOf(book, payment, kind, askedFrom(order, legs), firstNamed(legs) + CLOCKS_MS + MINUTE);
 
-/** Those of the same operation in a class, asked for within a time; `too-many` where they are too many to compare. */
+/**
+ * Those of the same operation in a class, asked for from a time on and before another; `too-many` where they are too many to compare. Times
+ * are in ms since the epoch, by the clock of the store.
+ */
 export async function recordsOf(
   book: PaymentBook,
   { name, asked }: OpenPayment,
   kind: 'open' | 'done',
   from: number,
-  to: number,
+  to: number | undefined,
 ): Promise<readonly PaymentRecord[] | 'too-many'> {
   const found: PaymentRecord[] = [];
   const search: Omit<PaymentSearch, 'beyond'> = {
@@ -123,7 +126,7 @@ export async function recordsOf(
     operations: [asked.operation],
     classes: [kind],
     from: Math.max(0, from),
-    to: to + MINUTE,
+    to,
     isBack: false,
     limit: PAGE,
   };

@@ -182,21 +182,17 @@ function isOf({ original, answer }: PaymentRecord, id: string): boolean {
 /**
  * What became of a refund whose answer was lost, by the credit that it returns. The credit had not read REFUNDED when it was sent, and a
  * credit is returned once and in full: where it reads so now, it was this refund, unless the record has another one of it. Another that is
- * open may be of any age: how late a credit comes to read REFUNDED is the service's to say.
+ * open may be of any age: how late a credit comes to read REFUNDED is the service's to say. Nor is there a latest time: the store dates
+ * payments, and the clock of this process may be behind its own.
  */
-export async function lookForRefund(
-  payment: OpenPayment,
-  rest: Rest,
-  book: PaymentBook,
-  now: number,
-): Promise<Found> {
+export async function lookForRefund(payment: OpenPayment, rest: Rest, book: PaymentBook): Promise<Found> {
   const { original: id, sentAt, name } = payment;
   if (id === null) return open('unreadable');
   const original = await readTransaction(rest, id);
   if (!isTransaction(original)) return open('unreadable');
   if (original.transactionStatus !== 'REFUNDED') return open('not-refunded');
   for (const kind of ['open', 'done'] as const) {
-    const others = await recordsOf(book, payment, kind, kind === 'open' ? 0 : sentAt - TAKEN_MS, now);
+    const others = await recordsOf(book, payment, kind, kind === 'open' ? 0 : sentAt - TAKEN_MS, undefined);
     if (others === 'too-many') return open(others);
     const isOther = (record: PaymentRecord) => record.hash !== name.hash && isOf(record, id);
     if (others.some(isOther)) return open('other-refund');

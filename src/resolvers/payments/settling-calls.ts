@@ -54,7 +54,7 @@ export function createSettlingCalls(options: SettlingOptions): SettlingCalls {
     codeOf: codeBy(TRANSFER_RULES),
     look: (payment, book) =>
       payment.asked.operation === 'refundTransaction'
-        ? lookForRefund(payment, rest(), book, now())
+        ? lookForRefund(payment, rest(), book)
         : evidence.look(payment, rest(), book, now()),
     isOver,
   };

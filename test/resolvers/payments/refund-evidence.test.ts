@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { inputHash, recordName } from '../../../src/money/intent.ts';
 import type { MoneyRecords } from '../../../src/money/record.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
-import { lookForRefund } from '../../../src/resolvers/payments/evidence.ts';
+import { createSettlingCalls } from '../../../src/resolvers/payments/settling-calls.ts';
 import { CLIENT_ID, startUpstream } from '../../helpers/http-stub.ts';
 import { NOBODYS, SHOWN } from '../../money/orders.ts';
 
@@ -24,9 +24,16 @@ async function lose(records: MoneyRecords, original: string) {
   return { name, hash };
 }
 
-it.each([10 * 60_000, 61 * 60_000, 48 * HOUR, 96 * HOUR])(
-  'of two refunds of one credit, sent %s ms apart, neither is told done, and of two credits both are',
-  async (apart) => {
+const unread = (): never => {
+  throw new Error('is not read');
+};
+
+it.each([
+  ...[10 * 60_000, 61 * 60_000, 48 * HOUR, 96 * HOUR].map((apart) => ({ apart, behind: 0, later: 'open' })),
+  ...['open', 'done'].map((later) => ({ apart: 10 * 60_000, behind: 2 * 60_000 + 1, later })),
+])(
+  'of two refunds of one credit, sent $apart ms apart, the later one $later, none is told done by a gateway $behind ms behind the store, and of two credits both are',
+  async ({ apart, behind, later }) => {
     await using cleanup = new AsyncDisposableStack();
     const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-refunds-'));
     cleanup.defer(() => rm(dataDir, { recursive: true }));
@@ -42,18 +49,30 @@ it.each([10 * 60_000, 61 * 60_000, 48 * HOUR, 96 * HOUR])(
       response.end(JSON.stringify({ ...credit, subCategory: 'SPEI_CREDIT', transactionStatus: 'REFUNDED' }));
     });
     const [twice, once] = [randomUUID(), randomUUID()];
+    const calls = createSettlingCalls({
+      ...{ clientId: CLIENT_ID, utcOffset: '-06:00', isOver: () => false, now: () => now - behind },
+      // A refund is known by its credit alone.
+      log: { readAfter: unread, givenUpTo: unread },
+      rest: () => service.rest,
+      onSent: unread,
+    });
     const refunds = [await lose(records, twice), await lose(records, once)];
     now += apart;
-    refunds.push(await lose(records, twice));
+    const last = await lose(records, twice);
+    if (later === 'open') refunds.push(last);
+    else {
+      const text = JSON.stringify({ originalTransactionId: twice });
+      await records.answer(last.name, last.hash, { kind: 'done', status: 200, text });
+    }
     now += 60_000;
     const found = [];
     for (const { name } of refunds) {
       await records.hasten(name);
       const payment = await records.takeOpen(name, 'settler', 1_000);
       if (payment === undefined) throw new Error('it is due');
-      found.push(await lookForRefund(payment, service.rest, records, now));
+      found.push(await calls.look(payment, records));
     }
     const unclear = { kind: 'open', seen: 'other-refund' };
-    expect(found).toMatchObject([unclear, { kind: 'done' }, unclear]);
+    expect(found).toMatchObject([unclear, { kind: 'done' }, unclear].slice(0, refunds.length));
   },
 );
