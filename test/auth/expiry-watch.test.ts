@@ -189,6 +189,18 @@ describe('the credentials of sockets and streams', () => {
     expect(isAsleep()).toBe(false);
   });
 
+  it('are the same however the scheme is written, until their sockets are gone', () => {
+    const { watch, isAsleep } = start();
+    const [one, other] = [new Socket(), new Socket()];
+    watch.watch(one, 'bearer  one', { expiresAt: 2_000_000 });
+    watch.watch(other, 'Bearer one', { expiresAt: 2_000_000 });
+    expect(watch.isWatched('BEARER one')).toBe(true);
+    watch.leave(one, 'bearer  one');
+    expect(watch.isWatched('Bearer one')).toBe(true);
+    watch.leave(other, 'bEARER one');
+    expect([watch.isWatched('Bearer one'), isAsleep()]).toEqual([false, false]);
+  });
+
   it('tell their end to each socket that has them, also to one that comes later', async () => {
     const { watch, asked, pass } = start(() => 2_000_000);
     const [one, later] = [new Socket(), new Socket()];

@@ -449,8 +449,11 @@ describe('a token that the service decides on', () => {
     const known = `address 192.0.2.1 ${CLIENT}`;
     expect(queues.at(-1)).toEqual([`${known} of ${known}`]);
     const address = 'address 192.0.2.1';
-    const strangerOf = (client: string) => auth.strangerOf(tokenOf({ client_id: client }, 'newer'), address);
+    const strangerOf = (client: string, sub?: string) =>
+      auth.strangerOf(tokenOf({ client_id: client, sub }, 'newer'), address);
     expect(strangerOf(CLIENT)).toEqual({ caller: known, group: address });
+    // Any of its claims may name the client.
+    expect(strangerOf(OTHER, CLIENT)).toEqual({ caller: known, group: address });
     expect(strangerOf(OTHER)).toEqual({ caller: address, group: address });
     expect(queues).toContainEqual(['address 192.0.2.1 of address 192.0.2.1']);
   });

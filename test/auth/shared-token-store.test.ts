@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { ServiceToken, SharedTokenStore } from '../../src/auth/service-token.ts';
 import { openSharedTokenStore } from '../../src/auth/shared-token-store.ts';
+import { clock, type Timer, useClock } from '../../src/common/clock.ts';
 import { entropy, useEntropy } from '../../src/common/entropy.ts';
 import { silentLogger } from '../../src/common/logger.ts';
 import { Secret } from '../../src/common/secret.ts';
@@ -87,6 +88,33 @@ it('keeps the lock for as long as the work takes, and lets go of it when the wor
   work.reject(new Error('no token'));
   await expect(ended).rejects.toThrow('no token');
   expect(await server.admin.exists(LOCK)).toBe(0);
+});
+
+it('renews the lock no more once its work is over, whether that was done or failed', async () => {
+  const store = await open();
+  const real = clock;
+  const renewing = new Set<Timer | undefined>();
+  const back = useClock({
+    ...real,
+    setInterval(callback, ms) {
+      const timer = real.setInterval(callback, ms);
+      renewing.add(timer);
+      return timer;
+    },
+    clearInterval(timer) {
+      renewing.delete(timer);
+      real.clearInterval(timer);
+    },
+  });
+  try {
+    expect(await store.exclusively(async () => renewing.size)).toBe(1);
+    expect(renewing.size).toBe(0);
+    const failing = store.exclusively(() => Promise.reject(new Error('no token')));
+    await expect(failing).rejects.toThrow('no token');
+    expect(renewing.size).toBe(0);
+  } finally {
+    back();
+  }
 });
 
 it('takes its own lock for its own, where the reply that gave it was lost', async () => {
