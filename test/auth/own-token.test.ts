@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createService } from '../../src/auth/service.ts';
 import type { ServiceToken, SharedTokenStore } from '../../src/auth/service-token.ts';
+import { clock, useClock } from '../../src/common/clock.ts';
 import type { Asker } from '../../src/upstream/call/shared-work.ts';
+import { collectingLogger } from '../helpers/gateway.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 import { callerToken, serviceForAll } from '../helpers/service.ts';
 
@@ -45,13 +47,17 @@ async function start(answer: {
     exclusively: (work) => work(),
     stop: async () => void stopped.push(clientId),
   });
+  const counted: boolean[] = [];
+  const log: string[] = [];
   const auth = createService(
     { ...serviceForAll(CLIENT, OTHER), utcOffset: '-06:00' },
     (clientId, authorize) => upstream.restOf({ clientId, authorize }),
     share,
+    { tokenRefused: () => {}, keysRead: () => {}, ownTokenAsked: (isIssued) => void counted.push(isIssued) },
+    collectingLogger(log),
   );
   const authorize = (clientId = CLIENT.clientId) => auth.authorize('', clientId)();
-  return { auth, authorize, presented, written, stopped, upstream };
+  return { auth, authorize, presented, written, stopped, upstream, counted, log };
 }
 
 describe('the gateway’s own token', () => {
@@ -94,6 +100,45 @@ describe('the gateway’s own token', () => {
       dispatched: false,
       retryAfterMs: 7_000,
     });
+  });
+
+  it('is counted each time that it is asked for, and told of once when there is none, and once when there is one again', async () => {
+    const answer = { status: 403, token: 'plain' };
+    const { auth, authorize, upstream, counted, log } = await start(answer);
+    await using _ = upstream;
+    const real = clock;
+    let aheadMs = 0;
+    const back = useClock({ ...real, now: () => real.now() + aheadMs });
+    const told = () =>
+      log
+        .map((line) => JSON.parse(line))
+        .map(({ level, message, code, status }) => [level, message, code, status]);
+    const none = ['warn', 'the service gives the gateway no access token', 'FORBIDDEN', 403];
+    const again = ['info', 'the service gives the gateway an access token again', undefined, undefined];
+    try {
+      await expect(authorize()).rejects.toThrow();
+      // In the pause after that it is not asked for.
+      await expect(authorize()).rejects.toThrow();
+      expect([counted, told()]).toEqual([[false], [none]]);
+      aheadMs += 600;
+      await expect(authorize()).rejects.toThrow();
+      expect([counted, told()]).toEqual([[false, false], [none]]);
+      aheadMs += 1_100;
+      answer.status = 200;
+      await authorize();
+      expect([counted, told()]).toEqual([
+        [false, false, true],
+        [none, again],
+      ]);
+      answer.status = 403;
+      await expect(auth.authorize('', CLIENT.clientId)({ authorization: 'Bearer plain' })).rejects.toThrow();
+      expect([counted, told()]).toEqual([
+        [false, false, true, false],
+        [none, again, none],
+      ]);
+    } finally {
+      back();
+    }
   });
 
   it('is each client’s own, and let go of with the gateway', async () => {
