@@ -15,14 +15,19 @@ import { Report } from '../../src/operation/report.ts';
 import { collectingLogger } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
 
-/** A graph with all of its plugins, whose root fields find out nothing but what `identify` gives. */
-function start(identify: () => Promise<unknown>) {
+/**
+ * A graph with all of its plugins, whose root fields find out nothing but what `identify` gives.
+ *
+ * @param made called when the context of an operation is made
+ */
+function start(identify: () => Promise<unknown>, made: () => void = () => undefined) {
   const log: string[] = [];
   const counted: unknown[] = [];
   const urgencies: unknown[] = [];
   const requester = { caller: 'one', group: 'one' };
   const createContext = (_incoming: unknown, urgency: unknown) => {
     urgencies.push(urgency);
+    made();
     return {
       requestId: 'r1',
       identity: {
@@ -130,4 +135,19 @@ it('an operation that is refused for its caller’s others is counted as refused
   held.reject(new UnauthenticatedError('nobody'));
   await first;
   expect(counted).toEqual(['refused']);
+});
+
+it('a request that fails before there is an operation tells its caller nothing, and the operator why', async () => {
+  const { ask, log } = start(
+    () => Promise.reject(new UnauthenticatedError('nobody')),
+    () => {
+      throw new Error('secret');
+    },
+  );
+  const answer = await (await ask(QUERY)).text();
+  expect(answer).toContain('INTERNAL');
+  expect(answer).not.toContain('secret');
+  expect(log.map((line) => JSON.parse(line))).toEqual([
+    { level: 'error', message: 'A request failed unexpectedly', err: expect.stringContaining('secret') },
+  ]);
 });
