@@ -111,7 +111,6 @@ export class Reads {
   /** Lets go of what the loaders remember: nothing is left to do until the next event. */
   end(): void {
     this.#session = undefined;
-    this.#arrivals = undefined;
     this.#report.clear();
   }
 
