@@ -30,6 +30,7 @@ async function start(
   return {
     breaker,
     requests: upstream.requests,
+    close: () => http.close(),
     send: (party: Party, more: Partial<Call> = {}) =>
       http.send({ party, method: 'GET', path: '/', headers: {}, timeoutMs: 30_000, ...more }),
     async [Symbol.asyncDispose]() {
@@ -199,6 +200,35 @@ describe('connections of a kind', () => {
     await service.send(partyOf(), { over: 'money' });
     await service.send(partyOf());
     expect(turns.asked.map(({ urgency }) => urgency)).toEqual(['money', 'operations']);
+  });
+
+  it('are ended with those of the others', async () => {
+    const held: ServerResponse[] = [];
+    await using service = await start((_request, response) => held.push(response));
+    const calls = (['reads', 'money', 'probes'] as const).map((over) => service.send(partyOf(), { over }));
+    await until(() => held.length === 3);
+    await service.close();
+    for (const call of calls)
+      expect(await call).toMatchObject({ kind: 'failed', error: { code: 'UPSTREAM_UNAVAILABLE' } });
+  });
+
+  it('have those that wait for one counted with those of the others', async () => {
+    const held: ServerResponse[] = [];
+    const counts: number[] = [];
+    await using service = await start((_request, response) => held.push(response), {
+      callsPerCaller: 1,
+      onWaiting: (count) => counts.push(count),
+    });
+    const calls = (['reads', 'money'] as const).flatMap((over) =>
+      [1, 2].map(() => service.send(partyOf(), { over })),
+    );
+    await until(() => held.length === 2);
+    expect(counts).toEqual([1, 2]);
+    for (const response of held.splice(0)) json(response, {});
+    await until(() => held.length === 2);
+    for (const response of held) json(response, {});
+    await Promise.all(calls);
+    expect(counts).toEqual([1, 2, 1, 0]);
   });
 
   it('carry 96 probes of one address at once, and leave some for the others', async () => {

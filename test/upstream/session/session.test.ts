@@ -6,6 +6,7 @@ import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import { createBankCache, createSession } from '../../../src/upstream/session/session.ts';
 import { checkTransfer, sendRefund } from '../../../src/upstream/transactions.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
+import { until } from '../../helpers/until.ts';
 
 const CUSTOMER = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
 const STRANGER = '7c9e6679-7425-40de-944b-e07fc1f90ae8';
@@ -103,3 +104,25 @@ it.each([undefined, CUSTOMER])(
     expect(made.requests).toHaveLength(2);
   },
 );
+
+it('the accounts of a customer that is looked up in a large list are read beside it', async () => {
+  const numbers = Array.from({ length: 120 }, (_, index) => index);
+  await using made = await operation(({ url = '' }, response) => {
+    const query = new URL(url, 'http://x').searchParams;
+    const [page, perPage] = [Number(query.get('page') ?? 1), Number(query.get('per_page') ?? 50)];
+    const isOfAccounts = url.includes('/accounts');
+    const items = numbers.map((at) =>
+      isOfAccounts ? { id: `account ${at}`, ownerId: `customer ${at}` } : { id: `customer ${at}` },
+    );
+    const data = items.slice((page - 1) * perPage, page * perPage);
+    json(response, { data, currentPage: page, perPage, totalItem: 120, totalItems: 120 });
+  });
+  const { session, requests } = made;
+  await session.prefetch(['customers', 'customers.accounts']);
+  const before = requests.length;
+  expect((await session.customers.find('id', 'customer 7'))?.id).toBe('customer 7');
+  // Nobody has asked for them so far.
+  await until(() => requests.slice(before).some((request) => request.includes('/accounts')));
+  const found = await session.accounts.where('ownerId', 'customer 7');
+  expect(found.map(({ id }) => id)).toEqual(['account 7']);
+});
