@@ -66,8 +66,12 @@ export type MoneyResult =
   | UnknownResult
   /** This call has moved nothing, and the key is free. The caller gets a top-level error, made from `because`. */
   | { readonly kind: 'nothing-moved'; readonly because: Attempt }
-  /** The credit reads REFUNDED. Nothing was sent, and the key is free. */
-  | { readonly kind: 'refund-not-allowed'; readonly original: UpstreamAnswer }
+  /** The credit reads REFUNDED, or another refund of it may have moved. Nothing was sent, and the key is free. */
+  | {
+      readonly kind: 'refund-not-allowed';
+      readonly because: 'refunded' | 'other-refund';
+      readonly original: UpstreamAnswer;
+    }
   | { readonly kind: 'conflict'; readonly code: 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_IN_PROGRESS' };
 
 export interface UnknownResult {

@@ -5,6 +5,7 @@ import type { Call, MoneyResult, RefundCalls } from './call.ts';
 import { outcomeOf, type UnknownReason } from './outcome.ts';
 import { isStopped } from './payments-off.ts';
 import { RecordsUnavailableError, type Sent, type StoredAnswer } from './record.ts';
+import { OtherRefundError } from './record-parts.ts';
 import { type Dispatch, NOTHING_MORE, unknown, withoutRetry } from './unknown-result.ts';
 
 /**
@@ -22,18 +23,25 @@ const REPEAT_BACKOFF = { first: 200, most: 4_000 };
  * @throws {RecordsUnavailableError} if the record cannot be reached: nothing was sent.
  */
 export async function begin(call: Call): Promise<MoneyResult | undefined> {
-  const { order, ambient } = call;
+  const { order } = call;
   const refused = await check(call);
   if (refused !== undefined) return releaseKey(call, refused);
   if (order.mutation === 'refundTransaction') {
     const read = await readOriginal(call, order.calls);
     const original = asTransaction(call, order.calls, read);
     if (original === undefined) return releaseKey(call, { kind: 'nothing-moved', because: read });
-    if (order.calls.isRefunded(original)) return releaseKey(call, { kind: 'refund-not-allowed', original });
+    if (order.calls.isRefunded(original)) return releaseKey(call, notAllowed('refunded', original));
+    return sendFirst(call, original);
   }
+  return sendFirst(call, undefined);
+}
+
+/** @param original the credit, of a refund */
+async function sendFirst(call: Call, original: UpstreamAnswer | undefined): Promise<MoneyResult | undefined> {
+  const { order, ambient } = call;
   if (isOver(call)) return releaseKey(call, tooLate(call));
   const sent: Dispatch = { body: order.body, sentAt: ambient.now() };
-  const mark = await markSent(call, sent);
+  const mark = await markSent(call, sent, original);
   if (mark !== true) return mark;
   // Writing the record may have taken what was left of the time.
   if (isOver(call)) return giveUp(call, sent, tooLate(call));
@@ -150,7 +158,11 @@ function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, p
  * @returns true if it is marked; the result for the caller if it is not; undefined if the claim was lost.
  * @throws {RecordsUnavailableError} if it is certain that nothing will be sent.
  */
-async function markSent(call: Call, sent: Dispatch): Promise<true | MoneyResult | undefined> {
+async function markSent(
+  call: Call,
+  sent: Dispatch,
+  credit: UpstreamAnswer | undefined,
+): Promise<true | MoneyResult | undefined> {
   const { records, name, owner, order, ownerDigest } = call;
   try {
     const upstreamKey = order.calls.upstreamKey?.(ownerDigest) ?? null;
@@ -158,6 +170,8 @@ async function markSent(call: Call, sent: Dispatch): Promise<true | MoneyResult 
     const isMarked = await records.markSent(name, owner, sent.body, { upstreamKey, original });
     return isMarked || undefined;
   } catch (error) {
+    if (error instanceof OtherRefundError && credit !== undefined)
+      return releaseKey(call, notAllowed('other-refund', credit));
     const isUndone = error instanceof RecordsUnavailableError && error.isUndone;
     const isFree = release(call);
     if (isUndone || order.calls.upstreamKey === undefined || (await isFree)) throw error;
@@ -225,6 +239,12 @@ function isSame(previous: Attempt | undefined, happened: Attempt): boolean {
 function isOver({ ambient, deadline, waiting }: Call): boolean {
   return waiting.aborted || ambient.now() >= deadline;
 }
+
+const notAllowed = (because: 'refunded' | 'other-refund', original: UpstreamAnswer): MoneyResult => ({
+  kind: 'refund-not-allowed',
+  because,
+  original,
+});
 
 function tooLate({ ambient, deadline }: Call): MoneyResult {
   const reason = ambient.now() >= deadline ? 'the deadline was spent' : 'the caller went away';

@@ -1,5 +1,16 @@
 import type { MoneyMutation } from './intent.ts';
 
+/** How long the refund of a credit is the only one, from its sending on, in ms: as long as an open payment is looked for. */
+export const ONLY_REFUND_MS = 48 * 60 * 60_000;
+
+/** Another refund of the credit was sent within {@link ONLY_REFUND_MS}, and is not known to be refused. This one was not sent. */
+export class OtherRefundError extends Error {
+  constructor() {
+    super('Another refund of the credit was sent.');
+    this.name = 'OtherRefundError';
+  }
+}
+
 /**
  * The answer to an intent, which every later call with its key gets.
  *

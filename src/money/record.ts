@@ -164,6 +164,7 @@ export interface MoneyRecords extends OpenRecords {
    *
    * @param body the exact text that will be handed to the network
    * @throws {PaymentsHeldError} while payments are held: nothing may be sent.
+   * @throws {OtherRefundError} if another record has a refund of the same credit that may have moved: nothing may be sent.
    */
   markSent(name: RecordName, owner: string, body: string, details?: SentDetails): Promise<boolean>;
   /** Makes the owner's lease end in `leaseMs` from now; 0 gives the key to the next call. */

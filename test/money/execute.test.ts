@@ -716,6 +716,23 @@ describe('refundTransaction', () => {
     expect([movements(), posts()]).toEqual([1, 1]);
   });
 
+  it('is not allowed, and sends nothing, while another key has a refund of the credit whose end is unknown', async () => {
+    upstream.faults.push('reset-before');
+    expect(await pay('refundTransaction')).toMatchObject({ kind: 'unknown' });
+    const other = { ...make('refundTransaction'), key: 'another-intent' };
+    for (const _press of [1, 2]) {
+      expect(await money.execute(other, limits())).toMatchObject({
+        kind: 'refund-not-allowed',
+        because: 'other-refund',
+        original: { status: 200 },
+      });
+    }
+    expect([movements(), posts()]).toEqual([0, 1]);
+    const { clientId, customerId } = other;
+    const read = await money.payments.byKey({ clientId, customerId, keyOwner: undefined, key: other.key });
+    expect(read).toBeUndefined();
+  });
+
   it.each([404, 500, 'reset-before'] as const)(
     'sends nothing when the credit cannot be read (%s), and the key is free',
     async (fault) => {

@@ -76,7 +76,7 @@ export function order(
     mutation,
     calls: {
       ...calls,
-      originalId: `original-${key}`,
+      originalId: `original-${key}-${keyOwner ?? ''}`,
       readOriginal: (signal) => exchange(`${upstreamUrl}/original/${key}`, {}, signal, timeoutMs),
       isTransaction: ({ body }) => isTransaction(body),
       isRefunded: ({ text }) => text.includes('REFUNDED'),

@@ -10,6 +10,7 @@ import type { RecordName } from '../../src/money/intent.ts';
 import { JOURNAL_RETENTION_MS } from '../../src/money/journal/journal.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
+import { OtherRefundError } from '../../src/money/record-parts.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
@@ -83,6 +84,68 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     await one.claim(first, { ...byBen, owner: 'b', other: { hash: own.hash, isFirst: false } });
     expect(await two.claim(own, { ...atOwn, owner: 'c' })).toEqual({ state: 'not-yours' });
     expect(await two.claim(own, { ...atOwn, owner: 'c', keyOwner: 'ana' })).toEqual({ state: 'claimed' });
+  });
+
+  describe('of a refund', () => {
+    let credits = 0;
+    const freshCredit = () => {
+      credits += 1;
+      return `CREDIT-${credits}`;
+    };
+    const send = async (records: MoneyRecords, name: RecordName, original: string) => {
+      await claim(records, name, 'a');
+      return records.markSent(name, 'a', '{}', { upstreamKey: null, original });
+    };
+
+    it.each([
+      ['is sent', async () => {}],
+      ['is unknown', (name: RecordName) => one.answer(name, HASH, { ...DONE, kind: 'unknown' })],
+      ['is done', (name: RecordName) => one.answer(name, HASH, DONE)],
+    ] as const)('lets no other of the credit be sent while it %s', async (_state, next) => {
+      const [first, other, elsewhere] = [freshName(), freshName(), freshName()];
+      const credit = freshCredit();
+      expect(await send(one, first, credit)).toBe(true);
+      await next(first);
+      await expect(send(two, other, credit.toLowerCase())).rejects.toBeInstanceOf(OtherRefundError);
+      expect(await two.read(other)).toMatchObject({ state: 'claimed' });
+      expect(await send(two, elsewhere, freshCredit())).toBe(true);
+    });
+
+    it.each([
+      [
+        'was refused',
+        (name: RecordName) => one.answer(name, HASH, { ...DONE, kind: 'refused', status: 400 }),
+      ],
+      ['was given back', (name: RecordName) => one.release(name, 'a')],
+    ] as const)('lets another of the credit be sent once it %s', async (_state, next) => {
+      const [first, other] = [freshName(), freshName()];
+      const credit = freshCredit();
+      await send(one, first, credit);
+      await next(first);
+      expect(await send(two, other, credit)).toBe(true);
+    });
+
+    it('may be marked twice by its own call', async () => {
+      const [name, credit] = [freshName(), freshCredit()];
+      expect(await send(one, name, credit)).toBe(true);
+      expect(await send(one, name, credit)).toBe(true);
+    });
+
+    it('is the only one of many that begin at once', async () => {
+      const credit = freshCredit();
+      const sent = await Promise.allSettled(
+        Array.from({ length: 20 }, (_, i) => send(i % 2 === 0 ? one : two, freshName(), credit)),
+      );
+      expect(sent.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    });
+
+    it('is no longer the only one after 48 hours', async () => {
+      const [first, other] = [freshName(), freshName()];
+      const credit = freshCredit();
+      await send(one, first, credit);
+      await store.endRefund(first.clientId, credit.toLowerCase());
+      expect(await send(two, other, credit)).toBe(true);
+    });
   });
 
   it('holds up a caller for the whole client while a customer’s same payment is under way, claimed or sent', async () => {

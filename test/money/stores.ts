@@ -6,6 +6,7 @@ import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { RecordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
+import { ONLY_REFUND_MS } from '../../src/money/record-parts.ts';
 import { keyOf } from '../../src/money/redis/keys.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
@@ -33,11 +34,23 @@ const backdating =
     for (const field of ['sentAt', 'wall']) await admin.hincrby(keyOf(name), field, -ms);
   };
 
+const endingRefunds =
+  ({ admin }: RedisServer): Store['endRefund'] =>
+  async (clientId, credit) => {
+    const key = keyOf({ clientId, hash: `refund:${credit}` });
+    // It ends by itself, no later than this.
+    const left = await admin.pttl(key);
+    if (left <= 0 || left > ONLY_REFUND_MS) throw new Error(`${key} ends in ${left} ms`);
+    await admin.pexpire(key, 0);
+  };
+
 /** Two instances over one store each, as two processes would have them. */
 export interface Store {
   open(): Promise<MoneyRecords>;
   /** Writes the record of a payment that was sent as if that had been so long ago, in ms. */
   backdate(name: RecordName, ms: number): Promise<void>;
+  /** Makes the time pass for which the refund of a credit, in lower case, is the only one. */
+  endRefund(clientId: string, credit: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -54,6 +67,14 @@ export const STORES: [string, () => Promise<Store>][] = [
             'UPDATE intent SET sent_at = sent_at - ?1, sent_clock = sent_clock - ?1 WHERE client_id = ?2 AND hash = ?3',
           ).run(ms, clientId, hash);
         },
+        async endRefund(clientId, credit) {
+          using db = new DatabaseSync(join(dataDir, 'data', 'money.sqlite'));
+          const { changes } = db
+            .prepare('UPDATE refunds SET kept_until = kept_until - ? WHERE client_id = ? AND original = ?')
+            // Two processes' clocks may differ a little.
+            .run(ONLY_REFUND_MS + 60_000, clientId, credit);
+          if (changes !== 1) throw new Error(`there is no refund of ${credit}`);
+        },
         close: () => rm(dataDir, { recursive: true }),
       };
     },
@@ -65,6 +86,7 @@ export const STORES: [string, () => Promise<Store>][] = [
       return {
         open: () => openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger }),
         backdate: backdating(redis),
+        endRefund: endingRefunds(redis),
         close: () => redis.stop(),
       };
     },
@@ -76,6 +98,7 @@ export const STORES: [string, () => Promise<Store>][] = [
       return {
         open: () => openMoneyRecords({ redisUrl: clusterUrl(redis), dataDir: '/dev/null/nowhere', logger }),
         backdate: backdating(redis),
+        endRefund: endingRefunds(redis),
         close: () => redis.stop(),
       };
     },

@@ -115,18 +115,34 @@ export const COMPARE = `
   end`;
 
 /**
- * KEYS: record, ledger. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
- * letter and rest of its line, then what is noted besides: the upstream's key and the original, empty where there is none.
- * Returns the epoch and the count with this payment; 0 when the record is not the owner's; `held`, since when, and how many
- * payments are missing; `stopped`.
+ * Whether another record has a refund of the same credit that may have moved. `KEYS[3]` names the record whose refund was the last to be
+ * sent; the name ends by itself, and counts for nothing once its record is gone or refused.
  */
-export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
+const OTHER_REFUND = `
+  local function isRefundedByAnother()
+    local other = redis.call('GET', KEYS[3])
+    if not other or other == hash then return false end
+    local state, kind = unpack(redis.call('HMGET', base .. other, 'state', 'kind'))
+    return state == 'sent' or (state == 'answered' and kind ~= 'refused')
+  end`;
+
+/**
+ * KEYS: record, ledger, the name of the last refund of the credit. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
+ * letter and rest of its line, then what is noted besides: the upstream's key and the original, empty where there is none; and how long
+ * the refund of a credit is the only one, in ms. Returns the epoch and the count with this payment; 0 when the record is not the
+ * owner's; `held`, since when, and how many payments are missing; `stopped`; `other-refund`.
+ */
+export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OTHER_REFUND}
   local state, owner, line = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'line'))
   if owner ~= ARGV[1] or state == 'answered' then return 0 end
   local ledger, knownEpoch, known = KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5])
   ${COMPARE}
   if held then return {'held', tostring(held), tostring(missing)} end
   if redis.call('HEXISTS', ledger, 'stopped') == 1 then return {'stopped'} end
+  if ARGV[12] ~= '' then
+    if isRefundedByAnother() then return {'other-refund'} end
+    redis.call('SET', KEYS[3], hash, 'PX', ARGV[13])
+  end
   if state ~= 'sent' then
     sent = redis.call('HINCRBY', ledger, 'sent', 1)
     journal(ARGV[9] .. (line or (':' .. hash)) .. ARGV[10])

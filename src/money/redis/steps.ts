@@ -19,7 +19,7 @@ import {
   RETENTION_MS,
   RecordsUnavailableError,
 } from '../record.ts';
-import type { SentDetails, StoredAnswer } from '../record-parts.ts';
+import { ONLY_REFUND_MS, OtherRefundError, type SentDetails, type StoredAnswer } from '../record-parts.ts';
 import { ledgerOf, type RedisHolds } from './holds.ts';
 import { CLIENTS, keyOf } from './keys.ts';
 import type { RedisMarks } from './marks.ts';
@@ -92,9 +92,10 @@ export class RedisSteps {
     this.#known.add(clientId);
     const { epoch, sent } = marks.of(clientId);
     const { wall, bootId, bootMs } = stampOf(clocks);
-    const keys = [keyOf(name), ledgerOf(clientId)];
+    const original = details?.original?.toLowerCase() ?? '';
+    const keys = [keyOf(name), ledgerOf(clientId), keyOf({ clientId, hash: `refund:${original}` })];
     const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
-    const more = [details?.upstreamKey ?? '', details?.original ?? ''];
+    const more = [details?.upstreamKey ?? '', details?.original ?? '', ONLY_REFUND_MS];
     const reply = await this.#write('sent', SENT, keys, [...args, ...more]);
     if (!Array.isArray(reply)) return false;
     if (reply[0] === 'held') {
@@ -102,6 +103,7 @@ export class RedisSteps {
       throw new PaymentsHeldError('put-back');
     }
     if (reply[0] === 'stopped') throw new PaymentsHeldError('stopped');
+    if (reply[0] === 'other-refund') throw new OtherRefundError();
     marks.note(clientId, { epoch: Number(reply[1]), sent: Number(reply[2]) });
     return true;
   }

@@ -25,6 +25,14 @@ const TABLE = `
 const SCHEMA = `
   CREATE INDEX IF NOT EXISTS intent_expiry ON intent (expires_at);
   CREATE INDEX IF NOT EXISTS intent_twin ON intent (client_id, twin) WHERE twin IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS refunds (
+    client_id  TEXT NOT NULL,
+    original   TEXT NOT NULL,
+    hash       TEXT NOT NULL,
+    kept_until INTEGER NOT NULL,
+    PRIMARY KEY (client_id, original)
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS refunds_expiry ON refunds (kept_until);
   CREATE TABLE IF NOT EXISTS probes (filler BLOB NOT NULL) STRICT;
 `;
 

@@ -6,6 +6,7 @@ import { transaction } from '../../common/sqlite-transaction.ts';
 import { JOURNAL_RETENTION_MS } from '../journal/journal.ts';
 import { type Clocks, systemBootClock } from '../lived-time.ts';
 import { type MoneyRecords, PaymentsHeldError, RecordsUnavailableError } from '../record.ts';
+import { OtherRefundError } from '../record-parts.ts';
 import { SqliteClaims } from './claim.ts';
 import { SqliteLedger } from './ledger.ts';
 import { makeTables } from './schema.ts';
@@ -68,7 +69,8 @@ export function openSqliteRecords(
       return transaction(db, run);
     } catch (cause) {
       // The transaction was rolled back, so the step was not done.
-      throw cause instanceof RecordsUnavailableError ? cause : new RecordsUnavailableError(name, cause, true);
+      const isSaid = cause instanceof RecordsUnavailableError || cause instanceof OtherRefundError;
+      throw isSaid ? cause : new RecordsUnavailableError(name, cause, true);
     }
   };
   return {

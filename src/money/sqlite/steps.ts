@@ -13,6 +13,7 @@ import { RETENTION_MS } from '../record.ts';
 import type { SentDetails, StoredAnswer } from '../record-parts.ts';
 import { FIRST_DUE_MS } from '../settling/open-records.ts';
 import { leaseEnd, type SqliteParts } from './claim.ts';
+import { SqliteRefunds } from './refunds.ts';
 
 const NO_DETAILS: SentDetails = { upstreamKey: null, original: null };
 
@@ -44,10 +45,12 @@ export class SqliteSteps {
   readonly #another: StatementSync;
   readonly #countAgain: StatementSync;
   readonly #release: StatementSync;
+  readonly #refunds: SqliteRefunds;
 
   constructor(parts: SqliteParts) {
     const { db } = parts;
     this.#parts = parts;
+    this.#refunds = new SqliteRefunds(db);
     this.#read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
     this.#markSent = db.prepare(`
       UPDATE intent SET state = 'sent', body = :body, sent_at = :wall, sent_clock = :sentClock, expires_at = :expiresAt,
@@ -77,7 +80,10 @@ export class SqliteSteps {
       DELETE FROM intent WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
   }
 
-  /** @returns true if the record is the owner's */
+  /**
+   * @returns true if the record is the owner's
+   * @throws {OtherRefundError} as in `MoneyRecords`. What was written is to be rolled back.
+   */
   markSent(name: RecordName, owner: string, body: string, details = NO_DETAILS): boolean {
     const { clientId, hash } = name;
     const { clock, clocks } = this.#parts;
@@ -87,6 +93,7 @@ export class SqliteSteps {
     const wasSent = this.#read.get(clientId, hash)?.['state'] === 'sent';
     const { changes } = this.#markSent.run({ clientId, hash, owner, ...kept, expiresAt });
     if (Number(changes) !== 1) return false;
+    if (details.original !== null) this.#refunds.note(name, details.original, sentClock);
     if (!wasSent) this.#goOn(name, sentLine);
     return true;
   }

@@ -187,6 +187,12 @@ function recordUnreachable(error: unknown): never {
   );
 }
 
+const NOT_REFUNDED_BECAUSE = {
+  refunded: 'The transaction has been refunded already.',
+  'other-refund':
+    'Another refund of the transaction was sent within the last 48 hours, under another key, and it may have returned the money. This call has sent nothing. Find out what became of the other: it is among payments(operations: [REFUND]).',
+} as const;
+
 /** What the caller is told of all that is not done, which has been returned. */
 function errorOf(result: MoneyResult, order: MoneyOrder, rules: RefusalRules): Error {
   switch (result.kind) {
@@ -200,7 +206,7 @@ function errorOf(result: MoneyResult, order: MoneyOrder, rules: RefusalRules): E
     case 'nothing-moved':
       return whyNothingMoved(result.because);
     case 'refund-not-allowed':
-      return new PreconditionError('REFUND_NOT_ALLOWED', 'The transaction has been refunded already.', {
+      return new PreconditionError('REFUND_NOT_ALLOWED', NOT_REFUNDED_BECAUSE[result.because], {
         field: ['input', 'transactionId'],
       });
     case 'conflict':

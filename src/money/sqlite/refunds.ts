@@ -1,0 +1,33 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { RecordName } from '../intent.ts';
+import { ONLY_REFUND_MS, OtherRefundError } from '../record-parts.ts';
+
+/** Which record has the last refund of each credit, for as long as that is the only one. To be called within a transaction. */
+export class SqliteRefunds {
+  readonly #other: StatementSync;
+  readonly #note: StatementSync;
+  readonly #expire: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#other = db.prepare(`
+      SELECT 1 FROM refunds JOIN intent USING (client_id, hash)
+      WHERE client_id = :clientId AND refunds.original = :original AND hash <> :hash AND kept_until > :now
+        AND (state = 'sent' OR (state = 'answered' AND answer_kind <> 'refused'))`);
+    this.#note = db.prepare(`
+      INSERT OR REPLACE INTO refunds (client_id, original, hash, kept_until)
+      VALUES (:clientId, :original, :hash, :keptUntil)`);
+    this.#expire = db.prepare('DELETE FROM refunds WHERE kept_until <= ?');
+  }
+
+  /**
+   * Notes that a record's refund of a credit is about to be sent.
+   *
+   * @throws {OtherRefundError} if another record has one that may have moved.
+   */
+  note({ clientId, hash }: RecordName, credit: string, now: number): void {
+    const original = credit.toLowerCase();
+    this.#expire.run(now);
+    if (this.#other.get({ clientId, original, hash, now }) !== undefined) throw new OtherRefundError();
+    this.#note.run({ clientId, original, hash, keptUntil: now + ONLY_REFUND_MS });
+  }
+}
