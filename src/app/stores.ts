@@ -70,7 +70,8 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
   const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
   const find = async () => {
     try {
-      return await Promise.all([events.health(), money.isAvailable(), money.held()]);
+      const held = money.held().catch(() => []);
+      return await Promise.all([events.health(), money.isAvailable(), held]);
     } catch (err) {
       // None of them fails because a store is away, so this is unexpected.
       logger.error({ err }, 'The stores could not be looked at');

@@ -46,7 +46,7 @@ export interface Money {
   inFlight(): number;
   /** Resolves with true if the record could be written now, so that an order would be sent. Never fails. */
   isAvailable(): Promise<boolean>;
-  /** Resolves with the reasons for which payments are held; with none if they are not, or if that cannot be read. Never fails. */
+  /** Resolves with the reasons for which payments are held; with none if they are not. Rejects if that cannot be read. */
   held(): Promise<readonly Hold[]>;
   /**
    * Begins no look at open payments and no comparison any more, and gives the comparison under way up. Orders are taken on. Resolves once
@@ -122,7 +122,7 @@ export function createMoney(options: MoneyParts): Money {
     },
     inFlight: () => inFlight,
     isAvailable: () => records.isAvailable(),
-    held: () => records.held().catch(() => []),
+    held: () => records.held(),
     drain,
     stop: async (over) => {
       const drained = drain();

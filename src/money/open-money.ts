@@ -52,7 +52,7 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   const { comparison: onComparison, difference: onDifference } = metrics ?? {};
   const told = { onMismatch, onPayment, onSettled, onComparison, onDifference };
   const money = createMoney({ records, logger, ...told });
-  for (const hold of await money.held()) tellOfHold(hold, logger);
+  for (const hold of await money.held().catch(() => [])) tellOfHold(hold, logger);
   return {
     ...money,
     async stop(over) {

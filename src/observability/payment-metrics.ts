@@ -5,12 +5,13 @@ import { PAYMENT_OUTCOMES } from '../money/payment-outcome.ts';
 
 /** What is asked of payments when the metrics are read. */
 interface WatchedMoney {
-  /** The reasons for which payments are held; none while they are not. */
+  /** The reasons for which payments are held; none while they are not. Rejects if that cannot be read. */
   held(): Promise<readonly unknown[]>;
   inFlight(): number;
   readonly payments: UnknownPayments;
 }
 
+/** Each rejects if the record cannot be read. */
 interface UnknownPayments {
   /** In ms since the epoch; undefined where there is none. */
   oldestUnknown(): Promise<number | undefined>;
@@ -53,11 +54,10 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
   let watched: WatchedMoney | undefined;
   new Gauge({
     name: 'pasarela_payments_held',
-    help: '1 while payments are held, as their record was put back to an earlier state or an operator has stopped them.',
+    help: '1 while payments are held, as their record was put back to an earlier state or an operator has stopped them; absent while that cannot be read.',
     registers,
     async collect() {
-      const holds = (await watched?.held()) ?? [];
-      this.set(holds.length > 0 ? 1 : 0);
+      await show(this, watched, async ({ held }) => ((await held()).length > 0 ? 1 : 0));
     },
   });
   new Gauge({
@@ -68,7 +68,7 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
       this.set(watched?.inFlight() ?? 0);
     },
   });
-  watchUnknown(registers, () => watched?.payments);
+  watchUnknown(registers, () => watched);
   // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
   for (const mutation of MONEY_MUTATIONS) {
     mismatches.inc({ mutation }, 0);
@@ -88,29 +88,36 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
   };
 }
 
+/** Shows what is read of payments; nothing where it cannot be read, as zero would say that there is none. */
+async function show(
+  gauge: Gauge,
+  money: WatchedMoney | undefined,
+  read: (money: WatchedMoney) => Promise<number>,
+): Promise<void> {
+  const value = money === undefined ? undefined : await read(money).catch(() => undefined);
+  if (value === undefined) gauge.remove();
+  else gauge.set(value);
+}
+
 /** Payments of unknown outcome: those of two days by the age of the oldest, and how many are older. */
-function watchUnknown(registers: Registry[], payments: () => UnknownPayments | undefined): void {
+function watchUnknown(registers: Registry[], watched: () => WatchedMoney | undefined): void {
   new Gauge({
     name: 'pasarela_payments_oldest_unknown_seconds',
-    help: 'How long ago the oldest payment of the last two days was asked for whose outcome is unknown; 0 where there is none.',
+    help: 'How long ago the oldest payment of the last two days was asked for whose outcome is unknown; 0 where there is none, absent while the record cannot be read.',
     registers,
     async collect() {
-      const since = await payments()
-        ?.oldestUnknown()
-        .catch(() => undefined);
-      this.set(since === undefined ? 0 : Math.max(0, clock.now() - since) / 1000);
+      await show(this, watched(), async ({ payments }) => {
+        const since = await payments.oldestUnknown();
+        return since === undefined ? 0 : Math.max(0, clock.now() - since) / 1000;
+      });
     },
   });
   new Gauge({
     name: 'pasarela_payments_unknown_for_long',
-    help: 'Payments whose outcome has been unknown for more than two days: a person has to find out. 200 of a client at most.',
+    help: 'Payments whose outcome has been unknown for more than two days: a person has to find out. 200 of a client at most; absent while the record cannot be read.',
     registers,
     async collect() {
-      this.set(
-        (await payments()
-          ?.oldUnknown()
-          .catch(() => undefined)) ?? 0,
-      );
+      await show(this, watched(), ({ payments }) => payments.oldUnknown());
     },
   });
 }

@@ -102,18 +102,26 @@ it('asks of payments whether they are held, how many run, and how old the oldest
   expect((await scrape())('payments_oldest_unknown_seconds')).toBe(0);
 });
 
-it('is read also while what it asks cannot be told, and shows no age that nobody knows', async () => {
+it('is read also while what it asks cannot be told, and says nothing of payments that nobody knows', async () => {
   const away = () => Promise.reject(new Error('The store is away.'));
-  metrics.money.watch({
-    held: async () => [],
+  const money = {
+    held: async (): Promise<readonly unknown[]> => [{ why: 'stopped' }],
     inFlight: () => 0,
-    payments: { oldestUnknown: away, oldUnknown: away },
-  });
+    payments: { oldestUnknown: async (): Promise<number | undefined> => 0, oldUnknown: async () => 3 },
+  };
+  metrics.money.watch(money);
+  const known = await scrape();
+  const told = ['payments_held', 'payments_oldest_unknown_seconds', 'payments_unknown_for_long'];
+  for (const one of told) expect(known(one)).toBeGreaterThan(0);
+  money.held = away;
+  money.payments = { oldestUnknown: away, oldUnknown: away };
   metrics.serving.watchState(() => Promise.reject(new Error('Nobody knows.')));
   metrics.operationRefused();
   const value = await scrape();
   expect(value('operations_refused_total')).toBe(1);
-  expect(value('payments_oldest_unknown_seconds')).toBe(0);
+  // Zero would say that there is none, and end an alert.
+  for (const one of told) expect(value(one)).toBeUndefined();
+  expect(value('payments_in_flight')).toBe(0);
   expect(value('ready')).toBe(0);
   expect(value('redis_up{store="events"}')).toBeUndefined();
 });
