@@ -64,55 +64,48 @@ function isQueryDocument(text: string, schema: GraphQLSchema): boolean {
   );
 }
 
-/** For each root field of the graph a document that selects everything beneath it, some levels deep. */
-export function exhaustiveDocuments(
-  schema: GraphQLSchema,
-  argumentsOf: (field: string) => string,
-  depth: number,
-): string[] {
-  const query = schema.getQueryType();
-  const fields = Object.values(query?.getFields() ?? {});
-  return fields.map((field) => `query Everything { ${selection(schema, field, argumentsOf, depth)} }`);
+type Field = GraphQLField<unknown, unknown>;
+
+/** What a document selects of the graph. */
+export interface Exhaustion {
+  readonly schema: GraphQLSchema;
+  /** The arguments of a field that requires some, in parentheses. */
+  argumentsOf(field: string): string;
+  selects(owner: GraphQLObjectType, field: Field): boolean;
 }
 
-function selection(
-  schema: GraphQLSchema,
-  field: GraphQLField<unknown, unknown>,
-  argumentsOf: (field: string) => string,
-  depth: number,
-): string {
+/** For each root field of the graph a document that selects everything beneath it, some levels deep. */
+export function exhaustiveDocuments(of: Exhaustion, depth: number): string[] {
+  const query = of.schema.getQueryType();
+  if (query == null) return [];
+  const fields = Object.values(query.getFields()).filter((field) => of.selects(query, field));
+  return fields.map((field) => `query Everything { ${selection(of, field, depth)} }`);
+}
+
+function selection(of: Exhaustion, field: Field, depth: number): string {
+  const { schema } = of;
   const type = getNamedType(field.type);
-  const given = argumentsOf(field.name);
   const required = field.args.some((argument) => argument.type.toString().endsWith('!'));
-  const head = required ? `${field.name}${given}` : field.name;
+  const head = required ? `${field.name}${of.argumentsOf(field.name)}` : field.name;
   if (isLeafType(type)) return head;
   const possible: readonly GraphQLObjectType[] = isObjectType(type)
     ? [type]
     : isUnionType(type) || isInterfaceType(type)
       ? schema.getPossibleTypes(type)
       : [];
-  const fragments = possible.map(
-    (object) => `... on ${object.name} { ${inner(schema, object, argumentsOf, depth)} }`,
-  );
+  const fragments = possible.map((object) => `... on ${object.name} { ${inner(of, object, depth)} }`);
   return isObjectType(type)
-    ? `${head} { ${inner(schema, type, argumentsOf, depth)} }`
+    ? `${head} { ${inner(of, type, depth)} }`
     : `${head} { __typename ${fragments.join(' ')} }`;
 }
 
-function inner(
-  schema: GraphQLSchema,
-  type: GraphQLObjectType,
-  argumentsOf: (field: string) => string,
-  depth: number,
-): string {
+function inner(of: Exhaustion, type: GraphQLObjectType, depth: number): string {
   const fields = Object.values(type.getFields()).filter(
-    (field) => depth > 0 || isLeafType(getNamedType(field.type)),
+    (field) => of.selects(type, field) && (depth > 0 || isLeafType(getNamedType(field.type))),
   );
   // Aliases keep fields apart that have one name and different types in the members of a union.
   return [
     '__typename',
-    ...fields.map(
-      (field) => `${type.name}_${field.name}: ${selection(schema, field, argumentsOf, depth - 1)}`,
-    ),
+    ...fields.map((field) => `${type.name}_${field.name}: ${selection(of, field, depth - 1)}`),
   ].join(' ');
 }
