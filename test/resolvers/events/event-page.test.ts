@@ -92,6 +92,36 @@ it('a page counts as part of what the operation’s answer may hold, whichever f
   expect(counted).toEqual([3, 0]);
 });
 
+it.each(['first', 'last', 'last before another'])(
+  'the events of a transaction are also those that bear the id of its validation, of the %s',
+  async (end) => {
+    const client = randomUUID();
+    const [transactionId, validationId] = [randomUUID(), randomUUID()];
+    const cep = { ...moneyIn(), type: 'CEP' } as const;
+    const body = { id: validationId, cep_status: 'AVAILABLE' };
+    await log.append(client, { ...cep, payload: JSON.stringify({ id_msg: cep.id, body }) });
+    await log.append(client, moneyIn());
+    const asked: string[] = [];
+    const get = async (id: string) => {
+      asked.push(id);
+      return { id, metadata: { dataCep: { validationId } } };
+    };
+    const known = contextOf({ narrowed: false, ...reading() });
+    const context = {
+      ...known,
+      identity: { caller: { clientId: client, customerId: undefined } },
+      reads: { events: log, session: { transactions: { get } } },
+      // Of a transaction only its validation is looked at.
+    } as unknown as Parameters<typeof eventPage>[1];
+    const [last] = (await eventPage({ last: 1 }, context)).nodes;
+    const window =
+      end === 'first' ? { first: 5 } : { last: 5, before: end === 'last' ? undefined : last?.cursor };
+    const { nodes } = await eventPage({ ...window, transactionId }, context);
+    expect(nodes.map(({ id }) => id)).toEqual([cep.id]);
+    expect(asked).toEqual([transactionId]);
+  },
+);
+
 describe('a page of a log that is trimmed while it is read', () => {
   /** Reads a page of a log of 300, in which 250 more arrive before the second batch. */
   const readTrimmed = async (ask: (first: string) => EventPageArgs) => {

@@ -8,7 +8,9 @@ import { recordName } from '../../../src/money/intent.ts';
 import { createPayments } from '../../../src/money/payment-reads.ts';
 import type { StoredAnswer } from '../../../src/money/record.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
-import { paymentByKey } from '../../../src/resolvers/payments/payment-list.ts';
+import type { Context } from '../../../src/operation/context.ts';
+import { TooManyItemsError } from '../../../src/resolvers/errors.ts';
+import { paymentByKey, paymentsPage } from '../../../src/resolvers/payments/payment-list.ts';
 import { paymentOf } from '../../../src/resolvers/payments/payment-state.ts';
 import { CLIENT_ID } from '../../helpers/http-stub.ts';
 import { NOBODYS, SHOWN } from '../../money/orders.ts';
@@ -81,3 +83,25 @@ it.each([
     expect(paymentOf(record, now)).toMatchObject({ safeToRetry: age !== undefined, retryUntil });
   },
 );
+
+it('a page of payments counts as part of what the operation’s answer may hold', async () => {
+  const counted: number[] = [];
+  const unshown = { asked: null };
+  const payments = {
+    sealKey: async () => Buffer.alloc(32),
+    page: async () => ({ payments: [unshown, unshown, unshown], goesOn: false }),
+  };
+  const countItems = (count: number) => {
+    counted.push(count);
+    return 98 + counted.length * count;
+  };
+  const context = {
+    identity: { caller: { clientId: CLIENT_ID, customerId: undefined } },
+    budget: { countItems, maxItems: 101 },
+    services: { money: { payments } },
+    // A page of payments needs nothing else of it.
+  } as unknown as Context;
+  expect((await paymentsPage({}, context)).edges).toEqual([]);
+  await expect(paymentsPage({}, context)).rejects.toThrow(TooManyItemsError);
+  expect(counted).toEqual([3, 3]);
+});
