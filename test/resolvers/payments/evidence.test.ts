@@ -135,11 +135,13 @@ async function losePayment(retention = 10_000) {
     /**
      * @param onAsked is told each time that the record is asked for a transaction
      * @param beforeSearch happens before the record is searched
+     * @param crowded of these payments the record holds more than are compared
      */
     async look(
       onAsked: () => void = () => {},
       which = name,
       beforeSearch: () => Promise<void> = async () => {},
+      crowded?: 'open' | 'done',
     ): Promise<Found> {
       await records.hasten(which);
       const payment = await records.takeOpen(which, 'settler', 1);
@@ -151,7 +153,11 @@ async function losePayment(retention = 10_000) {
       };
       const search: typeof records.search = async (...asked) => {
         await beforeSearch();
-        return records.search(...asked);
+        const [sought] = asked;
+        if (crowded === undefined || !sought.classes.includes(crowded)) return records.search(...asked);
+        const [one] = (await records.search({ ...sought, classes: ['open'] })).records;
+        if (one === undefined) throw new Error('the payment itself is open');
+        return { records: Array.from({ length: 2_000 }, () => one), next: one };
       };
       const book = { search, readByTransaction };
       return evidence.look(payment, service.rest, book, now);
@@ -290,6 +296,20 @@ it('is none while the service fails at three that may match, and the look does n
   for (const failed of failing) await lost.named(failed, 2_000);
   expect(await lost.look()).toEqual({ kind: 'open', seen: 'unreadable' });
 });
+
+it.each(['open', 'done'] as const)(
+  'is none where the record holds more payments that are %s than are compared',
+  async (crowded) => {
+    const id = randomUUID();
+    shown.add(id);
+    await lost.named(id, 1_000);
+    expect(await lost.look(undefined, undefined, undefined, crowded)).toEqual({
+      kind: 'open',
+      seen: 'too-many',
+    });
+    expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
+  },
+);
 
 it('is none where another payment turns out to be done by the movement while open ones are compared', async () => {
   const id = randomUUID();
