@@ -7,6 +7,7 @@ import { LogReadingError } from '../../../src/resolvers/errors.ts';
 import { createReceiptOwner, type FindOwner } from '../../../src/resolvers/events/receipt-owner.ts';
 import { errorOfAnswer, UpstreamError } from '../../../src/upstream/call/errors.ts';
 import { ReceiptPatience } from '../../../src/upstream/session/receipt-patience.ts';
+import { until } from '../../helpers/until.ts';
 
 const CLIENT = randomUUID();
 const OWNER = randomUUID();
@@ -114,6 +115,25 @@ it('one whose reading all have given up, as it took too long, is read anew', asy
   const both = [ownerOf(CLIENT, receipt, readerOf()), ownerOf(CLIENT, receipt, readerOf())];
   expect(await Promise.all(both)).toEqual([OWNER, OWNER]);
   expect(reads).toBeGreaterThan(1);
+});
+
+it('one whose reading was given up is read no third time when that one ends at last', async () => {
+  const readings: PromiseWithResolvers<string>[] = [];
+  const find: FindOwner = () => {
+    const reading = Promise.withResolvers<string>();
+    readings.push(reading);
+    return reading.promise;
+  };
+  const ownerOf = createReceiptOwner({ known: () => undefined, find }, 1_500, () => {});
+  const receipt = receiptOf(randomUUID(), new Date(0));
+  const both = [ownerOf(CLIENT, receipt, readerOf()), ownerOf(CLIENT, receipt, readerOf())];
+  await until(() => readings.length === 2);
+  readings[0]?.resolve('too late');
+  await new Promise(setImmediate);
+  const third = ownerOf(CLIENT, receipt, readerOf());
+  readings[1]?.resolve(OWNER);
+  expect(await Promise.all([...both, third])).toEqual([OWNER, OWNER, OWNER]);
+  expect(readings).toHaveLength(2);
 });
 
 it('one that is refused for one client is asked for by another', async () => {

@@ -114,6 +114,25 @@ describe('a read that one caller has begun', () => {
     expect(reads).toHaveLength(2);
   });
 
+  it.each(['after a change', 'a second later'])(
+    'serves those who ask while it lasts, though one of before ends meanwhile (%s)',
+    async (what) => {
+      const before = ask();
+      if (what === 'after a change') coalescer.forget('one');
+      else now = 1_001;
+      const first = ask({ keptMs: 5_000 });
+      reads[0]?.resolve('old');
+      expect(await before).toBe('old');
+      const second = ask();
+      expect(reads).toHaveLength(2);
+      reads[1]?.resolve('new');
+      expect(await Promise.all([first, second])).toEqual(['new', 'new']);
+      // It is kept, too.
+      expect(await ask({ keptMs: 5_000 })).toBe('new');
+      expect(reads).toHaveLength(2);
+    },
+  );
+
   it('serves nobody when it began more than a second ago', () => {
     void ask();
     now = 1_001;
