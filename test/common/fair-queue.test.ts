@@ -75,6 +75,17 @@ it('a seat that is handed on is its new holder’s, also beyond what that one ma
   expect(freeSeats(queue)).toBe(3);
 });
 
+it('a seat is handed on to a caller of the same name in another group', () => {
+  const queue = queueOf({ total: 9, perCaller: 9, perGroup: 1 });
+  const [own, other] = [
+    { caller: 'one', group: 'own' },
+    { caller: 'one', group: 'other' },
+  ];
+  expect(queue.tryEnter(own)).toBe(true);
+  queue.move(own, other);
+  expect([queue.tryEnter(other), queue.tryEnter(own)]).toEqual([false, true]);
+});
+
 it('those of different groups take turns, however many of one wait', async () => {
   const queue = queueOf({ total: 1, perCaller: 9, perGroup: 9 });
   queue.tryEnter(requester('busy'));
