@@ -96,8 +96,11 @@ class End extends Duplex {
       const piece = this.#held.shift();
       if (peer.destroyed) piece?.done(reset());
       else {
-        if (piece?.chunk === null) peer.push(null);
-        else peer.#isFull = piece !== undefined && !peer.push(piece.chunk);
+        // What was sent before the connection stood arrives with it, and is taken by the process at this end all the same.
+        if (piece !== undefined)
+          this.#network.told(peer.owner, () => {
+            peer.#isFull = !peer.push(piece.chunk) && piece.chunk !== null;
+          });
         if (!this.destroyed) this.#network.told(this.owner, () => piece?.done());
       }
     }
