@@ -59,6 +59,8 @@ export class Broken extends Error {}
 
 /** More than this at one moment is an endless loop. */
 const MOST_AT_ONCE = 20_000;
+/** How many steps one turn of the event loop takes: Node runs every promise and every tick that is due between two of its immediates. */
+const STEPS_OF_A_TURN = 64;
 /** How many turns of the event loop the ends of connections and of files take, some times over. */
 const TURNS_OF_AN_END = 20;
 /** The beginning of simulated time. */
@@ -138,13 +140,29 @@ export class Simulation {
   /** Lets time run until a moment, or until nothing is left to happen, or something is broken. */
   async runUntil(elapsed: number, isOver: () => boolean = () => false): Promise<void> {
     const end = EPOCH + elapsed;
+    let goesOn = true;
     await settled();
+    while (goesOn) {
+      await new Promise<void>((resolve) => {
+        for (let left = STEPS_OF_A_TURN; left > 0; left -= 1)
+          turn(() => {
+            // What the machine does beside ends in a turn of its own.
+            if (goesOn && besides === 0) goesOn = this.#step(end, isOver);
+            if (left === 1) resolve();
+          });
+      });
+      while (besides > 0) await settled();
+    }
+  }
+
+  /** Lets the next thing happen that is due by then. @returns whether there was one */
+  #step(end: number, isOver: () => boolean): boolean {
+    if (this.failure !== undefined || isOver()) return false;
     for (;;) {
       const [next] = this.#entries;
-      if (this.failure !== undefined || isOver()) return;
       if (next === undefined || next.at > end) {
         this.#now = Math.max(this.#now, end);
-        return;
+        return false;
       }
       this.#pop();
       const { run } = next;
@@ -160,7 +178,7 @@ export class Simulation {
       } catch (error) {
         this.fail(error);
       }
-      await settled();
+      return true;
     }
   }
 
