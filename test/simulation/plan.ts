@@ -61,7 +61,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     askers: only === 'events' || only === 'money' ? 0 : 1 + chance.below(3),
     skewMs: draw(0.3, 10, 5_000),
     mode: chance.pick(['passthrough', 'service']),
-    tokenSeconds: chance.pick([30, 120, 3_600]),
+    tokenSeconds: chance.pick([30, 120, 3_600]) * pace,
     environment: {
       // A log without Redis says nothing of what it has given up: its whole length is what is compared.
       ...(chance.happens(0.25) && !isEmbedded && { EVENTS_RETENTION: String(chance.pick([5, 20, 60])) }),
