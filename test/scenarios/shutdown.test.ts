@@ -186,6 +186,37 @@ it('a process that is told to end answers what it has taken, and sends its reade
   await Promise.all(readers.map((reader) => reader.leave()));
 });
 
+it('a socket that is refused an operation is closed at once, before those that ask nothing', async () => {
+  const gate = await startGate();
+  await using upstream = gate.upstream;
+  const ending = await fleet.start({ UPSTREAM_URL: upstream.url });
+  const idle = await openSocket(ending);
+  const [asking, subscribing] = [await openSocket(ending), await openSocket(ending)];
+  let left = 'open';
+  void idle.closed.then(() => {
+    left = 'closed';
+  });
+  // As long as it waits, no socket has its turn to be closed.
+  const payment = ending.query(TRANSFER, transfer('shutdown-3'));
+  await until(() => gate.waiting() === 1);
+  const exited = ending.program.end('SIGTERM');
+  await until(() => refusesConnections(ending));
+
+  asking.ask('query', '{ eventCursor }');
+  subscribing.ask('stream', 'subscription { events { id } }');
+  expect(await Promise.all([asking.closed, subscribing.closed])).toEqual([1012, 1012]);
+  expect(left).toBe('open');
+  expect(asking.messages('query')).toMatchObject([{ type: 'next', payload: DRAINING }, { type: 'complete' }]);
+  expect(subscribing.messages('stream')).toEqual([]);
+
+  gate.open();
+  expect(await payment).toMatchObject({
+    data: { createInternalTransaction: { __typename: 'CreateInternalTransactionSuccess' } },
+  });
+  expect(await idle.closed).toBe(1012);
+  expect(await exited).toBe(0);
+});
+
 it('a process with nothing open, and nothing in flight, ends at once', async () => {
   const { program } = await fleet.start();
   expect(await Promise.race([program.end('SIGTERM'), pause(AT_ONCE_MS)])).toBe(0);

@@ -6,7 +6,7 @@ const LOOK_EVERY_MS = 1_000;
 /** The least number of looks in one lifetime. */
 const LOOKS = 20;
 /** Service restart (IANA, WebSocket close codes): clients connect again at once, and resume. */
-const CONNECT_AGAIN = 1012;
+export const CONNECT_AGAIN = 1012;
 
 /** What the end of a socket depends on. */
 interface Living {

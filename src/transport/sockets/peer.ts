@@ -3,6 +3,7 @@ import { type RawData, WebSocket } from 'ws';
 import type { Expiring } from '../../auth/expiry-watch.ts';
 import { clock } from '../../common/clock.ts';
 import type { Turns } from '../../common/turns.ts';
+import { CONNECT_AGAIN } from './lifetime.ts';
 import { shortened } from './messages.ts';
 import type { StreamSeat } from './open-streams.ts';
 import type { Outlet } from './reader.ts';
@@ -37,6 +38,8 @@ export class Peer implements ProtocolSocket, Expiring {
   clientId = '';
   /** Queries and mutations that are executed now. */
   executed = 0;
+  /** True once it was refused an operation because the process ends. */
+  isDrained = false;
   expiresAt: number | undefined;
   readonly seat: StreamSeat;
   readonly #socket: WebSocket;
@@ -153,6 +156,15 @@ export class Peer implements ProtocolSocket, Expiring {
     return false;
   }
 
+  /** Closes it where it is drained: its client asks another process. What is executed is answered first. */
+  leaveIfDrained(): void {
+    if (!this.isDrained) return;
+    // An answer that has just come is sent within this turn of the event loop.
+    clock.setImmediate(() => {
+      if (this.executed === 0) this.close(CONNECT_AGAIN, 'Service restart');
+    });
+  }
+
   /** Counts a query or a mutation as long as it is executed. The protocol forgets it as soon as the client completes it. */
   async executing<T>(execute: () => T): Promise<Awaited<T>> {
     this.executed += 1;
@@ -160,6 +172,7 @@ export class Peer implements ProtocolSocket, Expiring {
       return await execute();
     } finally {
       this.executed -= 1;
+      this.leaveIfDrained();
     }
   }
 

@@ -102,14 +102,20 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
     execute: (args) => runOf(args).run(),
     subscribe: (args) => runOf(args).run(),
     async onNext({ extra: peer }, _id, _payload, args, result) {
-      // The process is stopping. The socket is closed once its other operations have been answered.
-      if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
+      if (hasCode(result, 'DRAINING')) {
+        peer.isDrained = true;
+        if (isStream(args)) {
+          peer.leaveIfDrained();
+          await peer.closed();
+        }
+      }
       // A subscription is not ended: its client comes back from a socket that closes.
       if (isStream(args) && hasCode(result, 'UNAUTHENTICATED') && (await expiries.doubt(peer.authorization)))
         await peer.closed();
     },
     onComplete({ extra: peer }, _id, message) {
       peer.seat.letGo(message);
+      peer.leaveIfDrained();
     },
   });
 }
