@@ -12,12 +12,13 @@ import {
   type ReconcilingCalls,
   reconcileBalances,
 } from '../../../src/money/reconciling/reconciler.ts';
+import type { PaymentRecord } from '../../../src/money/record.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import { createReconcilingCalls } from '../../../src/resolvers/payments/reconciling-calls.ts';
 import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
 import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
-import { NOBODYS } from '../../money/orders.ts';
+import { NOBODYS, SHOWN } from '../../money/orders.ts';
 
 const HOUR = 3_600_000;
 const [ACCOUNT, INSTRUMENT] = [randomUUID(), randomUUID()];
@@ -189,4 +190,87 @@ it('a credit whose event comes while the balances are read is among those that e
   const { cursor } = await calls.look(new AbortController().signal);
   const { events } = await log.readAfter(CLIENT_ID, cursor, 10);
   expect(events.map(({ id }) => id)).toEqual(['meanwhile']);
+});
+
+/** What is gathered over so much of a log, and of a record that holds these payments as done. */
+async function gathering(
+  log: Parameters<typeof createReconcilingCalls>[0]['log'],
+  done: readonly PaymentRecord[],
+) {
+  const service = cleanup.use(
+    await startUpstream(({ url = '' }, response) => {
+      const id = url.split('/').at(-1);
+      const kind = { category: 'CREDIT_TRANS', subCategory: 'SPEI_CREDIT', transactionStatus: 'REFUNDED' };
+      const destinationInstrument = { id: INSTRUMENT };
+      json(response, { id, amount: '1.00', currency: 'MXN', ...kind, destinationInstrument });
+    }),
+  );
+  const calls = createReconcilingCalls({
+    ...{ clientId: CLIENT_ID, log, utcOffset: '-06:00', marginMs: TIMES.marginMs },
+    rest: () => service.restOf({ deadline: Date.now() + 20_000 }),
+    turn: () => undefined,
+    now: () => Date.now(),
+  });
+  const reading = { from: 0, to: 0, balances: {} };
+  const kept = { baseline: reading, cursors: ['start', 'start'], open: [] } as const;
+  const accounts = [{ id: ACCOUNT, clabe: '646180157000000004', instrumentId: INSTRUMENT }];
+  const book = {
+    search: async ({ classes }: { readonly classes: readonly string[] }) => ({
+      records: classes.includes('done') ? done : [],
+      next: undefined,
+    }),
+    read: async () => undefined,
+    // Of the record nothing else is asked.
+  } as unknown as Parameters<typeof calls.gather>[2];
+  return {
+    requests: service.requests,
+    gather: () =>
+      calls.gather({ cursor: 'start', reading, accounts }, kept, book, new AbortController().signal),
+  };
+}
+
+it('each credit of the log counts once, on however many pages it comes', async () => {
+  const asked: (string | null)[] = [];
+  const pages = new Map(
+    [
+      ['start', ['a', 'b']],
+      ['b', ['c', 'd']],
+      ['d', ['e']],
+    ].map(([after, cursors]) => [after as string, cursors as string[]]),
+  );
+  const { gather } = await gathering(
+    {
+      head: async () => 'e',
+      readAfter: async (_clientId, cursor) => {
+        asked.push(cursor);
+        const events = (pages.get(cursor ?? '') ?? []).map((own) => ({
+          ...{ cursor: own, id: own, type: 'MONEY_IN' as const, receivedAt: new Date().toISOString() },
+          payload: { body: { beneficiary_account: '646180157000000004', amount: '1.00' } },
+        }));
+        return { events, hasMore: cursor !== 'd' };
+      },
+    },
+    [],
+  );
+  expect((await gather()).movements).toHaveLength(5);
+  expect(asked).toEqual(['start', 'b', 'd']);
+});
+
+it('of the credits that refunds return a hundred are looked up for one comparison, and the others for the next', async () => {
+  const refunds = Array.from({ length: 120 }, (_, index) => ({
+    ...{ id: `${index}`, hash: `${index}`, state: 'answered', isHeld: false, createdAt: 0, settledAt: 0 },
+    asked: { ...SHOWN, customerId: null, operation: 'refundTransaction', amount: '1.00' },
+    sent: { sentAt: 0, ageMs: 0 },
+    answer: { kind: 'done', status: 200, text: '{}' },
+    original: randomUUID(),
+    // As much of each as is looked at.
+  })) as unknown as readonly PaymentRecord[];
+  const log = { head: async () => 'start', readAfter: async () => ({ events: [], hasMore: false }) };
+  const { gather, requests } = await gathering(log, refunds);
+  await gather();
+  expect(requests).toHaveLength(100);
+  await gather();
+  expect(requests).toHaveLength(120);
+  await gather();
+  expect(requests).toHaveLength(120);
 });
