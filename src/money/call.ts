@@ -26,6 +26,8 @@ export interface MoneyCalls extends AnswerReading {
   check?(): Promise<Attempt | undefined>;
   /** Returns the code of a refusal that the caller gets. */
   codeOf(refusal: UpstreamAnswer): string;
+  /** Returns the code of the error that the caller gets where this has kept the request from moving anything. */
+  codeUnmoved(because: Attempt): string;
   /** Returns the key by which the upstream recognises a repeat. Absent if it has no key for this operation. */
   upstreamKey?(ownerDigest: string | undefined): string;
 }

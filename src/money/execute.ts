@@ -1,6 +1,6 @@
 import type { Logger } from '../common/logger.ts';
 import { type Ambient, systemAmbient } from './ambient.ts';
-import type { Call, MoneyOrder, MoneyResult } from './call.ts';
+import type { Call, MoneyCalls, MoneyOrder, MoneyResult } from './call.ts';
 import { type MoneyMutation, recordName } from './intent.ts';
 import { failureName, outcomeName, type PaymentOutcome } from './payment-outcome.ts';
 import { createPayments, type Payments } from './payment-reads.ts';
@@ -192,13 +192,29 @@ function executing(
 
 /** Logs one line for each call, with what a person needs to look it up and no personal data. Nothing waits for it. */
 async function logged(
-  { mutation, clientId }: MoneyOrder,
+  { mutation, clientId, calls }: MoneyOrder,
   id: Promise<string>,
   outcome: PaymentOutcome,
   result: MoneyResult | undefined,
   logger: Logger,
 ): Promise<void> {
   const paymentId = await id.catch(() => undefined);
-  const reason = result?.kind === 'unknown' ? { reason: result.reason } : {};
-  logger.info({ mutation, clientId, paymentId, outcome, ...reason }, 'payment');
+  const why = result === undefined ? {} : whyOf(result, calls);
+  logger.info({ mutation, clientId, paymentId, outcome, ...why }, 'payment');
+}
+
+/** Why a payment is unknown, or was not sent. */
+function whyOf(result: MoneyResult, calls: MoneyCalls): { readonly reason?: string; readonly code?: string } {
+  switch (result.kind) {
+    case 'unknown':
+      return { reason: result.reason };
+    case 'nothing-moved':
+      return { code: calls.codeUnmoved(result.because) };
+    case 'refund-not-allowed':
+      return { code: 'REFUND_NOT_ALLOWED' };
+    case 'done':
+    case 'refused':
+    case 'conflict':
+      return {};
+  }
 }

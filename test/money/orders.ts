@@ -69,6 +69,7 @@ export function order(
     },
     isServiceError: isDocumentedError,
     codeOf: () => 'A_CODE',
+    codeUnmoved: () => 'A_CODE',
   };
   if (mutation !== 'refundTransaction') return { ...intent, mutation, calls };
   return {

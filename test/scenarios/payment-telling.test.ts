@@ -71,6 +71,45 @@ it('each payment leaves one line in the log and is counted by how it ended, and 
   }
 });
 
+const REFUND = `mutation ($input: RefundTransactionInput!) { refundTransaction(input: $input) { __typename } }`;
+
+it('the line of a payment that was not sent says why, by the code that its caller was told', async () => {
+  await using gateway = await startGateway();
+  const { sandbox } = gateway;
+  const { accounts } = await control(sandbox, 'GET', '/sandbox');
+  const address = { clabe: accounts[0].clabe, amount: '50.00' };
+  const { transaction } = await control(sandbox, 'POST', '/sandbox/spei-credits', address);
+  const refund = (transactionId: string) =>
+    gateway.query(REFUND, {
+      input: { idempotencyKey: randomUUID(), transactionId, as: { reason: 'No' } },
+    });
+  const lines = () =>
+    gateway.log.map((line) => JSON.parse(line)).filter(({ message }) => message === 'payment');
+  await refund(randomUUID());
+  await control(sandbox, 'POST', '/sandbox/faults', {
+    match: { method: 'POST', path: '/v1/' },
+    fault: {
+      status: 403,
+      body: {
+        code: 9,
+        message: 'API Error',
+        details: [{ reason: 'FORBIDDEN', domain: 'CORE', metadata: {} }],
+      },
+    },
+    times: 1,
+  });
+  await refund(transaction.id);
+  await refund(transaction.id);
+  await refund(transaction.id);
+  await until(() => lines().length === 4);
+  expect(lines().map(({ outcome, code }) => [outcome, code])).toEqual([
+    ['not_sent', 'NOT_FOUND'],
+    ['not_sent', 'FORBIDDEN'],
+    ['done', undefined],
+    ['not_sent', 'REFUND_NOT_ALLOWED'],
+  ]);
+});
+
 const MONEY_OUT = `mutation ($input: CreateMoneyOutInput!) { paid: createMoneyOut(input: $input) { __typename
   ... on OutcomeUnknown { reason safeToRetry } } }`;
 

@@ -114,6 +114,7 @@ async function pay(
     compare: (answer) => compare(ordered, answer),
     isServiceError: isDocumentedError,
     codeOf: codeBy(TRANSFER_RULES),
+    codeUnmoved,
     ...(upstreamKey === undefined ? {} : { upstreamKey }),
   };
   const order = { ...intentOf(payment, context), mutation, calls };
@@ -231,8 +232,11 @@ function unknownOutcome(result: UnknownResult, { key }: MoneyOrder): OutcomeUnkn
   });
 }
 
+/** What the caller is told in one word where nothing moved, for the log. */
+export const codeUnmoved: MoneyCalls['codeUnmoved'] = (because) => whyNothingMoved(because).code;
+
 /** Nothing moved: the error that stopped it, as it stands. */
-function whyNothingMoved(because: Attempt): Error {
+function whyNothingMoved(because: Attempt): UpstreamError | UserError {
   if (because.kind === 'answered') return errorOfAnswer(because);
   const { error } = because;
   if (error instanceof UpstreamError) return error;

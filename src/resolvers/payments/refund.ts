@@ -7,7 +7,7 @@ import { UpstreamError } from '../../upstream/call/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from '../errors.ts';
 import { isNeverRefunded } from '../transaction.ts';
-import { attemptOf, carryOut, codeBy, intentOf, renewal } from './paying.ts';
+import { attemptOf, carryOut, codeBy, codeUnmoved, intentOf, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
 import { type RefundInput, refund } from './payment-input.ts';
 import { REFUND_RULES } from './payment-rules.ts';
@@ -57,6 +57,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
     compare: (answer) => compare({ mutation, clientId, amount, originalId: transactionId }, answer),
     isServiceError: isDocumentedError,
     codeOf: codeBy(REFUND_RULES),
+    codeUnmoved,
     isTransaction: ({ body }) => isTransaction(body),
     readOriginal: async () => {
       const read = await readOriginal(input, context);
