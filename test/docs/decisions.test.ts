@@ -255,6 +255,18 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     expect(refused).toMatchObject({ __typename: 'RefusedError' });
     expect(await movements()).toBe(before);
   },
+  'PreconditionError REFUND_NOT_ALLOWED': async () => {
+    const input = { transactionId: await credit('51.00'), as: { reason: 'No' } };
+    await pay('Refund', { ...input, idempotencyKey: randomUUID() });
+    const before = await movements();
+    expect(await pay('Refund', { ...input, idempotencyKey: randomUUID() })).toMatchObject({
+      __typename: 'PreconditionError',
+      code: 'REFUND_NOT_ALLOWED',
+    });
+    expect(await movements()).toBe(before);
+    const { data } = await gateway.query('{ payments(first: 1, operations: [REFUND]) { nodes { state } } }');
+    expect(data.payments.nodes).toEqual([{ state: 'DONE' }]);
+  },
   'ConflictError IDEMPOTENCY_KEY_REUSED': async () => {
     const input = out();
     await pay('MoneyOut', input);
