@@ -346,11 +346,12 @@ describe('the payments of a version before', () => {
       ['unknown', '400'],
     ] as const) {
       const key = await make(records, { until, text: 'as it was' });
-      // Of what is done it asks for no status, and takes a record without an owner for everybody's.
-      const more = until === 'done' ? {} : { status, whose: '' };
       expect(await fieldsOf(key)).toMatchObject({
         ...{ state: 'answered', input: input(key), kind: until, text: 'as it was' },
-        ...more,
+        // It takes a record without an owner for everybody's, and tells any owner its answer.
+        whose: '',
+        // Of what is done it asks for no status.
+        ...(until !== 'done' && { status }),
       });
     }
     await records.stop();

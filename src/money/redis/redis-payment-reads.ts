@@ -77,8 +77,8 @@ export const FILE = `
   end`;
 
 /**
- * Defines `ownerOf(whose, past)`, the owner of a record's key; nothing where a version before has named none. What is done has its status
- * at the end of `past`, and no field for an owner who is not told apart.
+ * Defines `ownerOf(whose, past)`, the owner of a record's key; nothing where a version before has named none. A build between 0.2.0 and this
+ * version left the field out for an owner who is not told apart, where a payment is done: such a record has its status at the end of `past`.
  */
 export const OWNER = `
   local function ownerOf(whose, past)

@@ -195,8 +195,8 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
  * the transaction.
  *
  * A record that is settled is deleted and written again, as a hash of Redis does not give back the room of fields that are deleted. It
- * keeps the fields that versions before read. A payment that is done leaves two of them out: `status`, which no version reads, and a
- * `whose` that is empty, which every version takes for one that is missing.
+ * keeps the fields that versions before read. A payment that is done leaves `status` out, which no version reads. It keeps a `whose` that
+ * is empty: a version up to 0.2.0 takes a record without that field for everybody's, and would tell its answer to any owner.
  */
 export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
   local state, input, kind, whose, line, askedAt, sentAt, attempts =
@@ -214,7 +214,6 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
       local past = (line or '') .. ',' .. since(sentAt) .. ',' .. since(now) .. ',' .. (attempts or '')
       if ARGV[2] == 'done' and whose then
         past, status = past .. ',' .. status, nil
-        if whose == '' then whose = nil end
       end
       for name, value in pairs({past = past, whose = whose, askedAt = askedAt}) do
         if value then fields[#fields + 1], fields[#fields + 2] = name, value end
