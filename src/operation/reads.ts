@@ -1,5 +1,6 @@
 import type { Authenticator } from '../auth/authenticator.ts';
 import { type Guesses, guessing } from '../auth/guesses.ts';
+import { clock } from '../common/clock.ts';
 import type { Party } from '../common/party.ts';
 import type { EventLog } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
@@ -38,6 +39,9 @@ export interface ReadsOptions {
   readonly onInvalidate: (credential: string, upstreamIdentity: string) => void;
 }
 
+/** How long a page that is there waits for the lists prefetched, in milliseconds: to have them saves less than that. */
+const AHEAD_MS = 10;
+
 /** What the caller of one operation may read, and what the operation has read. */
 export class Reads {
   readonly #options: ReadsOptions;
@@ -65,7 +69,7 @@ export class Reads {
       this.#report.count(this.#session);
       // Relations that the caller may not follow read nothing.
       const mayRead = caller.scopes.has('graph:read');
-      if (mayRead && this.#wanted.length > 0) this.#arrivals = this.#session.prefetch(this.#wanted);
+      if (mayRead && this.#wanted.length > 0) this.#prefetch(this.#session);
     }
     return this.#session;
   }
@@ -81,9 +85,20 @@ export class Reads {
     this.#wanted = lists;
   }
 
-  /** Resolves once the lists prefetched have arrived, or failed: look-ups in them need no promise then. */
+  /**
+   * Resolves once the lists prefetched have arrived, or failed: look-ups in them need no promise then. It resolves after
+   * {@link AHEAD_MS} at the latest, as no row may need a list that does not come. Undefined where none is on its way.
+   */
   get prefetched(): Promise<unknown> | undefined {
-    return this.#arrivals;
+    const arrivals = this.#arrivals;
+    if (arrivals === undefined) return undefined;
+    return new Promise<void>((resolve) => {
+      const timer = clock.setTimeout(resolve, AHEAD_MS);
+      void arrivals.then(() => {
+        clock.clearTimeout(timer);
+        resolve();
+      });
+    });
   }
 
   /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
@@ -119,6 +134,13 @@ export class Reads {
     this.#options.onInvalidate(this.#identity.credential, this.#identity.upstreamIdentity);
     this.#options.lists.markChanged(this.#identity.caller.clientId);
     this.#session = undefined;
+  }
+
+  #prefetch(session: Session): void {
+    const arrivals = session.prefetch(this.#wanted).then(() => {
+      if (this.#arrivals === arrivals) this.#arrivals = undefined;
+    });
+    this.#arrivals = arrivals;
   }
 
   #begin(): Session {

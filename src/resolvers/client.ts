@@ -33,12 +33,12 @@ async function windowPage<T>(
   args: PageArgs,
   context: Context,
 ): Promise<Page<T>> {
-  const page = readWindow(listOf(context.identity, `Client ${field}`), args, (offset, limit) =>
+  const page = await readWindow(listOf(context.identity, `Client ${field}`), args, (offset, limit) =>
     list.window(offset, limit),
   );
   // Rows that come after what they look up need no promise each.
-  const [read] = await Promise.all([page, context.reads.prefetched]);
-  return countItemsOf(read, context.budget);
+  await context.reads.prefetched;
+  return countItemsOf(page, context.budget);
 }
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>

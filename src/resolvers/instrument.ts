@@ -47,12 +47,12 @@ export async function instrumentPage(
   context: Context,
   customerId?: string,
 ): Promise<Page<Instrument>> {
-  const page = readWindow(listOf(context.identity, path), args, (offset, limit) =>
+  const page = await readWindow(listOf(context.identity, path), args, (offset, limit) =>
     context.reads.session.instruments.window(offset, limit, { customer_id: customerId }),
   );
   // Rows that come after what they look up need no promise each.
-  const [read] = await Promise.all([page, context.reads.prefetched]);
-  return countItemsOf(read, context.budget);
+  await context.reads.prefetched;
+  return countItemsOf(page, context.budget);
 }
 
 /** The account behind an instrument: the one that names it (docs/assumptions.md, "internal instruments"). */

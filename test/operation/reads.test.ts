@@ -12,6 +12,7 @@ import { CallerKeys } from '../../src/operation/caller-keys.ts';
 import { type Context, type ContextOptions, createContextFactory } from '../../src/operation/context.ts';
 import type { Incoming } from '../../src/operation/incoming.ts';
 import type { Services } from '../../src/operation/services.ts';
+import { clientAccounts, clientInstruments } from '../../src/resolvers/client.ts';
 import { BANK_FIELD_NAMES } from '../../src/upstream/banks.ts';
 import { createBreaker } from '../../src/upstream/call/breaker.ts';
 import { type Coalescer, createCoalescer } from '../../src/upstream/call/coalesce.ts';
@@ -167,7 +168,7 @@ it('are read ahead for who may read the graph, and for nobody else', async () =>
   ahead.context.reads.prefetch(['banks']);
   expect(ahead.context.reads.prefetched).toBeUndefined();
   void ahead.context.reads.session;
-  await ahead.context.reads.prefetched;
+  await until(() => ahead.context.reads.prefetched === undefined);
   expect(paths(ahead.context)).toEqual(['/v1/banks']);
 
   const eventsOnly = await operation({ scopes: new Set<Scope>(['events:read']) });
@@ -175,6 +176,15 @@ it('are read ahead for who may read the graph, and for nobody else', async () =>
   eventsOnly.context.reads.prefetch(['banks']);
   void eventsOnly.context.reads.session;
   expect(eventsOnly.context.reads.prefetched).toBeUndefined();
+});
+
+it('that are read ahead keep no page waiting, where they do not come', async () => {
+  const { context } = await operation({}, { banks: { read: () => new Promise(() => undefined) } });
+  await context.identity.identify();
+  context.reads.prefetch(['banks']);
+  for (const page of [clientAccounts({ first: 3 }, context), clientInstruments({ first: 3 }, context)])
+    expect((await page).nodes).toHaveLength(3);
+  expect(context.reads.prefetched).toBeDefined();
 });
 
 it('seal the cursors of a caller who sees a part of the log', async () => {
