@@ -165,15 +165,15 @@ export class Reads {
     read: (party: Party) => Promise<ReadAnswer>,
   ): Promise<ReadAnswer> {
     const { auth, listsMaxAgeMs } = this.#options;
-    const joined = ({ startedAt, milliseconds, isKept: cached }: JoinedRead) => {
+    const joined = ({ startedAt, milliseconds, waits, isKept: cached }: JoinedRead) => {
+      const { queuedMs, unreadMs } = waits;
       this.#report.addShared({
         method: 'GET',
         ...call,
         status: 200,
-        milliseconds,
-        startedAt,
-        queuedMs: 0,
-        unreadMs: 0,
+        milliseconds: milliseconds - queuedMs - unreadMs,
+        startedAt: startedAt + queuedMs,
+        ...waits,
         cached,
         identifies: false,
       });

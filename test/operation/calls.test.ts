@@ -77,7 +77,7 @@ it('are as pressing as the operation, or as is said of them', async () => {
   const { rest } = operation();
   const coalesce: RestWays['coalesce'] = async (_call, asker) => {
     urgencies.push(asker.urgency);
-    return { body: {}, bytes: 2 };
+    return { body: {}, bytes: 2, waits: { queuedMs: 0, unreadMs: 0 } };
   };
   await rest({ coalesce }).get('/v1/x');
   await rest({ coalesce, urgency: 'money' }).get('/v1/x');
@@ -97,7 +97,11 @@ it('that outlive the operation are counted, and not reported with it', async () 
 it('of work that others may join are made themselves: none is given what another read has got', async () => {
   upstream = await startUpstream((_request, response) => json(response, { read: true }));
   const { rest } = operation();
-  const coalesce: RestWays['coalesce'] = async () => ({ body: { kept: true }, bytes: 1 });
+  const coalesce: RestWays['coalesce'] = async () => ({
+    body: { kept: true },
+    bytes: 1,
+    waits: { queuedMs: 0, unreadMs: 0 },
+  });
   const party = new Party({ requester: REQUESTER, urgency: 'streams', deadline: Date.now() + 5_000 });
   expect(await rest({ coalesce }).get('/v1/x')).toEqual({ kept: true });
   expect(await rest({ coalesce }).sharedBy(party, true).get('/v1/x')).toEqual({ read: true });

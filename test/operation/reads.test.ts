@@ -225,11 +225,20 @@ it('of lists are kept for others only where all callers are one to the service',
   }
 });
 
-it('that were made for another operation are reported with their own beginning, and as kept ones where they were over', async () => {
+it('that were made for another operation are reported with their own beginning and waits, and as kept ones where they were over', async () => {
   const reads = createCoalescer(now);
   const auth = { sharesIdentity: true, upstreamIdentity: () => 'all of them' };
+  const waits = { queuedMs: 40, unreadMs: 20 };
+  const waiting: UpstreamHttp = {
+    ...http,
+    send: async (request) => {
+      const attempt = await http.send(request);
+      Object.assign(request, waits);
+      return attempt;
+    },
+  };
   const read = async () => {
-    const { context } = await operation({}, { auth, reads, listsMaxAgeMs: 600_000 });
+    const { context } = await operation({}, { auth, reads, http: waiting, listsMaxAgeMs: 600_000 });
     await context.identity.identify();
     await context.reads.session.webhooks.all();
     return context.report;
@@ -242,7 +251,7 @@ it('that were made for another operation are reported with their own beginning, 
   expect(kept.calls).toEqual([]);
   const [{ startedAt, milliseconds, ...shared } = { startedAt: 0, milliseconds: 0 }] = kept.sharedCalls;
   expect(kept.sharedCalls).toHaveLength(1);
-  expect(shared).toMatchObject({ route: calls[0]?.route, status: 200, cached: true });
+  expect(shared).toMatchObject({ route: calls[0]?.route, status: 200, ...waits, cached: true });
   expect(startedAt).toBeGreaterThanOrEqual(began);
   expect(startedAt + milliseconds).toBeLessThanOrEqual(over);
 });

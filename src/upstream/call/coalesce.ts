@@ -4,20 +4,25 @@ import type { Party } from '../../common/party.ts';
 import { type Flight, SingleFlight } from '../../common/single-flight.ts';
 import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
 
+/** How long a read waited in this process, in milliseconds: for seats before it left, and for its answers' turns to be read. */
+export type ReadWaits = Record<'queuedMs' | 'unreadMs', number>;
+
 /** What a read has found. */
 export interface ReadAnswer {
   /** The parsed JSON. */
   readonly body: unknown;
   /** The length of its text, in bytes. */
   readonly bytes: number;
+  readonly waits: Readonly<ReadWaits>;
 }
 
 /** The read of another caller that gave the answer. */
 export interface JoinedRead {
   /** When it was asked for, in milliseconds of the coalescer's clock. */
   readonly startedAt: number;
-  /** How long it took from then on, in milliseconds. */
+  /** How long it took from then on, with its waits, in milliseconds. */
   readonly milliseconds: number;
+  readonly waits: Readonly<ReadWaits>;
   /** True if it was over already, and its answer had been kept. */
   readonly isKept: boolean;
 }
@@ -76,8 +81,9 @@ interface Kept {
   readonly path: string;
   readonly bytes: number;
   readonly flight: Flight<ReadAnswer, Joinable<ReadAnswer>>;
-  /** How long the read took, in milliseconds. */
+  /** How long the read took, with its waits, in milliseconds. */
   readonly milliseconds: number;
+  readonly waits: Readonly<ReadWaits>;
 }
 
 /** The answers that are kept for others, the latest as long as there is room. */
@@ -153,8 +159,10 @@ export function createCoalescer(now: () => number): Coalescer {
             const got = await read(party);
             const { startedAt } = flight;
             // A read that was forgotten meanwhile is not kept.
-            if (reads.isCurrent(caller, path, flight) && !changes.mayMiss(caller, startedAt))
-              kept.keep({ caller, path, flight, bytes: got.bytes, milliseconds: now() - startedAt });
+            if (reads.isCurrent(caller, path, flight) && !changes.mayMiss(caller, startedAt)) {
+              const { bytes, waits } = got;
+              kept.keep({ caller, path, flight, bytes, waits, milliseconds: now() - startedAt });
+            }
             return got;
           },
     );
@@ -170,8 +178,8 @@ export function createCoalescer(now: () => number): Coalescer {
   function keptOrRead(asked: CoalescedRead): Promise<ReadAnswer> {
     const answer = kept.find(asked, now());
     if (answer === undefined) return begin(asked);
-    const { flight, milliseconds } = answer;
-    asked.joined({ startedAt: flight.startedAt, milliseconds, isKept: true });
+    const { flight, milliseconds, waits } = answer;
+    asked.joined({ startedAt: flight.startedAt, milliseconds, waits, isKept: true });
     return flight.result;
   }
 
@@ -183,7 +191,7 @@ export function createCoalescer(now: () => number): Coalescer {
     const { startedAt } = flight;
     try {
       const got = await flight.details.wait(asker, LATE);
-      joined({ startedAt, milliseconds: now() - startedAt, isKept: false });
+      joined({ startedAt, milliseconds: now() - startedAt, waits: got.waits, isKept: false });
       return got;
     } catch (error) {
       if (isSecond || asker.leaver?.isGone === true || asker.deadline <= clock.now()) throw error;

@@ -3,7 +3,7 @@ import { entropy } from '../../common/entropy.ts';
 import { Party, type Requester, type Waiter } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
 import { type Leaver, leaverOf } from '../../common/waiters.ts';
-import type { ReadAnswer } from './coalesce.ts';
+import type { ReadAnswer, ReadWaits } from './coalesce.ts';
 import { type AuthHeaders, type Authorize, type MayRenew, underCredential } from './credential.ts';
 import { isDocumentedError } from './documented-error.ts';
 import { errorOfAnswer, UpstreamError } from './errors.ts';
@@ -49,7 +49,7 @@ export interface CallRecord {
   readonly status: number | null;
   /** From when it left until its answer was read, without the waits below. Nearly 0 for a call that never left. */
   readonly milliseconds: number;
-  /** When it left, in milliseconds of `performance.now()`; of another operation's read, when that was asked for. */
+  /** When it left, in milliseconds of `performance.now()`. */
   readonly startedAt: number;
   /** How long it waited for a seat before it left, in milliseconds. */
   readonly queuedMs: number;
@@ -144,7 +144,10 @@ export interface RestOptions {
   readonly party?: Party;
 }
 
-type Call = Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'party' | 'over'>;
+interface Call extends Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'party' | 'over'> {
+  /** What it has waited is added to this. */
+  readonly waits?: ReadWaits;
+}
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
@@ -228,14 +231,15 @@ class CallerRest implements Rest {
 
   /** Makes one GET, and repeats it if that may help, while somebody waits for it. */
   async #read(route: string, path: string, party: Party): Promise<ReadAnswer> {
-    const request = { method: 'GET' as const, path, headers: this.#options.headers, party };
+    const waits = { queuedMs: 0, unreadMs: 0 };
+    const request = { method: 'GET' as const, path, headers: this.#options.headers, party, waits };
     for (let tries = 1; ; tries += 1) {
       const attempt = await this.#authorized(route, request);
       if (attempt.kind === 'answered' && isSuccess(attempt.status)) {
         if (attempt.body === undefined) {
           throw new UpstreamError('UPSTREAM_INVALID', `The service's answer to GET ${route} is not JSON.`);
         }
-        return { body: attempt.body, bytes: attempt.bytes ?? 0 };
+        return { body: attempt.body, bytes: attempt.bytes ?? 0, waits };
       }
       const delay = retryDelay(attempt, tries, party.deadline - clock.now(), entropy.random());
       if (delay !== undefined) await party.pause(delay);
@@ -251,7 +255,7 @@ class CallerRest implements Rest {
     return underCredential(this.#options.authorize, once, request.party, mayRenew);
   }
 
-  async #once(route: string, request: Call): Promise<Attempt> {
+  async #once(route: string, { waits, ...request }: Call): Promise<Attempt> {
     const { party, method, path } = request;
     const { http, over, timeoutMs } = this.#options;
     if (!party.isGone && party.deadline <= clock.now()) {
@@ -267,6 +271,10 @@ class CallerRest implements Rest {
     const attempt = await http.send(sent);
     const status = attempt.kind === 'answered' ? attempt.status : null;
     const { queuedMs = 0, unreadMs = 0 } = sent;
+    if (waits !== undefined) {
+      waits.queuedMs += queuedMs;
+      waits.unreadMs += unreadMs;
+    }
     const startedAt = askedAt + queuedMs;
     const milliseconds = clock.monotonic() - startedAt - unreadMs;
     this.#note(method, route, path, { cached: false, status, milliseconds, startedAt, queuedMs, unreadMs });

@@ -11,6 +11,8 @@ import {
 } from '../../../src/upstream/call/coalesce.ts';
 import { until } from '../../helpers/until.ts';
 
+const WAITS = { queuedMs: 300, unreadMs: 20 };
+
 /** Reads that have begun, in their order; each ends when the test says so. */
 let reads: PromiseWithResolvers<string>[];
 /** Who waits for each of them. */
@@ -62,7 +64,7 @@ const answerOf = async ({
       const read = Promise.withResolvers<string>();
       reads.push(read);
       parties.push(party);
-      return read.promise.then((body) => ({ body, bytes }));
+      return read.promise.then((body) => ({ body, bytes, waits: WAITS }));
     },
     joined: (read) => {
       joined.push(read);
@@ -86,7 +88,7 @@ describe('a read that one caller has begun', () => {
     now = 900;
     reads[0]?.resolve('answer');
     await Promise.all([first, second]);
-    expect(joined).toEqual([{ startedAt: 200, milliseconds: 700, isKept: false }]);
+    expect(joined).toEqual([{ startedAt: 200, milliseconds: 700, waits: WAITS, isKept: false }]);
   });
 
   it.each([
@@ -283,7 +285,7 @@ describe('an answer that is kept', () => {
     await asked;
     now = 4_000;
     await ask({ keptMs });
-    expect(joined).toEqual([{ startedAt: 1_000, milliseconds: 40, isKept: true }]);
+    expect(joined).toEqual([{ startedAt: 1_000, milliseconds: 40, waits: WAITS, isKept: true }]);
   });
 
   it('serves nobody once more is known than it shows, and again when that happens again', async () => {
