@@ -45,6 +45,12 @@ export function doubtsOf(read: Variables): readonly Doubt[] {
       cure: 'Set SHUTDOWN_GRACE_MS to OPERATION_TIMEOUT_MS or more, and leave the process that time.',
     });
   }
+  if (read.LAYERS_OFF.length > 0) {
+    doubts.push({
+      text: `LAYERS_OFF leaves out ${read.LAYERS_OFF.join(', ')}: answers cost more, and without admission or turns one caller may hold up the others.`,
+      cure: 'Unset LAYERS_OFF and start the gateway again once the fault is found.',
+    });
+  }
   if (url?.startsWith('http:') && service !== undefined && !isLoopback(new URL(url).hostname)) {
     doubts.push({
       text: 'PUBLIC_URL is http: webhooks, and the secrets in their addresses, can be read on their way.',

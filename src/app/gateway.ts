@@ -50,8 +50,8 @@ export function buildServer(
   open = openMoney,
   clock: AlarmClock = systemAlarmClock,
 ): Gateway {
-  const metrics = createMetrics(undocumentedValues, logger);
-  const turns = new Turns(() => time.monotonic());
+  const metrics = createMetrics(undocumentedValues, logger, config.layersOff);
+  const turns = new Turns(() => time.monotonic(), !config.layersOff.has('turns'));
   const addresses = createOwnAddresses(config);
   const restService = openRestService(config, metrics, turns);
   const base: Base = { config, logger, metrics, clock, turns, addresses, restService };

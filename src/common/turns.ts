@@ -53,6 +53,7 @@ class Line {
  */
 export class Turns {
   readonly #now: () => number;
+  readonly #isOn: boolean;
   readonly #lines: Readonly<Record<Urgency, Line>> = {
     money: new Line(),
     operations: new Line(),
@@ -64,9 +65,13 @@ export class Turns {
   /** Until when work begins at once. */
   #atOnceUntil = Number.NEGATIVE_INFINITY;
 
-  /** @param now milliseconds of a monotonic clock. */
-  constructor(now: () => number) {
+  /**
+   * @param now milliseconds of a monotonic clock.
+   * @param isOn false lets all work begin at once.
+   */
+  constructor(now: () => number, isOn = true) {
     this.#now = now;
+    this.#isOn = isOn;
   }
 
   /**
@@ -76,6 +81,7 @@ export class Turns {
    * @param key whose work it is.
    */
   turn(urgency: Urgency, key: unknown): Promise<void> | undefined {
+    if (!this.#isOn) return undefined;
     if (this.#waiting === 0 && !this.#isTurning && this.#now() < this.#atOnceUntil) return undefined;
     return new Promise((begin) => {
       this.#lines[urgency].add(key, begin);

@@ -4,7 +4,7 @@
  * compared with it by a test.
  */
 export const LAYERS = [
-  // Of HTTP and of sockets (transport).
+  // Of HTTP and of sockets (transport), of answers of the REST service and of reads of the event log: all work that waits for its turn.
   'turns',
   'fast-path',
   // Plugins of the executor. What wraps an execution wraps all that stand below.

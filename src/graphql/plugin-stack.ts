@@ -32,7 +32,7 @@ import type { CuttableConnection } from './plugins/sse-body.ts';
 import { useStreamLimit } from './plugins/stream-limit.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
-import { useWays } from './plugins/ways.ts';
+import { type Done, useWays } from './plugins/ways.ts';
 import { locationsOf, toDocumentError, toPublicError } from './public-errors.ts';
 
 /** How the graph is served, whichever transport asks. */
@@ -119,7 +119,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
     drain: drain.plugin,
     'server-sent-events': useServerSentEvents(metrics.fanOut, rounds),
     'operation-metrics': useOperationMetrics(metrics.operation),
-    ways: useWays((way, requestId) => tellWay(way, requestId, parts)),
+    ways: useWays((way, done) => tellWay(way, done, parts)),
     'upstream-report': config.upstreamReport ? useUpstreamReport() : undefined,
     introspection: introspection ? undefined : useDisableIntrospection(),
     tracing: config.tracing?.plugin(preparedOperation),
@@ -136,7 +136,7 @@ const contextMaker =
     return context;
   };
 
-function tellWay(way: Way, requestId: string, { metrics, logger }: GraphParts): void {
+function tellWay(way: Way, done: Done, { metrics, logger }: GraphParts): void {
   metrics.way(way);
-  logger.debug({ requestId, ...way }, 'An operation has its result');
+  logger.debug({ ...done, ...way }, 'An operation has its result');
 }

@@ -38,10 +38,12 @@ function ofTheProcess(): Registry {
  *
  * @param undocumentedValues how often each open enum has met a value that it does not know, by the enum's name.
  * @param logger is told why readers are told of gaps.
+ * @param layersOff the layers that are switched off.
  */
 export function createMetrics(
   undocumentedValues: () => ReadonlyMap<string, number>,
   logger: Logger,
+  layersOff: Iterable<string> = [],
 ): Metrics {
   const registry = Registry.merge([ofTheProcess()]);
   const registers = [registry];
@@ -61,7 +63,7 @@ export function createMetrics(
     ...createEventMetrics(registry, logger),
     ...upstreamMetrics(registry),
     money: createPaymentMetrics(registers),
-    serving: createServingMetrics(registry, VERSION),
+    serving: createServingMetrics(registry, { version: VERSION, layersOff: [...layersOff].sort().join(',') }),
   };
 }
 

@@ -34,12 +34,15 @@ const CLOSE_CODES = [
   1000, 1001, 1005, 1006, 1009, 1012, 1013, 4400, 4401, 4403, 4406, 4408, 4409, 4429, 4500,
 ];
 
-/**
- * Makes the metrics in a registry.
- *
- * @param version of this gateway.
- */
-export function createServingMetrics(registry: Registry, version: string): ServingMetrics {
+/** What is running. */
+interface Build {
+  readonly version: string;
+  /** The layers that are switched off, comma-separated. */
+  readonly layersOff: string;
+}
+
+/** Makes the metrics in a registry. */
+export function createServingMetrics(registry: Registry, build: Build): ServingMetrics {
   const registers = [registry];
   const requests = new Histogram({
     name: 'pasarela_http_request_duration_seconds',
@@ -55,7 +58,7 @@ export function createServingMetrics(registry: Registry, version: string): Servi
     registers,
   });
   for (const code of CLOSE_CODES) closes.inc({ code: String(code) }, 0);
-  watchedBuild(registers, version);
+  watchedBuild(registers, build);
   return {
     answered: (path, status, milliseconds) =>
       requests.observe({ path, status: String(status ?? 0) }, milliseconds / 1000),
@@ -65,13 +68,13 @@ export function createServingMetrics(registry: Registry, version: string): Servi
   };
 }
 
-function watchedBuild(registers: Registry[], version: string): void {
+function watchedBuild(registers: Registry[], { version, layersOff }: Build): void {
   new Gauge({
     name: 'pasarela_build_info',
     help: 'Always 1; the labels say what is running.',
-    labelNames: ['version', 'node'],
+    labelNames: ['version', 'node', 'layers_off'],
     registers,
-  }).set({ version, node: process.versions.node }, 1);
+  }).set({ version, node: process.versions.node, layers_off: layersOff }, 1);
 }
 
 function stateMetrics(registers: Registry[]): ServingMetrics['watchState'] {

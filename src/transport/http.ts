@@ -28,7 +28,7 @@ export function createGraphHttp(
       if (body.kind === 'whole') response.once('close', body.release);
       return body;
     },
-    turn: (_request, { incoming }) => (layersOff.has('turns') ? undefined : turn(incoming)),
+    turn: (_request, { incoming }) => turn(incoming),
     allowsOrigin,
     documentOf: (request) => documentOf(trustedDocuments, request),
     findKept: (text) => documents.find(text),

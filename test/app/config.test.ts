@@ -202,6 +202,9 @@ describe('the configuration', () => {
     expect(doubts({ PUBLIC_URL: 'http://graph.example.mx' })).toEqual([
       expect.stringContaining('PUBLIC_URL is http'),
     ]);
+    expect(doubts({ LAYERS_OFF: 'admission,plans' })).toEqual([
+      expect.stringContaining('LAYERS_OFF leaves out admission, plans'),
+    ]);
     expect(doubts({ PUBLIC_URL: 'http://127.0.0.1:4000' })).toEqual([]);
     expect(doubts({ PUBLIC_URL: 'https://graph.example.mx' })).toEqual([]);
   });

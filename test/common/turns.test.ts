@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Turns, type Urgency } from '../../src/common/turns.ts';
+import { Turns, URGENCIES, type Urgency } from '../../src/common/turns.ts';
 
 /** Work that takes a millisecond each time it begins, by a clock that nothing else moves. */
 function working() {
@@ -32,6 +32,11 @@ describe('the work of a process', () => {
     expect(begun).toEqual(Array.from({ length: 1_000 }, (_, index) => String(index)));
     expect(Math.max(...perTurn)).toBeLessThanOrEqual(8);
     expect(perTurn.length).toBeGreaterThan(100);
+  });
+
+  it('all begins at once where turns are off', () => {
+    const turns = new Turns(() => 0, false);
+    for (const urgency of URGENCIES) expect(turns.turn(urgency, 'greedy')).toBeUndefined();
   });
 
   it('of one who comes later does not wait behind all of another', async () => {

@@ -13,7 +13,7 @@ describe('docs/layers.md', () => {
 });
 
 describe('the way that an operation took', () => {
-  const QUERY = '{ client { id } }';
+  const QUERY = 'query Me { client { id } }';
   const wayOf = async (gateway: RunningGateway, document = QUERY, headers = {}) =>
     (await gateway.query(document, {}, headers)).extensions?.['way'];
 
@@ -29,6 +29,9 @@ describe('the way that an operation took', () => {
       level: 'debug',
       message: 'An operation has its result',
       document: 'kept',
+      type: 'query',
+      operationName: 'Me',
+      milliseconds: expect.any(Number),
     });
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(metrics).toContain(
@@ -59,6 +62,8 @@ describe('the way that an operation took', () => {
     for (let time = 0; time < 3; time += 1) {
       expect(await wayOf(gateway)).toMatchObject({ transport: 'yoga', document: 'read' });
     }
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/pasarela_build_info\{.*layers_off="fast-path,kept-documents,plans"\} 1/);
   });
 
   it('is that of another where its result is', async () => {
