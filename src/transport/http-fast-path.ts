@@ -96,6 +96,7 @@ class FastPath<TContext extends object> {
         response.setHeader('connection', 'close');
         return this.#handOver(request, response, context, body);
       case 'full':
+        this.#allowOrigin(request, response);
         refuse(request, response, body.whose);
         return undefined;
       default:
@@ -114,11 +115,8 @@ class FastPath<TContext extends object> {
     if (mediaType === undefined || operation === undefined)
       return this.#handOver(request, response, context, sent);
 
+    this.#allowOrigin(request, response);
     const result = await this.#run(operation, context);
-    const { origin } = request.headers;
-    if (origin !== undefined && this.#options.allowsOrigin(origin)) {
-      response.setHeader('access-control-allow-origin', origin);
-    }
     if (isAsyncIterable(result)) {
       await endUnread(result);
       response.writeHead(406, { 'content-type': 'application/json' }).end(JSON.stringify(NOT_ACCEPTABLE));
@@ -136,6 +134,12 @@ class FastPath<TContext extends object> {
         'content-length': Buffer.byteLength(body),
       })
       .end(body);
+  }
+
+  /** Lets the page that asks read the answer, whatever it is. */
+  #allowOrigin({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {
+    if (origin !== undefined && this.#options.allowsOrigin(origin))
+      response.setHeader('access-control-allow-origin', origin);
   }
 
   async #run(

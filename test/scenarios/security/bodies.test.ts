@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { until } from '../../helpers/until.ts';
 
+const ORIGIN = 'https://app.example';
 const LENGTH = 256 * 1024;
 const MEGABYTE = 1024 * 1024;
 /** What the bodies of one address may take, and those of all strangers. */
@@ -12,7 +13,7 @@ const STRANGERS = 16 * MEGABYTE;
 
 let gateway: RunningGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ webhooks: false });
+  gateway = await startGateway({ webhooks: false, config: { allowsOrigin: (origin) => origin === ORIGIN } });
 });
 afterAll(() => gateway.stop());
 
@@ -32,7 +33,7 @@ async function send(path: string, address: string, length = LENGTH, framing = 'p
     sender.text += text;
   });
   await once(socket, 'connect');
-  const lines = ['Host: x', 'Content-Type: application/json', `X-Forwarded-For: ${address}`];
+  const lines = ['Host: x', `Origin: ${ORIGIN}`, 'Content-Type: application/json', `X-Forwarded-For: ${address}`];
   const said = framing === 'plain' ? `Content-Length: ${length}` : 'Transfer-Encoding: chunked';
   socket.write(`POST ${path} HTTP/1.1\r\n${[...lines, said].join('\r\n')}\r\n\r\n`);
   const body =
@@ -66,6 +67,8 @@ describe('bodies that never end', () => {
       expect(text.toLowerCase()).toContain('retry-after: 1');
       expect(text).toContain('hold too many bytes. Try again later.');
       expect(text).toContain('"code":"RATE_LIMITED"');
+      // A page that may use the graph can read why it is refused.
+      expect(text.toLowerCase()).toContain(`access-control-allow-origin: ${ORIGIN}`);
     }
     expect(senders.length - refused().length).toBeGreaterThan(10);
     expect(await isServed('192.0.2.1', authorization)).toBe(true);
