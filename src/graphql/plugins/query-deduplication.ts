@@ -24,7 +24,7 @@ interface SharingContext {
 
 export interface QueryDeduplication {
   /**
-   * Lets a query join the same one that is under way. Must stand behind the plugin that admits operations, so that those that join
+   * Lets a query join the same one that is under way. Must wrap the plugin that admits operations, so that those that join
    * take no seat, and so that queries which wait for one join each other.
    */
   readonly plugin: Plugin<SharingContext>;
