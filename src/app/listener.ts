@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { ClientAddress } from '../common/client-address.ts';
+import { noteRefusal } from '../common/refusals.ts';
 import {
   boundConnections,
   type Connections,
@@ -49,6 +50,7 @@ export function createListener(
   );
   server.timeout = STALL_MS;
   server.maxConnections = config.streams.total + OTHER_CONNECTIONS;
+  server.on('drop', () => noteRefusal('connections'));
   boundConnections(server, config.streams.perAddress + OTHER_CONNECTIONS_PER_ADDRESS, addressOfClient);
   return { server, connections };
 }

@@ -1,4 +1,5 @@
 import { Lru } from '../common/lru.ts';
+import { noteRefusal } from '../common/refusals.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import type { Rest } from '../upstream/call/rest.ts';
 
@@ -90,12 +91,14 @@ const isRefusal = (status: number | undefined): boolean => status === 401 || sta
 
 /** Returns REST calls that count as guesses of a source, because their credential may be guessed. */
 export const guessing = (rest: Rest, guesses: Guesses, source: string): Rest => {
-  const tooMany = () =>
-    new UpstreamError(
+  const tooMany = () => {
+    noteRefusal('key_guesses');
+    return new UpstreamError(
       'UPSTREAM_RATE_LIMITED',
       'The service has refused too many keys from this address. Try again in a minute.',
       { dispatched: false },
     );
+  };
   return {
     clientId: rest.clientId,
     identity: rest.identity,

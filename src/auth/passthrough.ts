@@ -3,6 +3,7 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { clock } from '../common/clock.ts';
 import { Lru } from '../common/lru.ts';
 import { clientGroup, type Party } from '../common/party.ts';
+import { noteRefusal } from '../common/refusals.ts';
 import { fixedCredential } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { isUuid } from '../upstream/call/path.ts';
@@ -208,12 +209,14 @@ async function probe(
   return { clientId, ...nobody, scopes: SCOPES, expiresAt };
 }
 
-const tooManyTokens = (): UpstreamError =>
-  new UpstreamError(
+function tooManyTokens(): UpstreamError {
+  noteRefusal('token_guesses');
+  return new UpstreamError(
     'UPSTREAM_RATE_LIMITED',
     'The service has refused too many access tokens from this address. Try again in a minute.',
     { dispatched: false },
   );
+}
 
 /**
  * The probe (docs/authentication.md, "Passthrough"): the upstream lists one instrument under this token, and every one listed is the client's.

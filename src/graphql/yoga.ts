@@ -1,6 +1,7 @@
 import { GraphQLError } from 'graphql';
 import { createYoga, type YogaServerInstance } from 'graphql-yoga';
 import type { Logger } from '../common/logger.ts';
+import { noteRefusal } from '../common/refusals.ts';
 import { buildServedSchema } from '../schema/index.ts';
 import { type GraphConfig, type GraphContext, type GraphParts, pluginsOf } from './plugin-stack.ts';
 import { toPublicError } from './public-errors.ts';
@@ -44,6 +45,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
 /** Errors from before an operation runs: those of GraphQL and HTTP are for the caller, others are not. */
 export function maskThrown(error: unknown, logger: Logger): GraphQLError {
   if (error instanceof GraphQLError && error.extensions['code'] === 'REQUEST_ENTITY_TOO_LARGE') {
+    noteRefusal('body_length');
     return new GraphQLError(`The request is longer than the ${MAX_BODY_BYTES} bytes that are allowed.`, {
       extensions: { ...error.extensions, code: 'TOO_COMPLEX' },
     });

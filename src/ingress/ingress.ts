@@ -2,6 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 import type { Logger } from '../common/logger.ts';
+import { noteRefusal } from '../common/refusals.ts';
 import type { Appended, EventLog, MoneyInDecision, NewEvent } from '../events/log.ts';
 import { type EventMetrics, silentMetrics } from '../events/metrics.ts';
 import { Quarantine, type QuarantineReason } from '../events/quarantine.ts';
@@ -72,10 +73,12 @@ export function createIngress(options: IngressOptions): Ingress {
       case 'gone':
         return;
       case 'too-large':
+        noteRefusal('delivery_length');
         return refuse(request, response, 413);
       case 'too-slow':
         return refuse(request, response, 408, { connection: 'close' });
       case 'full':
+        noteRefusal('deliveries');
         return refuse(request, response, 503, { 'retry-after': RETRY_AFTER, connection: 'close' });
       case 'whole':
         return take(keeping, target, body.bytes, response).finally(body.release);

@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import packageOfGateway from '../../package.json' with { type: 'json' };
 import type { Logger } from '../common/logger.ts';
+import { refusals } from '../common/refusals.ts';
 import type { EventMetrics } from '../events/metrics.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
 import { createEventMetrics, type FanOutMetrics } from './event-metrics.ts';
@@ -55,6 +56,16 @@ export function createMetrics(
     collect() {
       this.reset();
       for (const [name, count] of undocumentedValues()) this.inc({ enum: name }, count);
+    },
+  });
+  new Counter({
+    name: 'pasarela_refused_total',
+    help: 'Requests, bodies, streams, sockets and guesses refused because of a limit (docs/layers.md, "Every refusal").',
+    labelNames: ['limit'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [limit, count] of refusals()) this.inc({ limit }, count);
     },
   });
   return {

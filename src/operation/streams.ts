@@ -1,4 +1,5 @@
 import type { Caller } from '../auth/caller.ts';
+import { type Limit, noteRefusal } from '../common/refusals.ts';
 
 /** For whom a stream is open. Streams are bounded for each. */
 export interface StreamHolder {
@@ -32,6 +33,18 @@ export type StreamRefusal =
   | 'client-full'
   | 'kept-full'
   | 'all-kept-full';
+
+const LIMIT_OF: Readonly<Record<StreamRefusal, Limit>> = {
+  full: 'streams',
+  'address-full': 'streams_of_address',
+  'caller-full': 'streams_of_caller',
+  'client-full': 'streams_of_client',
+  'kept-full': 'kept_of_caller',
+  'all-kept-full': 'kept',
+};
+
+/** A stream, or a socket, was refused. */
+export const noteRefusedStream = (refusal: StreamRefusal): void => noteRefusal(LIMIT_OF[refusal]);
 
 /** The refusals for people: each says whose streams are too many. */
 export const STREAM_REFUSALS: Readonly<Record<StreamRefusal, string>> = {

@@ -1,3 +1,4 @@
+import { noteRefusal } from '../common/refusals.ts';
 import type { Context } from '../operation/context.ts';
 import { type Refusal, UpstreamError } from '../upstream/call/errors.ts';
 import type { Rest } from '../upstream/call/rest.ts';
@@ -54,7 +55,10 @@ async function underOwnKey<T>(
   const key = { ...presented, apiKey, address };
   const refused = refusedKeys.find(key);
   if (refused === 'pair') throw told.remembered();
-  if (refused === 'address') throw new TooManyRefusalsError();
+  if (refused === 'address') {
+    noteRefusal('key_guesses');
+    throw new TooManyRefusalsError();
+  }
   try {
     return await ask(context.reads.underKey(apiKey, presented.clientId));
   } catch (error) {

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ClientAddress } from '../common/client-address.ts';
 import { clock } from '../common/clock.ts';
+import { noteRefusal } from '../common/refusals.ts';
 
 /** How long a client may leave what it is sent unread, in milliseconds. */
 export const STALL_MS = 20_000;
@@ -84,6 +85,7 @@ export function boundConnections(server: Server, perAddress: number, addressOfCl
     if (address === undefined) return;
     const count = counts.get(address) ?? 0;
     if (count >= perAddress) {
+      noteRefusal('connections_of_address');
       socket.destroy();
       return;
     }

@@ -9,6 +9,7 @@ import {
 } from 'graphql';
 import { isAsyncIterable, isPromise, processRegularResult, type YogaServerInstance } from 'graphql-yoga';
 import type { Body } from '../common/bodies.ts';
+import { noteRefusal } from '../common/refusals.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/documents/prepared-operation.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
@@ -203,15 +204,20 @@ class FastPath<TContext extends object> {
   }
 }
 
-/** Why there is no room for a body, with the HTTP status. */
+/** Why there is no room for a body, with the HTTP status and the limit. */
 const REFUSALS = {
-  own: [429, 'The requests of this caller or address that are being sent hold too many bytes.'],
-  all: [503, 'The requests that are being sent to this server hold too many bytes.'],
+  own: [
+    429,
+    'The requests of this caller or address that are being sent hold too many bytes.',
+    'bodies_of_sender',
+  ],
+  all: [503, 'The requests that are being sent to this server hold too many bytes.', 'bodies'],
 } as const;
 
 /** Refuses a request whose body is not read to its end. */
 function refuse(request: IncomingMessage, response: ServerResponse, whose: keyof typeof REFUSALS): void {
-  const [status, message] = REFUSALS[whose];
+  const [status, message, limit] = REFUSALS[whose];
+  noteRefusal(limit);
   const retryAfterMs = 1_000;
   const error = {
     message: `${message} Try again later.`,

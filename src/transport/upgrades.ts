@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { clock } from '../common/clock.ts';
 import type { Turns } from '../common/turns.ts';
 import { addressKey } from '../operation/caller-keys.ts';
+import { noteRefusedStream } from '../operation/streams.ts';
 import type { OpenStreams, StreamSeat } from './sockets/open-streams.ts';
 
 /** How long a refused peer may take to read the reason and to close its side, in milliseconds. */
@@ -60,6 +61,7 @@ export function acceptUpgrades(
     }
     const seat = openStream(request);
     if (typeof seat === 'string') {
+      noteRefusedStream(seat);
       const status = seat === 'full' ? '503 Service Unavailable' : '429 Too Many Requests';
       refuse(socket, status, 'Retry-After: 10\r\n');
       return;

@@ -3,6 +3,7 @@ import { isPromise, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
 import { FairQueue, SHARE_OF_GROUP } from '../../common/fair-queue.ts';
 import { Party, type Requester, type Waiter } from '../../common/party.ts';
+import { noteRefusal } from '../../common/refusals.ts';
 import type { Leaver } from '../../common/waiters.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
@@ -147,7 +148,10 @@ class Admission {
   #refuse({ queue, context }: Admitted, message: string) {
     const { requester, isOverSocket } = context.identity;
     // One who has left is refused nothing.
-    if (context.budget.waiters?.isGone !== true) this.#options.onRefused();
+    if (context.budget.waiters?.isGone !== true) {
+      noteRefusal('operations');
+      this.#options.onRefused();
+    }
     const atOnce = queue === this.#mutations ? MUTATIONS_PER_CALLER : this.#options.perCaller;
     const turns = Math.ceil((queue.waitingOf(requester) + 1) / atOnce);
     const retryAfterMs = Math.round(

@@ -1,5 +1,6 @@
 import { type DocumentNode, GraphQLError, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
+import { noteRefusal } from '../../common/refusals.ts';
 import type { IdentifiedContext } from '../../operation/identity.ts';
 import { type Complexity, complexityOf, pageSizeVariables } from '../documents/complexity.ts';
 import { introspectionCost, introspectionSizes } from '../documents/introspection-cost.ts';
@@ -47,8 +48,10 @@ const costsOf = ({ document }: PreparedOperation): Costs => ({
 
 const sizesOf = ({ document }: PreparedOperation) => introspectionSizes(document.schema);
 
-const tooComplex = (message: string): GraphQLError =>
-  new GraphQLError(message, { extensions: { code: 'TOO_COMPLEX' } });
+function tooComplex(message: string): GraphQLError {
+  noteRefusal('document');
+  return new GraphQLError(message, { extensions: { code: 'TOO_COMPLEX' } });
+}
 
 /** What an operation costs, and the fields whose pages multiply each other in it. */
 interface Cost {

@@ -3,7 +3,12 @@ import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { sizeOf } from '../../common/size.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
-import { type KeptBytes, STREAM_REFUSALS, type StreamRefusal } from '../../operation/streams.ts';
+import {
+  type KeptBytes,
+  noteRefusedStream,
+  STREAM_REFUSALS,
+  type StreamRefusal,
+} from '../../operation/streams.ts';
 import { preparedDocument } from '../documents/prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
@@ -44,7 +49,10 @@ export function keptOf({
   };
 }
 
-export const refusedStream = (refusal: StreamRefusal): GraphQLError =>
-  new GraphQLError(STREAM_REFUSALS[refusal], {
+/** Returns the error of a stream that is refused, and counts it. */
+export function refusedStream(refusal: StreamRefusal): GraphQLError {
+  noteRefusedStream(refusal);
+  return new GraphQLError(STREAM_REFUSALS[refusal], {
     extensions: { code: 'TOO_COMPLEX', ...(refusal === 'kept-full' ? {} : { retryable: true }) },
   });
+}

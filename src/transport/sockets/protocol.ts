@@ -5,6 +5,7 @@ import type { Caller } from '../../auth/caller.ts';
 import type { ExpiryWatch } from '../../auth/expiry-watch.ts';
 import { entropy } from '../../common/entropy.ts';
 import { PushStream } from '../../common/push-stream.ts';
+import { noteRefusal } from '../../common/refusals.ts';
 import type { Rounds } from '../../common/rounds.ts';
 import { sizeOf } from '../../common/size.ts';
 import { Waiters } from '../../common/waiters.ts';
@@ -16,7 +17,7 @@ import type { DocumentRequest } from '../../graphql/plugins/trusted-documents.ts
 import type { Graph } from '../../graphql/yoga.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import type { Incoming } from '../../operation/incoming.ts';
-import { STREAM_REFUSALS, streamHolder } from '../../operation/streams.ts';
+import { noteRefusedStream, STREAM_REFUSALS, streamHolder } from '../../operation/streams.ts';
 import { Answer } from './answer.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import type { Lifetimes } from './lifetime.ts';
@@ -139,6 +140,7 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
     peer.clientId = caller.clientId;
     const claimed = peer.seat.claim(streamHolder(caller));
     if (claimed !== 'claimed') {
+      noteRefusedStream(claimed);
       peer.close(TRY_AGAIN_LATER, STREAM_REFUSALS[claimed]);
       return false;
     }
@@ -170,8 +172,10 @@ async function prepare(
   const incoming = incomingOf({ authorization });
   const refused = (errors: readonly GraphQLError[]) =>
     errors.map((error) => options.publicForm(error, incoming.requestId));
-  if (Math.max(Object.keys(connection.subscriptions).length, peer.executed + 1) > MAX_OPERATIONS)
+  if (Math.max(Object.keys(connection.subscriptions).length, peer.executed + 1) > MAX_OPERATIONS) {
+    noteRefusal('operations_of_socket');
     return refused([tooMany()]);
+  }
   const enveloped = graph.getEnveloped({ incoming, isIdentified: true, transport: 'socket' });
   const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
   if (document instanceof GraphQLError) return refused([document]);

@@ -33,7 +33,12 @@ async function send(path: string, address: string, length = LENGTH, framing = 'p
     sender.text += text;
   });
   await once(socket, 'connect');
-  const lines = ['Host: x', `Origin: ${ORIGIN}`, 'Content-Type: application/json', `X-Forwarded-For: ${address}`];
+  const lines = [
+    'Host: x',
+    `Origin: ${ORIGIN}`,
+    'Content-Type: application/json',
+    `X-Forwarded-For: ${address}`,
+  ];
   const said = framing === 'plain' ? `Content-Length: ${length}` : 'Transfer-Encoding: chunked';
   socket.write(`POST ${path} HTTP/1.1\r\n${[...lines, said].join('\r\n')}\r\n\r\n`);
   const body =
@@ -70,6 +75,8 @@ describe('bodies that never end', () => {
       // A page that may use the graph can read why it is refused.
       expect(text.toLowerCase()).toContain(`access-control-allow-origin: ${ORIGIN}`);
     }
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/^pasarela_refused_total\{limit="bodies_of_sender"\} [1-9]/m);
     expect(senders.length - refused().length).toBeGreaterThan(10);
     expect(await isServed('192.0.2.1', authorization)).toBe(true);
     expect(await isServed('192.0.2.2')).toBe(true);

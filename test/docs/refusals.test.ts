@@ -1,0 +1,41 @@
+import { glob } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { VARIABLE_NAMES } from '../../src/app/variables.ts';
+import { LIMITS } from '../../src/common/refusals.ts';
+import { ROOT, readPage } from './pages.ts';
+
+/** The rows of docs/layers.md, "Every refusal": a label, and the files that count it. */
+async function rows() {
+  const page = await readPage('docs/layers.md');
+  const section = page.split('\n## ').find((part) => part.startsWith('Every refusal')) ?? '';
+  return [...section.matchAll(/^\| `([a-z_]+)` \| ([^|]+) \|(.*)\|$/gm)].map(
+    ([, label = '', code = '', text = '']) => ({
+      label,
+      files: [...code.matchAll(/`([^`]+)`/g)].map(([, file = '']) => file),
+      text,
+    }),
+  );
+}
+
+it('each limit that refuses is a row, and each row is a limit of the code', async () => {
+  expect((await rows()).map(({ label }) => label)).toEqual(LIMITS);
+});
+
+it('each refusal is counted in the files that the page names, and in no other', async () => {
+  const sources = new Map<string, string>();
+  for await (const file of glob('src/**/*.ts', { cwd: fileURLToPath(ROOT) })) {
+    const text = await readPage(file);
+    if (file !== 'src/common/refusals.ts' && text.includes('noteRefusal')) sources.set(file, text);
+  }
+  for (const { label, files } of await rows()) {
+    const counting = [...sources].filter(([, text]) => text.includes(`'${label}'`)).map(([file]) => file);
+    expect(counting.sort(), label).toEqual([...files].sort());
+  }
+});
+
+it('each variable of a refusal is one of the gateway', async () => {
+  for (const { label, text } of await rows())
+    for (const [, name] of (text.split(' | ').at(-1) ?? '').matchAll(/`([A-Z_]+)`/g))
+      expect(VARIABLE_NAMES, label).toContain(name);
+});
