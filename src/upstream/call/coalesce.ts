@@ -7,6 +7,12 @@ import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
 /** How long a read waited in this process, in milliseconds: for seats before it left, and for its answers' turns to be read. */
 export type ReadWaits = Record<'queuedMs' | 'unreadMs', number>;
 
+/** Adds what one try of a read has waited. */
+export function addWaits(waits: ReadWaits, queuedMs: number, unreadMs: number): void {
+  waits.queuedMs += queuedMs;
+  waits.unreadMs += unreadMs;
+}
+
 /** What a read has found. */
 export interface ReadAnswer {
   /** The parsed JSON. */

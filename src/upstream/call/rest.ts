@@ -3,7 +3,7 @@ import { entropy } from '../../common/entropy.ts';
 import { Party, type Requester, type Waiter } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
 import { type Leaver, leaverOf } from '../../common/waiters.ts';
-import type { ReadAnswer, ReadWaits } from './coalesce.ts';
+import { addWaits, type ReadAnswer, type ReadWaits } from './coalesce.ts';
 import { type AuthHeaders, type Authorize, type MayRenew, underCredential } from './credential.ts';
 import { isDocumentedError } from './documented-error.ts';
 import { errorOfAnswer, UpstreamError } from './errors.ts';
@@ -144,10 +144,8 @@ export interface RestOptions {
   readonly party?: Party;
 }
 
-interface Call extends Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'party' | 'over'> {
-  /** What it has waited is added to this. */
-  readonly waits?: ReadWaits;
-}
+/** What it has waited is added to its `waits`. */
+type Call = Omit<HttpRequest, 'timeoutMs' | keyof ReadWaits> & { readonly waits?: ReadWaits };
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
@@ -271,10 +269,7 @@ class CallerRest implements Rest {
     const attempt = await http.send(sent);
     const status = attempt.kind === 'answered' ? attempt.status : null;
     const { queuedMs = 0, unreadMs = 0 } = sent;
-    if (waits !== undefined) {
-      waits.queuedMs += queuedMs;
-      waits.unreadMs += unreadMs;
-    }
+    if (waits !== undefined) addWaits(waits, queuedMs, unreadMs);
     const startedAt = askedAt + queuedMs;
     const milliseconds = clock.monotonic() - startedAt - unreadMs;
     this.#note(method, route, path, { cached: false, status, milliseconds, startedAt, queuedMs, unreadMs });
