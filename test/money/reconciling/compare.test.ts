@@ -148,6 +148,23 @@ it('takes what may have moved for an explanation', async () => {
   expect((await compare(kept, reading(2 * HOUR, 1_000), [])).differences).toEqual([]);
 });
 
+it('takes what is left of credits that are alike for what may be the other half of an internal transaction', async () => {
+  const accounts = [{ id: 'one', clabe: 'clabe', instrumentId: 'instrument' }];
+  const internal = (sentAt: number, doneAt: number): KnownPayment => ({
+    ...{ source: null, destination: 'instrument', isFromAny: false, cents: 100, sentAt, doneAt },
+  });
+  const credit = (at: number) => ({
+    ...{ clabe: 'clabe', cents: 100, at, receivedAt: at, isRejected: false, isFromOutside: false },
+  });
+  // The first credit could be of either transaction, and is taken for the first; the second could be of the first alone.
+  const payments = [internal(10 * MINUTE, 20 * MINUTE), internal(15 * MINUTE, 25 * MINUTE)];
+  const credits = [credit(17 * MINUTE), credit(12 * MINUTE)];
+  const movements = await movementsOf(accounts, payments, credits, MARGIN, () => undefined);
+  const reading = (at: number, cents: number) => ({ from: at, to: at, balances: { one: cents } });
+  const kept = { baseline: reading(0, 0), previous: reading(HOUR, 200) };
+  expect((await compare(kept, reading(2 * HOUR, 200), movements)).differences).toEqual([]);
+});
+
 describe('many accounts and many movements', () => {
   const MANY = 5_000;
   const accounts = Array.from({ length: MANY }, (_, index) => ({

@@ -2,7 +2,12 @@ import { expect, it } from 'vitest';
 import { silentLogger as logger } from '../../../src/common/logger.ts';
 import { systemAmbient } from '../../../src/money/ambient.ts';
 import { nextReadings, type Readings } from '../../../src/money/reconciling/readings.ts';
-import { type ReconcilingCalls, reconcileBalances } from '../../../src/money/reconciling/reconciler.ts';
+import {
+  BaselineLostError,
+  type ReconcilingCalls,
+  reconcileBalances,
+} from '../../../src/money/reconciling/reconciler.ts';
+import type { MoneyRecords } from '../../../src/money/record.ts';
 import { STORES } from '../stores.ts';
 
 const HOUR = 3_600_000;
@@ -94,3 +99,79 @@ it.each(STORES.slice(0, 2))(
     await running;
   },
 );
+
+it.each(STORES.slice(0, 2))(
+  'what one keeps from whom another has taken the readings counts for nothing, over %s',
+  async (_kind, makeStore) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const { readings, stop } = await store.open();
+    cleanup.defer(() => stop());
+    await readings.take(CLIENT, 'one', 0);
+    expect(await readings.take(CLIENT, 'another', HOUR)).toEqual({ text: undefined });
+    expect(await readings.keep(CLIENT, 'one', 'late', 0)).toBe(false);
+    expect(await readings.take(CLIENT, 'a third', HOUR)).toBeUndefined();
+    expect(await readings.keep(CLIENT, 'another', 'in time', 0)).toBe(true);
+    expect(await readings.take(CLIENT, 'a third', HOUR)).toEqual({ text: 'in time' });
+  },
+);
+
+/** What a process leaves that dies before it tells a difference. */
+const LEFT = JSON.stringify({
+  readings: {
+    ...{ baseline: readingAt(0, 0, 0), previous: readingAt(1, 0, 0) },
+    ...{ cursors: ['first', 'second'], open: [] },
+  },
+  untold: [{ account: 'missing', cents: -100, from: 0, to: HOUR, amountUnknown: 0 }],
+});
+const NOTHING_MOVED: ReconcilingCalls['gather'] = async () => ({
+  ...{ movements: [], open: [], amountUnknown: [] },
+});
+
+/** Compares the balances once, and returns what was told. */
+async function compareOnce(
+  records: Pick<MoneyRecords, 'search' | 'read' | 'readings'>,
+  gather: ReconcilingCalls['gather'],
+): Promise<string[]> {
+  const stopping = new AbortController();
+  const told: string[] = [];
+  const calls: ReconcilingCalls = {
+    turn: () => undefined,
+    open: async () => [],
+    look: async () => ({ cursor: 'third', reading: readingAt(2, 0, 0), accounts: [] }),
+    gather,
+  };
+  const ambient = { ...systemAmbient, sleep: async () => stopping.abort() };
+  const parts = {
+    ...{ records, ambient, logger, everyMs: HOUR, marginMs: 0 },
+    onComparison: (outcome: string) => told.push(outcome),
+    onDifference: (direction: string) => told.push(direction),
+  };
+  await reconcileBalances(new Map([[CLIENT, calls]]), parts, stopping.signal);
+  return told;
+}
+
+it.each<[string, ReconcilingCalls['gather'], string]>([
+  ['goes on', NOTHING_MOVED, 'compared'],
+  ['begins anew', () => Promise.reject(new BaselineLostError('The events are gone.')), 'first'],
+])(
+  'what a process has found that died is told by the next, whose comparison %s',
+  async (_how, gather, outcome) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await STORES[0]?.[1]();
+    if (store === undefined) throw new Error('There is a store.');
+    cleanup.defer(() => store.close());
+    const records = await store.open();
+    cleanup.defer(() => records.stop());
+    await records.readings.take(CLIENT, 'the one that died', HOUR);
+    await records.readings.keep(CLIENT, 'the one that died', LEFT, 0);
+    expect(await compareOnce(records, gather)).toEqual([outcome, 'less']);
+  },
+);
+
+it('a process from which another has taken the readings meanwhile tells nothing', async () => {
+  const never = () => expect.unreachable();
+  const readings = { take: async () => ({ text: LEFT }), keep: async () => false };
+  expect(await compareOnce({ search: never, read: never, readings }, NOTHING_MOVED)).toEqual([]);
+});
