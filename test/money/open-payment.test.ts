@@ -267,6 +267,28 @@ it.each<[string, MoneyRecords['held']]>([
   expect(await records.read(name)).toMatchObject({ seen: 'stopped', attempts: 1 });
 });
 
+it('a 409 on a repeat refuses nothing, whatever it says: the first request may be under way', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const store = await STORES[0]?.[1]();
+  if (store === undefined) throw new Error('There is a store.');
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  const { name } = await leaveOpen(records, 'createMoneyOut');
+  await records.hasten(name);
+  const payment = await records.takeOpen(name, OWNER, 60_000);
+  if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+  const never = () => expect.unreachable();
+  const body = { message: 'external_transfer_not_allowed' };
+  const conflict = { ...REFUSED, status: 409, text: JSON.stringify(body), body };
+  const result = await settleOpen(payment, callsWith({ repeat: async () => conflict }), {
+    ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
+    ...{ onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never },
+  });
+  expect(result).toBe('open');
+  expect(await records.read(name)).toMatchObject({ answer: null, seen: 'still-processing' });
+});
+
 it('a repeat counts where it may have left, and not where it has not', async () => {
   await using cleanup = new AsyncDisposableStack();
   const store = await STORES[0]?.[1]();

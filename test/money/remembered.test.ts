@@ -197,3 +197,37 @@ it('looks at one also where the clock was set back', () => {
   remembered.add({ clientId: ONE, hash: 'one' }, later(callsOf()), 5_000_000);
   expect(hashesOf(remembered, 1_000_000)).toEqual(['one']);
 });
+
+it('what was asked about before its mutation has left it unknown gives its place to none that was paid', () => {
+  const remembered = new Remembered();
+  const add = (hash: string, isOfMutation: boolean) =>
+    remembered.add({ clientId: ONE, hash }, later(callsOf()), 0, isOfMutation);
+  add('asked, then paid', false);
+  add('asked, then paid', true);
+  for (let number = 1; number < 100; number += 1) add(`${number}`, true);
+  add('paid later', true);
+  expect(hashesOf(remembered, FIRST_DUE_MS)).toContain('asked, then paid');
+  expect(hashesOf(remembered, FIRST_DUE_MS)).not.toContain('paid later');
+});
+
+it('one whose caller asks while it is looked for to the end keeps its place', () => {
+  const remembered = new Remembered();
+  const add = (hash: string, now: number) => remembered.add({ clientId: ONE, hash }, later(callsOf()), now);
+  add('asked again', 0);
+  for (const kept of remembered.due(ONE, FIRST_DUE_MS)) remembered.begin(kept, FIRST_DUE_MS);
+  add('asked again', 300_000);
+  remembered.giveUp({ clientId: ONE, hash: 'asked again' });
+  for (let number = 1; number <= 100; number += 1) add(`${number}`, 300_000);
+  expect(remembered.size).toBe(100);
+  expect(hashesOf(remembered, 300_000 + FIRST_DUE_MS)).toContain('asked again');
+});
+
+it('a payment is not asked for by the calls of another whose credential was refused meanwhile', () => {
+  const remembered = new Remembered();
+  let isRefused = false;
+  const [refused, fresh] = [callsOf(() => isRefused), callsOf()];
+  remembered.add({ clientId: ONE, hash: 'one' }, later(refused), 0);
+  isRefused = true;
+  remembered.add({ clientId: ONE, hash: 'two' }, later(fresh), 0);
+  expect(remembered.due(ONE, FIRST_DUE_MS)).toMatchObject([{ name: { hash: 'two' }, calls: fresh }]);
+});

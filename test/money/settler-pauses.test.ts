@@ -143,6 +143,54 @@ it('ends a look when three in a row have no answer, not three of many', async ()
   expect(pauses).toEqual([1_000, 500]);
 });
 
+it('a payment that a server of the record does not know is kept until it is certain that nobody knows it', async () => {
+  const again = Promise.withResolvers<void>();
+  let looks = 0;
+  const { settler } = createWorld(1_000, {
+    async takeOpen() {
+      looks += 1;
+      if (looks === 2) again.resolve();
+      return undefined;
+    },
+    // As a server that a failover has replaced.
+    read: async () => undefined,
+    confirmReads: () => Promise.reject(new Error('It is not certain now which server has the record.')),
+  });
+  settler.remember({ clientId: CLIENT, hash: HASH }, LATER);
+  await again.promise;
+  await settler.drain();
+});
+
+it('a stop waits for every look that is under way, also once another has failed', async () => {
+  const [begun, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const order: string[] = [];
+  const { settler } = createWorld(1_000, {
+    tidy: async () => undefined,
+    due: async () => ['fails', 'waits'].map((hash) => ({ clientId: CLIENT, hash })),
+    async takeOpen(name) {
+      await begun.promise;
+      if (name.hash === 'fails') throw new Error('The store does not answer.');
+      return openPayment(name);
+    },
+    putOff: async () => undefined,
+  });
+  settler.serve(CLIENT, {
+    ...CALLS,
+    async look() {
+      await answer.promise;
+      order.push('looked');
+      return { kind: 'open', seen: 'nothing' };
+    },
+  });
+  begun.resolve();
+  await later();
+  const drained = settler.drain().then(() => order.push('drained'));
+  for (let turn = 0; turn < 20; turn += 1) await later();
+  answer.resolve();
+  await drained;
+  expect(order).toEqual(['looked', 'drained']);
+});
+
 it('a client whose service does not answer keeps no other client’s remembered payments waiting, and is tried seldom', async () => {
   const hangs = Promise.withResolvers<void>();
   const looked: string[] = [];
