@@ -42,3 +42,10 @@ it('a count goes on from where it was once payments go on, though it is lower th
   next.note('one', { epoch: 0, sent: 12 });
   expect(next.of('one')).toEqual({ epoch: 1, sent: 1 });
 });
+
+it('a count that is noted while an earlier one is written is written as well', async () => {
+  const marks = new RedisMarks(path);
+  for (const sent of [1, 2, 3]) marks.note('one', { epoch: 0, sent });
+  await marks.stop();
+  expect(new RedisMarks(path).of('one')).toEqual({ epoch: 0, sent: 3 });
+});

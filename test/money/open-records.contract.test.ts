@@ -274,6 +274,19 @@ describe('a record that was put back', () => {
     await records.stop();
   });
 
+  it('holds payments also where the ledger of the client that was behind shows nothing of it any more', async () => {
+    await using redis = await startRedis();
+    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const [behind, other] = [randomUUID(), randomUUID()];
+    await send(records, other);
+    await redis.admin.sadd('pasarela:money:held', behind);
+    expect(await records.held()).toMatchObject([{ why: 'put-back', missing: 0 }]);
+    await expect(send(records, other)).rejects.toMatchObject({ why: 'put-back' });
+    await records.resume();
+    await send(records, other);
+    await records.stop();
+  });
+
   it('lets payments go on at the first resume where the copy had them held already, before payments went on', async () => {
     await using redis = await startRedis();
     const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);

@@ -177,6 +177,9 @@ it('a stop that does not reach the ledgers of clients says that their payments m
   expect(told).toMatchObject({ code: 1, stderr: expect.stringContaining('may go on for up to ten seconds') });
   expect(told.stderr).toContain('an operator has stopped them');
   expect(await send('another key')).toBe(true);
+  // The gateway looks at the holds every ten seconds.
+  expect(await gateway.held()).toMatchObject([{ why: 'stopped' }]);
+  await expect(send('a key after the look')).rejects.toMatchObject({ why: 'stopped' });
   await redis.admin.call('ACL', 'SETUSER', 'default', '~*');
   expect(await run('stop')).toMatchObject({ code: 0 });
   await expect(send('a third key')).rejects.toMatchObject({ why: 'stopped' });
