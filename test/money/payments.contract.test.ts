@@ -126,6 +126,55 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
     expect(await payments.byKey(holder('never used'))).toBeUndefined();
   });
 
+  it('are not sent again once they are settled, as the journal tells it, however late that is counted', async () => {
+    const name = recordName(holder(await make(records, { until: 'done' })));
+    const { written } = await records.journal.head(CLIENT);
+    await records.sentAgain(name);
+    expect(await records.journal.head(CLIENT)).toMatchObject({ written });
+  });
+
+  it('are of a client that is known before anybody has asked for an id', async () => {
+    const clientId = randomUUID();
+    await make(records, { clientId, until: 'sent' });
+    expect(await records.clients()).toContain(clientId);
+    expect(await other.clients()).toContain(clientId);
+  });
+
+  it('are found where the server that has them takes over between two looks', async () => {
+    const key = await make(records, { until: 'sent' });
+    let isReplaced = true;
+    const failingOver: MoneyRecords = {
+      ...records,
+      read: async (name) => (isReplaced ? undefined : records.read(name)),
+      confirmReads: async () => {
+        isReplaced = false;
+      },
+    };
+    expect(await createPayments(failingOver).byKey(holder(key))).toMatchObject({ state: 'sent' });
+  });
+
+  it('count once for a client that pays and is served, and not where they are settled among the open ones', async () => {
+    const read = async (made: Made) => {
+      const record = await records.read(recordName(holder(await make(records, made))));
+      if (record === undefined) throw new Error('It was made.');
+      return record;
+    };
+    const found = [await read({ until: 'sent' }), await read({ until: 'done' })];
+    const listing: MoneyRecords = {
+      ...records,
+      clients: async () => [CLIENT],
+      // As an earlier version leaves them.
+      search: async () => ({ records: found, next: undefined }),
+    };
+    expect(await createPayments(listing, [CLIENT]).oldUnknown()).toBe(1);
+  });
+
+  it('show an id as it was written', async () => {
+    const source = randomUUID().toUpperCase();
+    const key = await make(records, { shown: { ...SHOWN, source }, until: 'sent' });
+    expect(await payments.byKey(holder(key))).toMatchObject({ asked: { source } });
+  });
+
   it('tell since when the oldest is unknown of clients that are served too, and of none before it is sent', async () => {
     const [clientId, nobodys] = [randomUUID(), randomUUID()];
     // As after a failover that has lost which clients have paid.
