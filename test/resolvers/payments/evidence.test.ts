@@ -40,6 +40,8 @@ let failing: Set<string>;
 let unrouted: Set<string>;
 /** When the service says that it made those that it shows, in ms since the epoch; it says nothing of others. */
 let made: Map<string, number>;
+/** What else it shows of them. */
+let more: Map<string, object>;
 /** In ms since the epoch. */
 let now: number;
 let lost: Awaited<ReturnType<typeof losePayment>>;
@@ -50,6 +52,7 @@ beforeEach(async () => {
   failing = new Set();
   unrouted = new Set();
   made = new Map();
+  more = new Map();
   now = Date.now();
   lost = await losePayment();
 });
@@ -84,7 +87,15 @@ async function losePayment(retention = 10_000) {
       const kind = { category: 'INTER_TRANS', subCategory: 'INT_DEBIT', transactionStatus: 'LIQUIDATED' };
       const time = made.get(id);
       const audit = time === undefined ? {} : { audit: { createdAt: new Date(time).toISOString() } };
-      return json(response, { id, amount: '10.00', currency: 'MXN', ...kind, ...between, ...audit });
+      return json(response, {
+        id,
+        amount: '10.00',
+        currency: 'MXN',
+        ...kind,
+        ...between,
+        ...audit,
+        ...more.get(id),
+      });
     }),
   );
   const key = randomUUID();
@@ -108,12 +119,13 @@ async function losePayment(retention = 10_000) {
       await Promise.all(Array.from({ length: count }, () => log.append(CLIENT_ID, event())));
     },
     /** Sends the same order under another key, now. Its answer is lost, too. @param customerId of the caller */
-    async another(customerId: string | null = null) {
+    async another(customerId: string | null = null, body: object = {}) {
       const other = randomUUID();
       const otherName = recordName({ clientId: CLIENT_ID, customerId: undefined, key: other });
       const asked = { ...ASKED, customerId };
       await records.claim(otherName, { ...claim, asked, inputHash: other, twin: other });
-      await records.markSent(otherName, 'call', '{}', { upstreamKey: null, original: null });
+      const sent = JSON.stringify(body);
+      await records.markSent(otherName, 'call', sent, { upstreamKey: null, original: null });
       return otherName;
     },
     /** Another payment that is known to be done, by this transaction. */
@@ -125,6 +137,9 @@ async function losePayment(retention = 10_000) {
     },
     /** The payment itself is answered after all, with this transaction. */
     answered: (id: string) => records.answer(name, hash, { kind: 'done', status: 200, text: '{}' }, id),
+    /** The payment itself is answered with a transaction that is not believed to be it. */
+    doubted: (id: string) =>
+      records.answer(name, hash, { kind: 'unknown', status: 200, text: JSON.stringify({ id }) }),
     /** How often the service was asked for a transaction. */
     reads: (id: string) => service.requests.filter((request) => request.endsWith(id)).length,
     log,
@@ -415,6 +430,38 @@ it('is none where the event of a payment that was done hours before comes late, 
   shown.add(credit);
   await lost.named(credit, MINUTE);
   expect(await lost.look(undefined, second)).toEqual({ kind: 'open', seen: 'nothing' });
+});
+
+it('is not certain where one leg of the movement was named before the payment was sent', async () => {
+  const [debit, credit] = [randomUUID(), randomUUID()];
+  for (const id of [debit, credit]) {
+    shown.add(id);
+    more.set(id, { trackingId: 'one movement' });
+  }
+  await lost.named(debit, -10_000);
+  await lost.named(credit, 1_000);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'early' });
+});
+
+it('is found in an answer that was not believed, also where no event names it', async () => {
+  const id = randomUUID();
+  shown.add(id);
+  await lost.doubted(id);
+  expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
+});
+
+it('is found beside an open payment that differs in its description alone', async () => {
+  now += 2 * HOUR;
+  const [one] = [
+    await lost.another(null, { description: 'one' }),
+    await lost.another(null, { description: 'two' }),
+  ];
+  const id = randomUUID();
+  shown.add(id);
+  more.set(id, { description: 'one' });
+  made.set(id, now + 1_000);
+  await lost.named(id, 1_000);
+  expect(await lost.look(undefined, one)).toMatchObject({ kind: 'done', transactionId: id });
 });
 
 it('is none while a proxy has no route for one that may match, and is found once it has', async () => {
