@@ -1,33 +1,8 @@
 import { makeClabe } from './clabe.ts';
+import { controlEntries } from './control-reference.ts';
 import type { ClientView } from './control-views.ts';
 import type { Endpoint } from './endpoints.ts';
-
-/** One request of the reference, with values of the demo client that it can be sent with as they are. */
-export interface ReferenceEntry {
-  /** Its number in docs/upstream-api.md; null for the sandbox's own control. */
-  number: number | null;
-  method: string;
-  /** With parameters in braces: `/v1/clients/{clientId}/accounts`. */
-  path: string;
-  summary: { en: string; es: string };
-  /** What it is opened by: the access token, the API key, or nothing. */
-  auth: 'token' | 'key' | null;
-  parameters: Record<string, string>;
-  /** Documented query parameters with a value to try; empty ones are left out. */
-  query: Record<string, string>;
-  body: unknown;
-}
-
-type Entry = Omit<
-  ReferenceEntry,
-  'method' | 'path' | 'parameters' | 'query' | 'body' | 'auth' | 'summary'
-> & {
-  en: string;
-  es: string;
-  auth?: 'key';
-  query?: Record<string, string>;
-  body?: unknown;
-};
+import type { Entry, ReferenceEntry } from './reference-entry.ts';
 
 /** What there is at this moment to read, change or refund; empty where there is none. */
 interface Present {
@@ -68,7 +43,7 @@ function serviceEntries(demo: ClientView): Record<Endpoint, Entry> {
 }
 
 type OfPath<Text extends string> = Extract<Endpoint, `${string} ${Text}`>;
-type Payments = OfPath<`${string}/transactions/${string}`>;
+type Payments = OfPath<`${string}/transactions${string}`>;
 type Webhooks = OfPath<`${string}/webhooks${string}`>;
 type Instruments = OfPath<`${string}/instruments${string}`>;
 type Credentials = OfPath<`${string}/credential${string}`>;
@@ -202,6 +177,7 @@ function payments(demo: ClientView): Record<Payments, Entry> {
       number: 15,
       en: 'Reads one transaction.',
       es: 'Consulta una transacción.',
+      query: { transaction_status: '', tracking_id: '', transaction_category: '', bank_id: '' },
     },
   };
 }
@@ -243,56 +219,5 @@ function webhooks(demo: ClientView): Record<Webhooks, Entry> {
       es: 'Registra un webhook; obsoleto.',
       body: registration,
     },
-  };
-}
-
-function controlEntries(demo: ClientView): Record<string, Entry> {
-  const entry = (en: string, es: string, body?: unknown): Entry => ({ number: null, en, es, body });
-  const clabe = demo.accounts[0]?.clabe;
-  return {
-    'GET /sandbox': entry('What there is to play with.', 'Con qué se puede jugar.'),
-    'POST /sandbox/spei-credits': entry('An SPEI credit arrives.', 'Llega un abono SPEI.', {
-      clabe,
-      amount: '1250.00',
-      payerName: 'Ana Torres',
-      concept: 'Factura 1',
-    }),
-    'POST /sandbox/refunds': entry('The latest credit goes back.', 'Se devuelve el último abono.', {}),
-    'POST /sandbox/faults': entry(
-      'A request goes wrong from now on.',
-      'Una petición falla a partir de ahora.',
-      {
-        match: { method: 'POST', path: '/v1/transactions/' },
-        fault: 'reset-after-commit',
-        times: 1,
-      },
-    ),
-    'GET /sandbox/faults': entry(
-      'Faults, and how often each was seen.',
-      'Fallas, y cuántas veces se vio cada una.',
-    ),
-    'DELETE /sandbox/faults': entry('Disarms every fault.', 'Desactiva todas las fallas.'),
-    'POST /sandbox/clock': entry('Steps the clock.', 'Adelanta el reloj.', { advanceSeconds: 300 }),
-    'PATCH /sandbox/clock': entry(
-      'Runs the clock at another speed; 0 stops it.',
-      'Cambia la velocidad del reloj; 0 lo detiene.',
-      {
-        speed: 5,
-      },
-    ),
-    'PATCH /sandbox/webhooks': entry(
-      'Has every receiver of webhooks down, or up again.',
-      'Deja caídos los receptores de webhooks, o los levanta.',
-      { down: false },
-    ),
-    'GET /sandbox/deliveries': entry(
-      'Every webhook sent, with its replies.',
-      'Cada webhook enviado, con sus respuestas.',
-    ),
-    'GET /sandbox/ledger': entry('Every movement of money.', 'Cada movimiento de dinero.'),
-    'GET /sandbox/requests': entry(
-      'Which endpoints were called, how often.',
-      'Qué endpoints se llamaron, y cuántas veces.',
-    ),
   };
 }
