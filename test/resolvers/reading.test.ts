@@ -205,6 +205,20 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     expect(await look({ category: 'INTER_TRANS' })).toBeNull();
   });
 
+  it.each(['status', 'trackingId', 'category'])(
+    'a look-up is refused whose match has an empty %s',
+    async (name) => {
+      const { data, errors } = await gateway.query(
+        'query ($id: ID!, $match: TransactionMatch) { transaction(id: $id, match: $match) { id } }',
+        { id: world.transactions.moneyOutId, match: { [name]: '' } },
+      );
+      expect(data.transaction).toBeNull();
+      expect(errors).toMatchObject([
+        { message: expect.stringContaining(`match.${name}`), extensions: { code: 'BAD_USER_INPUT' } },
+      ]);
+    },
+  );
+
   it('what belongs to another client is what a random id is: nothing', async () => {
     const [other] = world.otherClients;
     const look = `query ($instrument: ID!, $customer: ID!, $transaction: ID!, $account: ID!) {
