@@ -1,4 +1,4 @@
-import type { GraphQLField, GraphQLResolveInfo } from 'graphql';
+import { type GraphQLField, type GraphQLResolveInfo, isRequiredArgument } from 'graphql';
 
 const ID = '11111111-2222-4333-8444-555555555555';
 
@@ -6,7 +6,8 @@ const ID = '11111111-2222-4333-8444-555555555555';
 function noting(path: string, note: (path: string) => void): object {
   return new Proxy(() => undefined, {
     get(_target, name) {
-      // It is no promise, and nothing that can be gone through.
+      // It is no promise, and goes through as empty.
+      if (name === Symbol.iterator) return () => [].values();
       if (typeof name === 'symbol' || name === 'then') return undefined;
       if (name === 'toString') return () => path;
       const inner = `${path}.${name}`;
@@ -30,6 +31,7 @@ interface Resolved {
  * only once it has found something is not told.
  *
  * @param may which scopes the caller has.
+ * @throws Error if a required argument has no value here: the resolver would throw before it reads, and nothing would be told.
  */
 export async function resolveFor(
   field: GraphQLField<unknown, unknown>,
@@ -45,7 +47,22 @@ export async function resolveFor(
     {},
     { get: (_target, name) => (typeof name === 'symbol' || name === 'then' ? undefined : ID) },
   );
-  const given: Readonly<Record<string, unknown>> = { id: ID, by: { id: ID } };
+  const given: Readonly<Record<string, unknown>> = {
+    id: ID,
+    by: { id: ID },
+    ids: [ID],
+    clientId: ID,
+    transactionId: ID,
+    idempotencyKey: ID,
+    input: parent,
+  };
+  for (const argument of field.args) {
+    if (isRequiredArgument(argument) && given[argument.name] === undefined) {
+      throw new Error(
+        `${field.name} requires ${argument.name}: give it a value in test/helpers/field-reads.ts`,
+      );
+    }
+  }
   const args = Object.fromEntries(field.args.map(({ name }) => [name, given[name]]));
   try {
     await field.resolve?.(parent, args, context, part('info') as unknown as GraphQLResolveInfo);
