@@ -4,7 +4,7 @@ import { header } from './header.js';
 import { language, t } from './words.js';
 
 /**
- * @typedef {import('../src/reference.ts').ReferenceEntry} Entry
+ * @typedef {import('../src/reference-entry.ts').ReferenceEntry} Entry
  * @typedef {{ apiKey: string, accessToken: string, entries: Entry[] }} Reference
  */
 
