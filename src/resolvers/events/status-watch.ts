@@ -1,6 +1,7 @@
 import { CallAlarm } from '../../common/alarms.ts';
 import type { MaybePromise } from '../../common/maybe-promise.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
+import { EventsGapError } from '../../events/errors.ts';
 import type { EventWatch, StoredEvent, Watcher } from '../../events/log.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import type { Polled, Polls, Schedule } from '../../upstream/session/polls.ts';
@@ -68,7 +69,7 @@ let alone = 0;
  * the schedule of readings, and nothing else.
  *
  * Ends with BadInputError when there is nothing to follow; with UpstreamError when the first reading fails, and when the
- * caller's token is no longer accepted; with what ends the events.
+ * caller's token is no longer accepted; with what ends the events, except a gap: after that it attaches and reads again.
  */
 export class StatusWatch<Update> extends PushStream<Update> implements Watcher, Polled {
   pollKey = '';
@@ -77,6 +78,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
   readonly #polls: Polls;
   #sink: Sink<Update> | undefined;
   #events: EventWatch | undefined;
+  #attachings = 0;
   #lag: CallAlarm | undefined;
   #lags = 0;
   #isPolled = false;
@@ -112,15 +114,18 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     this.#end();
   }
 
-  /** The feed is attached before the first reading, so that nothing falls between. */
-  async #begin(): Promise<void> {
+  /** Attaches the feed before the reading, so that nothing falls between. One gap is one hint to all who share a reading. */
+  async #begin(gap?: EventsGapError): Promise<void> {
+    this.#attachings += 1;
+    const attaching = this.#attachings;
     const events = await this.#source.watch(this.#states.topics, this);
-    if (this.#ended) {
+    if (this.#ended || attaching !== this.#attachings) {
       events.stop();
       return;
     }
     this.#events = events;
-    await this.#readAlone();
+    if (this.#isPolled) this.#polls.hint(this, gap?.head);
+    else await this.#readAlone();
   }
 
   event(stored: StoredEvent): void {
@@ -143,7 +148,12 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
   }
 
   end(error: Error): void {
-    this.#end(error);
+    if (!(error instanceof EventsGapError)) this.#end(error);
+    // A reading tells the state without the missing events. The feed first lets go of all its subscribers.
+    else
+      void Promise.resolve(error)
+        .then((gap) => this.#begin(gap))
+        .catch((cause: unknown) => this.#end(cause));
   }
 
   read(): Promise<Transaction | null> {

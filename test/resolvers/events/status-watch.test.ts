@@ -119,6 +119,26 @@ describe('a caller whose credential has ended', () => {
   });
 });
 
+describe('a log that was lost', () => {
+  it('has the state read again, as its events may never come', async () => {
+    const watch = onReceipt(transaction('LIQUIDATED'), transaction('LIQUIDATED', 'DELAYED'));
+    expect(await watch.next()).toBe('SNAPSHOT PENDING');
+    watch.lose();
+    expect(await watch.next()).toBe('CHANGE DELAYED');
+    await watch.leave();
+  });
+
+  it('is followed by events of the new one', async () => {
+    const watch = onReceipt(transaction('LIQUIDATED'));
+    expect(await watch.next()).toBe('SNAPSHOT PENDING');
+    watch.lose();
+    await settled();
+    watch.send(delayed);
+    expect(await watch.next()).toBe('CHANGE DELAYED');
+    await watch.leave();
+  });
+});
+
 describe('one who leaves', () => {
   it('while the feed is being attached is told of nothing, and has nothing read', async () => {
     const watch = onReceipt(transaction('LIQUIDATED'));

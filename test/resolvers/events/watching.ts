@@ -1,4 +1,5 @@
 import type { AlarmClock } from '../../../src/common/alarms.ts';
+import { EventsGapError } from '../../../src/events/errors.ts';
 import type { StoredEvent, Watcher } from '../../../src/events/log.ts';
 import { type States, StatusWatch } from '../../../src/resolvers/events/status-watch.ts';
 import { createEventTopics } from '../../../src/resolvers/events/topics.ts';
@@ -115,6 +116,7 @@ export function startWatch<Update>(
       async watch(first, told) {
         topics = first;
         watcher = told;
+        ended = false;
         return {
           add(more) {
             topics = [...topics, ...more];
@@ -159,6 +161,16 @@ export function startWatch<Update>(
     },
     get reads() {
       return reads;
+    },
+    /** The log is lost, and the feed lets go of the watch. */
+    lose() {
+      ended = true;
+      topics = [];
+      const lost = watcher;
+      watcher = undefined;
+      lost?.end(
+        new EventsGapError({ oldest: 'c0', head: 'c0' }, { clientId: 'client', reason: 'begun-anew' }),
+      );
     },
     /** What comes on the client's log; the watch is told of what concerns it. */
     send(...events: StoredEvent[]) {
