@@ -87,6 +87,23 @@ describe('a verification', () => {
     expect(await page.locator('.steps li').last().getAttribute('class')).toBe('failed');
   });
 
+  it('that the service does not show yet is looked for again', async () => {
+    const { clientId } = await control(gateway.sandbox, 'GET', '/sandbox');
+    await fault(`/v1/clients/${clientId}/transactions/`, { status: 404, body: {} });
+    await choose(/Renta de bodega/);
+    const { counts: before } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
+    const reads = (counts: Readonly<Record<string, number>>) =>
+      Object.entries(counts)
+        .filter(([route]) => /^GET .*\/transactions\//.test(route))
+        .reduce((sum, [, count]) => sum + count, 0);
+    await expect
+      .poll(async () => reads((await control(gateway.sandbox, 'GET', '/sandbox/requests')).counts))
+      .toBeGreaterThan(reads(before) + 1);
+    expect(await page.getByText('No encontramos esa verificación.').count()).toBe(0);
+    await healthy();
+    await page.locator('.holder .name').waitFor();
+  });
+
   it('is not lost where the connection is: its steps stay, and it is told once the gateway is back', async () => {
     // The receipt is not there yet: the sandbox's time stands still.
     await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 0 });

@@ -17,12 +17,13 @@ const es = {
     forbidden: 'Tu token no da permiso para esto. Pide acceso a quien administra tu gateway.',
     service: 'El servicio bancario no responde bien en este momento. Intenta de nuevo en un minuto.',
     busy: 'Hay demasiadas solicitudes. Espera unos segundos e intenta de nuevo.',
-    store:
-      'El gateway no puede registrar pagos ahora, así que no movió dinero. Intenta de nuevo en un minuto.',
+    store: 'El gateway no puede leer ahora lo que ha guardado. Intenta de nuevo en un minuto.',
     other: 'Algo falló en el gateway. Intenta de nuevo; si sigue, avisa a quien lo administra.',
   },
 
   refusals: {
+    STORE_UNAVAILABLE:
+      'El gateway no puede registrar pagos ahora, así que no movió dinero. Intenta de nuevo en un minuto.',
     INSUFFICIENT_FUNDS: 'La cuenta de la que pagas no tiene fondos suficientes.',
     ACCOUNT_NOT_ACTIVE: 'La cuenta no está activa.',
     IDEMPOTENCY_IN_PROGRESS: 'Esta misma operación aún está en curso.',
@@ -150,11 +151,12 @@ const en: Messages = {
     forbidden: 'Your token does not permit this. Ask whoever runs your gateway for access.',
     service: 'The banking service does not answer well at the moment. Try again in a minute.',
     busy: 'There are too many requests. Wait some seconds and try again.',
-    store: 'The gateway cannot record payments now, so no money moved. Try again in a minute.',
+    store: 'The gateway cannot read what it keeps just now. Try again in a minute.',
     other: 'Something failed in the gateway. Try again; if it goes on, tell whoever runs it.',
   },
 
   refusals: {
+    STORE_UNAVAILABLE: 'The gateway cannot record payments now, so no money moved. Try again in a minute.',
     INSUFFICIENT_FUNDS: 'The account that you pay from has too little money.',
     ACCOUNT_NOT_ACTIVE: 'The account is not active.',
     IDEMPOTENCY_IN_PROGRESS: 'This very payment is still under way.',

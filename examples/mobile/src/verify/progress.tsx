@@ -1,6 +1,6 @@
 import { Refused, type Source } from '@pasarela/client';
 import { useCepStatus } from '@pasarela/client/react';
-import { useMemo } from 'react';
+import { useEffect, useMemo } from 'react';
 import { Linking, ScrollView, Text, View } from 'react-native';
 import type { VerificationQuery, WatchReceiptSubscription } from '../gql/graphql.ts';
 import { presence } from '../graph/presence.ts';
@@ -22,6 +22,9 @@ interface ProgressProps {
   readonly onAnother: () => void;
 }
 
+/** How long to wait before a transaction that the service does not show yet is read again, in milliseconds. */
+const AGAIN_MS = 2_000;
+
 /** One verification, from its cent to its receipt. */
 export function Progress({ source, transactionId, onAnother }: ProgressProps) {
   const { styles } = useStyles();
@@ -29,10 +32,18 @@ export function Progress({ source, transactionId, onAnother }: ProgressProps) {
   const variables = useMemo(() => ({ transactionId }), [transactionId]);
   const { data, problem: unread, again } = useQuery(source, VERIFICATION, variables);
   const { update, status, problem } = useCepStatus(source, transactionId, WATCH_RECEIPT, presence);
-  if (unread !== undefined) return <Failure problem={unread} onRetry={again} />;
-  if (data === undefined) return <Loading />;
+  // A new transaction may be read before the service shows it. Where there is none, the watch of its receipt ends.
+  useEffect(() => {
+    if (data?.transaction !== null || status === 'ended') return;
+    const timer = setTimeout(again, AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [data, status, again]);
+  const transaction = data?.transaction ?? null;
+  if (unread !== undefined && transaction === null) return <Failure problem={unread} onRetry={again} />;
+  if (transaction === null && status !== 'ended') return <Loading />;
+  const isTold = problem !== undefined && (status === 'offline' || status === 'ended');
   const cep = update?.cep;
-  const destination = data.transaction?.destination ?? null;
+  const destination = transaction?.destination ?? null;
   const verdict = verdictOf(cep, registeredHolder(destination));
   const title = {
     pending: t.progress.title,
@@ -46,19 +57,17 @@ export function Progress({ source, transactionId, onAnother }: ProgressProps) {
       <Text role="heading" aria-level={1} style={[styles.title, verdict === 'differs' && styles.mismatch]}>
         {title}
       </Text>
-      {data.transaction === null || isRefused(problem) ? (
+      {transaction === null || isRefused(problem) ? (
         <Notice bad>
-          {isRefused(problem) && problem.code !== 'BAD_USER_INPUT'
+          {problem instanceof Refused && problem.code !== 'BAD_USER_INPUT'
             ? explain(problem, t)
             : t.progress.notFound}
         </Notice>
       ) : (
         <View style={styles.card}>
-          {status === 'offline' && problem !== undefined && <Notice>{explain(problem, t)}</Notice>}
-          <Steps cep={cep} verdict={verdict} transaction={data.transaction} />
-          {cep?.status === 'COMPLETED' && (
-            <Result cep={cep} verdict={verdict} transaction={data.transaction} />
-          )}
+          {isTold && <Notice>{explain(problem, t)}</Notice>}
+          <Steps cep={cep} verdict={verdict} transaction={transaction} />
+          {cep?.status === 'COMPLETED' && <Result cep={cep} verdict={verdict} transaction={transaction} />}
         </View>
       )}
       <Button title={t.progress.another} onPress={onAnother} />

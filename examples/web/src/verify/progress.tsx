@@ -20,47 +20,56 @@ interface ProgressProps {
   readonly transactionId: string;
 }
 
+/** How long to wait before a transaction that the service does not show yet is read again, in milliseconds. */
+const AGAIN_MS = 2_000;
+
 /** One verification, from its cent to its receipt. The address names it, so that it can be left and come back to. */
 export function Progress({ source, transactionId }: ProgressProps) {
   const { t } = useSpeech();
   const [{ data, error: readError }, again] = useQuery({ query: VERIFICATION, variables: { transactionId } });
   const { update, status, problem } = useCepStatus(source, transactionId, WATCH_RECEIPT);
   const heading = useRef<HTMLHeadingElement>(null);
-  const isRead = data !== undefined;
+  // A new transaction may be read before the service shows it. Where there is none, the watch of its receipt ends.
+  useEffect(() => {
+    if (data?.transaction !== null || status === 'ended') return;
+    const timer = setTimeout(() => again({ requestPolicy: 'network-only' }), AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [data, status, again]);
+  const transaction = data?.transaction ?? null;
+  const isRead = transaction !== null || status === 'ended';
   useEffect(() => {
     // The page has changed beneath the person who pressed the button.
     if (isRead) heading.current?.focus();
   }, [isRead]);
 
-  if (readError !== undefined) {
+  if (readError !== undefined && transaction === null) {
     return <Failure error={readError} onRetry={() => again({ requestPolicy: 'network-only' })} />;
   }
-  if (data === undefined) return <Loading />;
+  if (!isRead) return <Loading />;
+  const isTold = problem !== undefined && (status === 'offline' || status === 'ended');
   const cep = update?.cep;
-  const destination = data.transaction?.destination ?? null;
+  const destination = transaction?.destination ?? null;
   const verdict = verdictOf(cep, registeredHolder(destination));
   return (
     <div className="narrow">
       <h1 ref={heading} tabIndex={-1} className={verdict === 'differs' ? 'bad-text' : undefined}>
         {titleOf(verdict, t.progress)}
       </h1>
-      {data.transaction === null || isRefused(problem) ? (
+      {transaction === null || isRefused(problem) ? (
         <p role="alert" className="notice bad">
-          {isRefused(problem) && problem.code !== 'BAD_USER_INPUT'
+          {problem instanceof Refused && problem.code !== 'BAD_USER_INPUT'
             ? explain(problem, t)
             : t.progress.notFound}
         </p>
       ) : (
         <div className="card">
-          {status === 'offline' && problem !== undefined && (
+          {isTold && (
             <p role="status" className="notice">
               {explain(problem, t)}
             </p>
           )}
-          <Steps cep={cep} verdict={verdict} transaction={data.transaction} />
-          {cep?.status === 'COMPLETED' && (
-            <Result cep={cep} verdict={verdict} transaction={data.transaction} />
-          )}
+          <Steps cep={cep} verdict={verdict} transaction={transaction} />
+          {cep?.status === 'COMPLETED' && <Result cep={cep} verdict={verdict} transaction={transaction} />}
         </div>
       )}
       <p>
