@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import type { Party } from '../../../src/common/party.ts';
 import type { UnattributedReason } from '../../../src/events/metrics.ts';
 import { requesterOfReceipts } from '../../../src/operation/caller-keys.ts';
 import { LogReadingError } from '../../../src/resolvers/errors.ts';
 import { createReceiptOwner, type FindOwner } from '../../../src/resolvers/events/receipt-owner.ts';
 import { errorOfAnswer, UpstreamError } from '../../../src/upstream/call/errors.ts';
 import { ReceiptPatience } from '../../../src/upstream/session/receipt-patience.ts';
-import { until } from '../../helpers/until.ts';
 
 const CLIENT = randomUUID();
 const OWNER = randomUUID();
@@ -118,16 +118,17 @@ it('one whose reading all have given up, as it took too long, is read anew', asy
 });
 
 it('one whose reading was given up is read no third time when that one ends at last', async () => {
-  const readings: PromiseWithResolvers<string>[] = [];
-  const find: FindOwner = () => {
-    const reading = Promise.withResolvers<string>();
+  const readings: (PromiseWithResolvers<string> & { readonly party: Party })[] = [];
+  const find: FindOwner = (party) => {
+    const reading = { ...Promise.withResolvers<string>(), party };
     readings.push(reading);
     return reading.promise;
   };
-  const ownerOf = createReceiptOwner({ known: () => undefined, find }, 1_500, () => {});
+  const ownerOf = createReceiptOwner({ known: () => undefined, find }, 2_000, () => {});
   const receipt = receiptOf(randomUUID(), new Date(0));
   const both = [ownerOf(CLIENT, receipt, readerOf()), ownerOf(CLIENT, receipt, readerOf())];
-  await until(() => readings.length === 2);
+  // Both wait for the second reading: one that came after its end would begin a third.
+  while (readings[1]?.party.waiters.size !== 2) await new Promise(setImmediate);
   readings[0]?.resolve('too late');
   await new Promise(setImmediate);
   const third = ownerOf(CLIENT, receipt, readerOf());
