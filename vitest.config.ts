@@ -11,10 +11,11 @@ const project = (name: string, include: readonly string[], more: object = {}) =>
 
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
+    // How long until a test that hangs is ended. Beside busy neighbours a test takes ten times as long as alone.
+    testTimeout: 120_000,
     // Most of a test's time is waiting for a process: one more of them fits on any machine.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
     // Node itself loads the sources, as it does in production: one copy of graphql, and no other transform.
     experimental: { viteModuleRunner: false },
     // In CI each run also leaves a report to count from.
@@ -35,7 +36,7 @@ export default defineConfig({
       project('short', ['test/**/*.test.ts'], { exclude: [...ELSEWHERE, ...LONG_LANE] }),
       project('long', LONG_LANE, { exclude: ELSEWHERE }),
       project('integration', ['test/**/*.test.ts'], { exclude: ELSEWHERE }),
-      project('e2e', ['test/e2e/**/*.test.ts'], { testTimeout: 120_000 }),
+      project('e2e', ['test/e2e/**/*.test.ts']),
     ],
   },
 });
