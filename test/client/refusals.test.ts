@@ -405,10 +405,19 @@ it('a feed over a socket that the gateway closes with 4406 connects once', async
 
 it('a request that is too long for a socket is refused before it ends the connection of others', async () => {
   const { url, count } = await serve(answering);
+  // As the gateway does.
+  if (server !== undefined) server.options.maxPayload = 65_536;
   socket = createSocket({ url, token: () => 'any' });
   await socket.query(QUERY, {});
-  const long = socket.query('query ($text: String) { __typename }', { text: 'x'.repeat(70_000) });
-  await expect(long).rejects.toMatchObject({ name: 'Refused', message: expect.stringContaining('64 KiB') });
+  const asked = (text: string) => socket?.query('query ($text: String) { __typename }', { text });
+  // The last two have fewer characters than the limit: bytes count, and the message is longer than what is asked.
+  for (const text of ['x'.repeat(70_000), 'ñ'.repeat(33_000), 'x'.repeat(65_450)]) {
+    await expect(asked(text)).rejects.toMatchObject({
+      name: 'Refused',
+      message: expect.stringContaining('64 KiB'),
+    });
+  }
+  expect(await asked('ñ'.repeat(32_600))).toEqual(GOOD);
   expect(await socket.query(QUERY, {})).toEqual(GOOD);
   expect(count()).toBe(1);
 });

@@ -49,6 +49,8 @@ const NO_WEB_SOCKET: Problem = {
  * operation.
  */
 const LONGEST = 65_536;
+/** The bytes of a message besides its payload: 38, and its id. */
+const AROUND = 64;
 const TOO_LONG: Problem = {
   message: 'The request is over the 64 KiB of a WebSocket: use createFetch.',
   extensions: { code: 'TOO_COMPLEX' },
@@ -183,12 +185,15 @@ function clientOptions(
   };
 }
 
+/** Counts the bytes of a text in UTF-8. React Native may lack a `TextEncoder`. */
+const bytesOf = (text: string): number => encodeURI(text).replace(/%../g, '.').length;
+
 const subscribing =
   (clientOf: () => Client, state: State): Source['subscribe'] =>
   (document, variables, sink, details) => {
     const client = clientOf();
     const { catching, ...payload } = requestOf(document, variables, details);
-    if (JSON.stringify(payload).length > LONGEST) throw new Refused(TOO_LONG);
+    if (bytesOf(JSON.stringify(payload)) > LONGEST - AROUND) throw new Refused(TOO_LONG);
     // An idle socket that was closed on a dead network would wait for an answer that never comes, and graphql-ws with it.
     const { socket } = state;
     if (socket !== undefined && socket.readyState !== OPEN) {
