@@ -3,6 +3,7 @@ import { Pause } from './pause.ts';
 import {
   type Catching,
   type Details,
+  isGapCode,
   type Problem,
   Refused,
   refusalOf,
@@ -96,7 +97,8 @@ const attempt = <Data>(
  * Keeps a subscription up, by one attempt after another, until the gateway gives a final answer.
  *
  * @param variables called before each attempt, so that a resumed stream begins where the last one ended
- * @param completes true if a stream that the gateway completes has ended; otherwise it is asked for again
+ * @param completes true of a stream that begins with the present state, and has ended when the gateway completes it; any other
+ * is asked for again then
  */
 export function connect<Data, Variables>(
   source: Source,
@@ -127,9 +129,9 @@ export function connect<Data, Variables>(
       const refusal = refusalOf(cause);
       if (cause === LEFT) {
         observer.lost(undefined);
-      } else if (refusal !== undefined || (cause === undefined && completes)) {
-        closed = true;
-        observer.ended(refusal);
+        // Gateways up to version 0.2 end a state by a gap of the log. The next stream begins with the state of that moment.
+      } else if (completes ? cause === undefined || (refusal && !isGapCode(refusal.code)) : refusal) {
+        return observer.ended(refusal);
       } else {
         observer.lost(cause);
         await pause.next(retryAfterOf(cause));
