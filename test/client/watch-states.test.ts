@@ -54,6 +54,10 @@ class App {
     return this.#watched.status === 'live' ? 'live' : 'connecting';
   }
 
+  get status(): string {
+    return this.#watched.status;
+  }
+
   tell(errors?: readonly { readonly message: string }[]): void {
     this.told.push(this.told.length);
     this.sink?.next({ data: { cepStatus: this.told.length - 1 }, ...(errors && { errors }) });
@@ -129,6 +133,7 @@ it('what is watched goes from state to state as the table says, and each state t
         await app.settle();
         const isAway = expected === 'waiting' || expected === 'suspended';
         expect(app.state, `${state}, ${event}`).toBe(isAway ? 'offline' : expected);
+        expect(app.status, `${state}, ${event}`).toBe(expected === 'live' ? 'live' : 'offline');
         expect(app.shown, `${state}, ${event}`).toEqual(app.told);
         visited.add(`${state}, ${event}`);
         state = expected;

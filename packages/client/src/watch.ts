@@ -82,6 +82,7 @@ export function watch<Data, Variables>(
       }
     } finally {
       close();
+      change('offline', watched.problem);
     }
   }
   return Object.assign(watched, connection, { close });
