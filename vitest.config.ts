@@ -12,10 +12,11 @@ const project = (name: string, include: readonly string[], more: object = {}) =>
 export default defineConfig({
   test: {
     // How long until a test that hangs is ended. Beside busy neighbours a test takes ten times as long as alone.
-    testTimeout: 120_000,
+    testTimeout: 300_000,
+    expect: { poll: { timeout: 200_000 } },
     // Most of a test's time is waiting for a process: one more of them fits on any machine.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    hookTimeout: 120_000,
+    hookTimeout: 300_000,
     // Node itself loads the sources, as it does in production: one copy of graphql, and no other transform.
     experimental: { viteModuleRunner: false },
     // In CI each run also leaves a report to count from.

@@ -65,9 +65,7 @@ function longFunctions(file: string, source: SourceFile): [string, number][] {
   return found;
 }
 
-it('no function is longer than 70 lines: give a step of it a function with a name', {
-  timeout: 120_000,
-}, () => {
+it('no function is longer than 70 lines: give a step of it a function with a name', () => {
   const api = new API({ cwd: ROOT });
   try {
     const projects = ['tsconfig.json', 'packages/client/tsconfig.json', 'workbench/tsconfig.json'];

@@ -35,9 +35,7 @@ const credit = (amount: string) =>
 const start = (to: string, ...args: string[]): Program =>
   startProgram('src/cli/pasarela.ts', environment(), ['events', 'forward', '--to', to, ...args]);
 
-it('loses nothing, and repeats at most one event for each time that it is killed', {
-  timeout: 150_000,
-}, async () => {
+it('loses nothing, and repeats at most one event for each time that it is killed', async () => {
   const { data } = await gateway.query('{ eventCursor }');
   for (let sent = 0; sent < EVENTS; sent += 1) await credit(`${sent + 1}.00`);
   let program: Program | undefined;

@@ -35,7 +35,7 @@ async function pay(records: MoneyRecords, clientId: string, key: string): Promis
   await records.answer(name, hash, { kind: 'done', status: 201, text: '{}' }, randomUUID());
 }
 
-describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', { timeout: 120_000 }, (kind) => {
+describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => {
   let dataDir: string;
   let redis: RedisServer | undefined;
   let records: MoneyRecords;
@@ -238,7 +238,7 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', { timeout:
   });
 });
 
-it('goes on following when Redis is back', { timeout: 60_000 }, async () => {
+it('goes on following when Redis is back', async () => {
   await using cleanup = new AsyncDisposableStack();
   const redis = await startRedis();
   cleanup.defer(() => redis.stop());
@@ -276,7 +276,7 @@ it('goes on following when Redis is back', { timeout: 60_000 }, async () => {
   expect(await once(child, 'close')).toEqual([0, null]);
 });
 
-it('ends at a line that it cannot read, also where it is the last', { timeout: 60_000 }, async () => {
+it('ends at a line that it cannot read, also where it is the last', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
   const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
   await pay(records, CLIENT, 'the only one');
@@ -316,7 +316,7 @@ it('makes no record where the gateway has none: what is stopped in it would go o
   await rm(dataDir, { recursive: true });
 });
 
-it('names the line of the store that does not hold', { timeout: 60_000 }, async () => {
+it('names the line of the store that does not hold', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
   const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
   for (let made = 0; made < 5; made += 1) await pay(records, CLIENT, `key-number-${made}`);

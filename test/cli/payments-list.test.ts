@@ -52,9 +52,7 @@ afterAll(async () => {
 
 const run = (...args: string[]) => pasarela(['payments', ...args], environment);
 
-it('payments are listed, the newest first, by their state and operation, and nothing personal is told', {
-  timeout: 120_000,
-}, async () => {
+it('payments are listed, the newest first, by their state and operation, and nothing personal is told', async () => {
   const { code, stdout } = await run('list');
   expect(code).toBe(0);
   const lines = stdout.trimEnd().split('\n');

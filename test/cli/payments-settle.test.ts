@@ -18,52 +18,46 @@ const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
 it.each([
   ['was put off for good', true],
   ['a gateway has taken', false],
-])(
-  'a payment that %s is due again as soon as an operator has it settled',
-  { timeout: 60_000 },
-  async (_what, isPutOff) => {
-    await using cleanup = new AsyncDisposableStack();
-    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-settle-'));
-    cleanup.defer(() => rm(dataDir, { recursive: true }));
-    const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
-    cleanup.defer(() => records.stop());
-    const key = randomUUID();
-    const name = recordName({ clientId: CLIENT, customerId: undefined, key });
-    const hash = inputHash('createMoneyOut', key);
-    const shown = { amount: '12.50', source: randomUUID(), destination: randomUUID(), requestedBy: 'alma' };
-    const asked = { operation: 'createMoneyOut', customerId: null, ...shown } as const;
-    await records.claim(name, { ...NOBODYS, owner: 'a', inputHash: hash, leaseMs: 0, asked, requestId: key });
-    await records.markSent(name, 'a', '{}', { upstreamKey: key, original: null });
-    await records.hasten(name);
-    const taken = await records.takeOpen(name, 'gateway', 60_000);
-    if (taken === undefined) throw new Error('it is due');
-    if (isPutOff) await records.putOff(taken, undefined, 'nothing');
-    expect(await records.due(CLIENT, 1)).toEqual([]);
+])('a payment that %s is due again as soon as an operator has it settled', async (_what, isPutOff) => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-settle-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  const key = randomUUID();
+  const name = recordName({ clientId: CLIENT, customerId: undefined, key });
+  const hash = inputHash('createMoneyOut', key);
+  const shown = { amount: '12.50', source: randomUUID(), destination: randomUUID(), requestedBy: 'alma' };
+  const asked = { operation: 'createMoneyOut', customerId: null, ...shown } as const;
+  await records.claim(name, { ...NOBODYS, owner: 'a', inputHash: hash, leaseMs: 0, asked, requestId: key });
+  await records.markSent(name, 'a', '{}', { upstreamKey: key, original: null });
+  await records.hasten(name);
+  const taken = await records.takeOpen(name, 'gateway', 60_000);
+  if (taken === undefined) throw new Error('it is due');
+  if (isPutOff) await records.putOff(taken, undefined, 'nothing');
+  expect(await records.due(CLIENT, 1)).toEqual([]);
 
-    const id = await createPayments(records).idOf(name);
-    let ended: Ran | undefined;
-    const command = pasarela(['payments', 'settle', String(id), '--json'], { DATA_DIR: dataDir }).then(
-      (ran) => {
-        ended = ran;
-        return ran;
-      },
-    );
-    // No gateway runs here: what one finds due, it settles.
-    const due = await until(async () => {
-      const names = await records.due(CLIENT, 1);
-      return (names.length > 0 || ended !== undefined) && names;
-    });
-    expect({ due, ended }).toEqual({ due: [name], ended: undefined });
-    await records.answer(name, hash, { kind: 'done', status: 201, text: '{}' }, randomUUID());
-    const { code, stdout } = await command;
-    expect(JSON.parse(stdout)).toMatchObject({ id, state: 'DONE' });
-    expect(code).toBe(0);
-  },
-);
+  const id = await createPayments(records).idOf(name);
+  let ended: Ran | undefined;
+  const command = pasarela(['payments', 'settle', String(id), '--json'], { DATA_DIR: dataDir }).then(
+    (ran) => {
+      ended = ran;
+      return ran;
+    },
+  );
+  // No gateway runs here: what one finds due, it settles.
+  const due = await until(async () => {
+    const names = await records.due(CLIENT, 1);
+    return (names.length > 0 || ended !== undefined) && names;
+  });
+  expect({ due, ended }).toEqual({ due: [name], ended: undefined });
+  await records.answer(name, hash, { kind: 'done', status: 201, text: '{}' }, randomUUID());
+  const { code, stdout } = await command;
+  expect(JSON.parse(stdout)).toMatchObject({ id, state: 'DONE' });
+  expect(code).toBe(0);
+});
 
-it('a command waits for another process that writes the record, longer than a gateway does', {
-  timeout: 60_000,
-}, async () => {
+it('a command waits for another process that writes the record, longer than a gateway does', async () => {
   await using cleanup = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-busy-'));
   cleanup.defer(() => rm(dataDir, { recursive: true }));
@@ -81,7 +75,7 @@ it('a command waits for another process that writes the record, longer than a ga
   expect(await command).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-it('a payment is found whose id begins with a dash, as an option does', { timeout: 60_000 }, async () => {
+it('a payment is found whose id begins with a dash, as an option does', async () => {
   await using cleanup = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-dash-'));
   cleanup.defer(() => rm(dataDir, { recursive: true }));

@@ -16,7 +16,7 @@ export function pasarela(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Ran> {
   const { PATH = '', HOME = '' } = process.env;
-  const options = { env: { PATH, HOME, ...environment }, timeout: 60_000, maxBuffer: 32 * 1024 * 1024 };
+  const options = { env: { PATH, HOME, ...environment }, timeout: 300_000, maxBuffer: 32 * 1024 * 1024 };
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,

@@ -22,7 +22,7 @@ const CLIENTS = [
   { name: 'the client in Go', command: [GO], transports: ['sse'] },
 ] as const;
 /** Longer than the suite waits for a client. */
-const LONG = { timeout: 120_000 };
+const LONG = { timeout: 300_000 };
 
 const cases = await readCases();
 

@@ -169,7 +169,7 @@ describe.each(Object.keys(STREAMS))('a stream over %s', (way) => {
       start: (stream) => request?.signal.addEventListener('abort', () => stream.error(request.signal.reason)),
     });
     request?.answer(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
-    await vi.waitFor(() => expect(told).toEqual(['opened']));
+    await expect.poll(() => told).toEqual(['opened']);
     leave();
     await settle();
     expect(vi.getTimerCount()).toBe(0);

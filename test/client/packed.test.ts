@@ -153,7 +153,7 @@ it('the packed file holds built JavaScript with its declarations, the documents,
   }
 });
 
-describe.concurrent('a project that installs the packed file', { timeout: 120_000 }, () => {
+describe.concurrent('a project that installs the packed file', () => {
   it('follows and pays on Node 20', async () => {
     const inside = await project('node20', { 'app.js': APP });
     expect(await run(bin('node'), ['--version'], inside)).toMatch(/^v20\./);

@@ -271,9 +271,7 @@ const RARE: readonly (readonly PayEvent[])[] = [
   ...Object.values(WAYS).flatMap((way) => ALL.map((event) => [...way, event])),
 ];
 
-it('a payment goes from state to state as the table says, and no press pays under two keys', {
-  timeout: 240_000,
-}, async () => {
+it('a payment goes from state to state as the table says, and no press pays under two keys', async () => {
   const visited = new Set<string>();
   await fc.assert(
     fc.asyncProperty(CHOICES, async (choices) => {

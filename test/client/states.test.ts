@@ -15,9 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('nothing is lost, repeated or hidden in whatever order things happen, and two tabs keep one truth', {
-  timeout: 240_000,
-}, async () => {
+it('nothing is lost, repeated or hidden in whatever order things happen, and two tabs keep one truth', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.boolean(),
@@ -130,7 +128,7 @@ const STEPS_OF_THE_TABLE = (Object.keys(TABLE) as State[]).flatMap((state) =>
     .map((event): [readonly Event[]] => [['place told', 'opened', ...WAYS[state], event]]),
 );
 
-it('a feed goes from state to state as the table says', { timeout: 240_000 }, async () => {
+it('a feed goes from state to state as the table says', async () => {
   const visited = new Set<string>();
   await fc.assert(
     fc.asyncProperty(CHOICES, async (choices) => {

@@ -14,7 +14,7 @@ import { listens, NGINX_LOGS, startProxy, writeProxies } from '../helpers/proxie
 import { freePort } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
-const LIFETIME_SECONDS = 120;
+const LIFETIME_SECONDS = 1_800;
 const MONEY_IN = 'subscription ($after: Cursor) { moneyIn(after: $after) { transactionId } }';
 /** Of the two gateways together. */
 const STREAMS_OF_AN_ADDRESS = 8;

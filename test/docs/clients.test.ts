@@ -21,7 +21,6 @@ const LONGER = ['get-state', 'unsettled', 'pay-spei'];
 const LINES = 10;
 /** Long enough to connect with, and short enough to be outlived. */
 const TOKEN_TTL_SECONDS = 6;
-const PATIENCE = { timeout: 25_000 };
 
 let gateway: RestartableGateway;
 let work: string;
@@ -65,7 +64,7 @@ async function allKeep(...expected: string[]): Promise<void> {
   const kept = async () =>
     Object.fromEntries(await Promise.all(clients.map(async (client) => [client.name, await client.kept()])));
   const wanted = Object.fromEntries(CLIENTS.map((name) => [name, expected]));
-  await expect.poll(kept, PATIENCE).toEqual(wanted);
+  await expect.poll(kept).toEqual(wanted);
 }
 
 it('every block of the pages is a file that is run here, or compiled', () => {
@@ -94,7 +93,7 @@ it.each(['nodenext', 'bundler'])('the TypeScript of the pages compiles as %s', (
   compile(work, resolution),
 );
 
-describe('every client of the pages', { timeout: 40_000 }, () => {
+describe('every client of the pages', () => {
   it('queries where the log ends, and keeps the credits that arrive after that', async () => {
     await allKeep('start');
     await credits('one', 'two', 'three');
@@ -165,7 +164,7 @@ it('what the pages draw says in a sentence where credits are missing', async () 
   const screens = ['react', 'next'].map((name) => new Client(`${name}-gap`, work));
   const all = (text: string) =>
     expect
-      .poll(async () => Promise.all(screens.map((screen) => screen.kept())), PATIENCE)
+      .poll(async () => Promise.all(screens.map((screen) => screen.kept())))
       .toEqual(screens.map(() => [expect.stringContaining(text)]));
   try {
     for (const name of ['react', 'next']) await writeFile(join(work, `${name}-gap.js`), draws(name));
@@ -216,9 +215,9 @@ it('a list that was there before is shown once, and the feed goes on behind it',
   const client = new Client('get-state-in-pages', work);
   try {
     await client.start();
-    await expect.poll(() => client.kept(), PATIENCE).toEqual(['gap']);
+    await expect.poll(() => client.kept()).toEqual(['gap']);
     await gateway.credit('later');
-    await expect.poll(() => client.kept(), PATIENCE).toEqual(['gap', 'later']);
+    await expect.poll(() => client.kept()).toEqual(['gap', 'later']);
     // The list itself, as the gap brings it: oldest first.
     const [gap = ''] = (await readFile(join(work, 'get-state-in-pages', 'credits.jsonl'), 'utf8')).split(
       '\n',
@@ -245,8 +244,7 @@ console.log(new Set(both.map(({ result }) => result.transaction.id)).size, 'move
 process.exit();`,
   );
   const screen = new Client('pay-spei-runner', work);
-  const tells = (text: string) =>
-    expect.poll(async () => (await screen.kept()).join(), PATIENCE).toContain(text);
+  const tells = (text: string) => expect.poll(async () => (await screen.kept()).join()).toContain(text);
   try {
     await screen.start();
     await tells('done INITIALIZED');

@@ -12,7 +12,6 @@ import { Client } from './page-program.ts';
 import { presses } from './screens.ts';
 
 const PACKAGES = 'test/clients';
-const PATIENCE = { timeout: 25_000 };
 
 let gateway: RestartableGateway;
 let work: string;
@@ -27,7 +26,7 @@ afterAll(async () => {
 });
 
 const tells = (screen: Client, text: string) =>
-  expect.poll(async () => (await screen.kept()).join(), PATIENCE).toContain(text);
+  expect.poll(async () => (await screen.kept()).join()).toContain(text);
 
 /** What an app has of its own, as `SESSION` declares it. */
 const sessionFile = (graphql = gateway.graphql) => `export const session = {

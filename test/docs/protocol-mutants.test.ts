@@ -218,7 +218,7 @@ function tested({ test, name }: Mutant): Promise<string> {
   }).catch(String);
 }
 
-it.each(MUTANTS)('$rule is broken, and found out by $test', { timeout: 120_000 }, async (mutant) => {
+it.each(MUTANTS)('$rule is broken, and found out by $test', async (mutant) => {
   const broken = join(copy, mutant.file);
   const source = readFileSync(broken, 'utf8');
   let text = source;

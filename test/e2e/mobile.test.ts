@@ -68,7 +68,7 @@ const concepts = async (): Promise<string[]> =>
 
 /** Waits until just these credits are shown, in this order. */
 async function shows(...expected: string[]): Promise<void> {
-  await expect.poll(concepts, { timeout: 30_000 }).toEqual(expected);
+  await expect.poll(concepts).toEqual(expected);
 }
 
 it('the programs on the page of React Native are such that the types of all their packages take them', async () => {
@@ -110,7 +110,7 @@ async function tabTo(name: string): Promise<void> {
           return [at?.textContent, at?.getAttribute('aria-label')];
         });
       },
-      { interval: 10, timeout: 20_000 },
+      { interval: 10 },
     )
     .toContain(name);
 }

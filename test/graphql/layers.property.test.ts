@@ -52,7 +52,7 @@ describe('an answer does not depend on the layers that it came through', () => {
     await sandbox.stop();
   });
 
-  it.each(COMBINATIONS)('%#: without some of them', { timeout: 120_000 }, async (...off) => {
+  it.each(COMBINATIONS)('%#: without some of them', async (...off) => {
     expect(documents.length).toBeGreaterThan(20);
     const layersOff = new Set(off);
     await using gateway = await startGateway({ sandbox, webhooks: false, config: { layersOff } });

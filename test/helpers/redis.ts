@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
-/** Longer than any test. */
-const LIFETIME_SECONDS = 150;
+/** Longer than any file of tests. */
+const LIFETIME_SECONDS = 1_800;
 
 /** Durable as the gateway asks for it. */
 export const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'] as const;

@@ -78,7 +78,7 @@ describe.each(['node:sqlite', 'Redis'])('any faults of upstream and store, over 
   });
   afterAll(() => cleanup.disposeAsync());
 
-  it(`move money at most once, and are told as they are, in ${RUNS} runs`, { timeout: 240_000 }, async () => {
+  it(`move money at most once, and are told as they are, in ${RUNS} runs`, async () => {
     const count = { done: 0, refused: 0, unknown: 0, replayed: 0, 'nothing-moved': 0, other: 0, thrown: 0 };
     let runs = 0;
     await fc.assert(

@@ -289,13 +289,10 @@ describe('the lines of a journal', () => {
     const records = await openMoneyRecords({ redisUrl, dataDir, logger, journalMs: 1_000 });
     for (let made = 0; made < 3; made += 1) await make(records, clientId, ['claim', 'sent', 'done']);
     await expect
-      .poll(
-        async () => {
-          await make(records, clientId, ['claim', 'release']);
-          return (await records.journal.head(clientId)).cut;
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        await make(records, clientId, ['claim', 'release']);
+        return (await records.journal.head(clientId)).cut;
+      })
       .toBeGreaterThanOrEqual(9);
     expect((await verify(records, clientId)).problem).toBeUndefined();
     await records.stop();

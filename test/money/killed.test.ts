@@ -53,7 +53,7 @@ describe.each(['node:sqlite', 'Redis'])('a process killed at a step of its store
   const run = async (task: ChildTask): Promise<string> => {
     const child = spawn(process.execPath, [join(import.meta.dirname, 'child.ts'), JSON.stringify(task)], {
       stdio: ['ignore', 'pipe', 'inherit'],
-      timeout: 20_000,
+      timeout: 300_000,
     });
     endWithThisProcess(child);
     const output: string[] = [];

@@ -48,7 +48,7 @@ const later = (): Promise<Payable[]> =>
 /** Nothing moves again, whoever repeats what; then an operator lets payments go on, and the next key pays. */
 async function isHeld(gateway: RunningGateway, old: Payable[], paid: Payable[], redisUrl?: string) {
   // What was found of the stores answers for a second.
-  await expect.poll(() => readyz(gateway), { timeout: 20_000 }).toMatchObject(HELD);
+  await expect.poll(() => readyz(gateway)).toMatchObject(HELD);
   expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain('pasarela_payments_held 1');
   for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
   for (const payment of paid) {
@@ -72,7 +72,7 @@ async function isHeld(gateway: RunningGateway, old: Payable[], paid: Payable[], 
   expect(await pay(gateway, next)).toBe(done(next));
 }
 
-describe('the files of a gateway without Redis', { timeout: 120_000 }, () => {
+describe('the files of a gateway without Redis', () => {
   const moment = join('..', 'backup');
   const backup = () => join(dataDir, moment);
 
@@ -130,7 +130,7 @@ describe('the files of a gateway without Redis', { timeout: 120_000 }, () => {
     const old = await earlier();
     for (const time of [1, 2, 3]) {
       const gateway = await start();
-      await expect.poll(() => readyz(gateway), { timeout: 20_000 }).toMatchObject({ status: 'ready' });
+      await expect.poll(() => readyz(gateway)).toMatchObject({ status: 'ready' });
       for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
       await gateway.stop();
       const names = (await readdir(dataDir)).filter((name) => name.includes('-mark-'));
@@ -140,7 +140,7 @@ describe('the files of a gateway without Redis', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a Redis', { timeout: 120_000 }, () => {
+describe('a Redis', () => {
   const whole = async (redis: RedisServer): Promise<void> => {
     await redis.admin.call('BGREWRITEAOF').catch(() => {});
     await until(async () => (await redis.admin.info('persistence')).includes('aof_rewrite_in_progress:0'));
@@ -248,7 +248,7 @@ describe('a Redis', { timeout: 120_000 }, () => {
   });
 });
 
-it('is told by the doctor', { timeout: 120_000 }, async () => {
+it('is told by the doctor', async () => {
   const paid = await later();
   const first = await start();
   for (const payment of paid) expect(await pay(first, payment)).toBe(done(payment));

@@ -26,7 +26,6 @@ async function leaveOpen(records: MoneyRecords, clientId: string): Promise<void>
 
 it.each(STORES)(
   'what is due and cannot be taken is looked at again after a pause, over %s',
-  { timeout: 60_000 },
   async (_kind, makeStore) => {
     await using cleanup = new AsyncDisposableStack();
     const store = await makeStore();

@@ -51,7 +51,6 @@ function startService(onRepeat: () => Promise<void>) {
 
 it.each(STORES.slice(0, 2))(
   'an operator’s stop ends a sweep that is under way, and what it has left is settled once payments go on, over %s',
-  { timeout: 60_000 },
   async (_kind, makeStore) => {
     await using cleanup = new AsyncDisposableStack();
     const store = await makeStore();

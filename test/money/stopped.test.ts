@@ -52,7 +52,6 @@ const MONEY_OUT = 'POST /v1/transactions/money_out';
 
 it.each(['node:sqlite', 'Redis'])(
   'stops all payments of every process at once, and lets them go on, over %s',
-  { timeout: 120_000 },
   async (kind) => {
     const redis = kind === 'Redis' ? await startRedis() : undefined;
     if (redis !== undefined) cleanup.defer(() => redis.stop());
@@ -107,7 +106,6 @@ it.each(['node:sqlite', 'Redis'])(
 
 it.each(['node:sqlite', 'Redis'])(
   'a stop holds also where the record was put back before: nothing is sent again, and both are told, over %s',
-  { timeout: 120_000 },
   async (kind) => {
     const redis = kind === 'Redis' ? await startRedis() : undefined;
     if (redis !== undefined) cleanup.defer(() => redis.stop());

@@ -40,9 +40,7 @@ it('the packed gateway needs no other package, and brings the licences of those 
     expect(licences).toContain(`## ${name} ${version}\n`);
 });
 
-it('npx pasarela tells its version, and shows the demo with its page and the sandbox’s documentation', {
-  timeout: 90_000,
-}, async () => {
+it('npx pasarela tells its version, and shows the demo with its page and the sandbox’s documentation', async () => {
   const { version } = await json(folder('package.json'));
   expect(await run('npx', ['pasarela', '--version'], project)).toContain(`pasarela ${version}`);
   await using program = startProgram(bin, { PORT: '0', SANDBOX_PORT: '0' }, ['serve']);
@@ -118,9 +116,7 @@ await gateway.close();
 await sandbox.close();
 `;
 
-it('pasarela/testing starts a gateway on a sandbox in three lines, from the packed files alone', {
-  timeout: 90_000,
-}, async () => {
+it('pasarela/testing starts a gateway on a sandbox in three lines, from the packed files alone', async () => {
   await writeFile(join(project, 'three-lines.js'), THREE_LINES);
   const written = await run(process.execPath, ['three-lines.js'], project);
   expect(JSON.parse(written)).toMatchObject({
@@ -137,30 +133,24 @@ it('pasarela/testing says under an old Node what to do', async () => {
   );
 });
 
-it.each(['nodenext', 'bundler'])(
-  'pasarela/testing is typed under %s resolution',
-  { timeout: 90_000 },
-  async (resolution) => {
-    for (const name of ['typescript', '@types'])
-      await symlink(folder(`node_modules/${name}`), join(project, 'node_modules', name)).catch(
-        () => undefined,
-      );
-    await writeFile(
-      join(project, `${resolution}.ts`),
-      `${THREE_LINES}// @ts-expect-error a gateway stands on a sandbox\nawait createGateway({});\n`,
-    );
-    const options = {
-      strict: true,
-      noEmit: true,
-      module: resolution === 'bundler' ? 'preserve' : 'nodenext',
-      moduleResolution: resolution,
-      target: 'es2024',
-      lib: ['es2024', 'esnext.disposable', 'dom'],
-      types: ['node'],
-      skipLibCheck: false,
-    };
-    const file = join(project, `tsconfig.${resolution}.json`);
-    await writeFile(file, JSON.stringify({ compilerOptions: options, include: [`${resolution}.ts`] }));
-    await run(process.execPath, [folder('node_modules/typescript/bin/tsc'), '-p', file], project);
-  },
-);
+it.each(['nodenext', 'bundler'])('pasarela/testing is typed under %s resolution', async (resolution) => {
+  for (const name of ['typescript', '@types'])
+    await symlink(folder(`node_modules/${name}`), join(project, 'node_modules', name)).catch(() => undefined);
+  await writeFile(
+    join(project, `${resolution}.ts`),
+    `${THREE_LINES}// @ts-expect-error a gateway stands on a sandbox\nawait createGateway({});\n`,
+  );
+  const options = {
+    strict: true,
+    noEmit: true,
+    module: resolution === 'bundler' ? 'preserve' : 'nodenext',
+    moduleResolution: resolution,
+    target: 'es2024',
+    lib: ['es2024', 'esnext.disposable', 'dom'],
+    types: ['node'],
+    skipLibCheck: false,
+  };
+  const file = join(project, `tsconfig.${resolution}.json`);
+  await writeFile(file, JSON.stringify({ compilerOptions: options, include: [`${resolution}.ts`] }));
+  await run(process.execPath, [folder('node_modules/typescript/bin/tsc'), '-p', file], project);
+});

@@ -25,16 +25,14 @@ beforeAll(async () => {
 afterAll(() => packed[Symbol.asyncDispose]());
 
 describe.each(NAMES)('the packed %s', (name) => {
-  it('is well formed for npm and its readers, says publint', { timeout: 60_000 }, async () => {
+  it('is well formed for npm and its readers, says publint', async () => {
     const tool = folder(`${TOOLS}/node_modules/publint/src/cli.js`);
     expect(await run(process.execPath, [tool, 'run', packed[name], '--strict'], folder('.'))).toMatch(
       /All good!/,
     );
   });
 
-  it('has types that fit its modules, for nodenext and for bundlers, says attw', {
-    timeout: 60_000,
-  }, async () => {
+  it('has types that fit its modules, for nodenext and for bundlers, says attw', async () => {
     const tool = folder(`${TOOLS}/node_modules/@arethetypeswrong/cli/dist/index.js`);
     // It fails where it has a finding. The packages are ES modules alone.
     const args = [tool, packed[name], '--profile', 'esm-only', '--exclude-entrypoints', NO_MODULE];
@@ -42,7 +40,7 @@ describe.each(NAMES)('the packed %s', (name) => {
   });
 });
 
-it.each(NAMES)('no link of a page in the packed %s leads out of it', { timeout: 60_000 }, async (name) => {
+it.each(NAMES)('no link of a page in the packed %s leads out of it', async (name) => {
   const project = await emptyProject();
   await install(project, [packed[name]]);
   const { repository, name: own } = await json(
@@ -106,30 +104,26 @@ it.each([
   ['Apollo Client and React', ['@apollo/client', 'graphql', 'graphql-ws', 'react', 'rxjs']],
   ['urql', ['@urql/core', 'graphql', 'graphql-ws', 'wonka']],
   ['Relay and React', ['relay-runtime', 'graphql', 'graphql-ws', 'react']],
-])(
-  'the packed client stands beside %s without a conflict of peers',
-  { timeout: 120_000 },
-  async (_, beside) => {
-    const { dependencies, devDependencies } = await json('package.json');
-    const known = { ...dependencies, ...devDependencies };
-    const project = await emptyProject();
-    // Resolved as an install is, and not fetched.
-    await run(
-      'npm',
-      [
-        'install',
-        '--package-lock-only',
-        '--strict-peer-deps',
-        '--no-audit',
-        '--no-fund',
-        '--prefer-offline',
-        packed.client,
-        ...beside.map((name) => (known[name] === undefined ? name : `${name}@${known[name]}`)),
-      ],
-      project,
-    );
-    const lock = JSON.parse(await readFile(join(project, 'package-lock.json'), 'utf8'));
-    expect(lock.packages['node_modules/@pasarela/client']).toBeDefined();
-    await rm(project, { recursive: true, force: true });
-  },
-);
+])('the packed client stands beside %s without a conflict of peers', async (_, beside) => {
+  const { dependencies, devDependencies } = await json('package.json');
+  const known = { ...dependencies, ...devDependencies };
+  const project = await emptyProject();
+  // Resolved as an install is, and not fetched.
+  await run(
+    'npm',
+    [
+      'install',
+      '--package-lock-only',
+      '--strict-peer-deps',
+      '--no-audit',
+      '--no-fund',
+      '--prefer-offline',
+      packed.client,
+      ...beside.map((name) => (known[name] === undefined ? name : `${name}@${known[name]}`)),
+    ],
+    project,
+  );
+  const lock = JSON.parse(await readFile(join(project, 'package-lock.json'), 'utf8'));
+  expect(lock.packages['node_modules/@pasarela/client']).toBeDefined();
+  await rm(project, { recursive: true, force: true });
+});

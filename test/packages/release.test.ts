@@ -112,7 +112,7 @@ describe('a release', () => {
     expect(notes).not.toContain('## [');
   });
 
-  it('packs three packages under the names that the workflow publishes', { timeout: 120_000 }, async () => {
+  it('packs three packages under the names that the workflow publishes', async () => {
     const { version } = JSON.parse(await read('package.json'));
     const destination = await mkdtemp(join(tmpdir(), 'pasarela-release-'));
     const written = await run(process.execPath, ['scripts/release.ts', 'pack', destination], folder('.'));

@@ -276,7 +276,7 @@ it('never shows what was to be written', async () => {
   expect(error).not.toHaveProperty('command');
 });
 
-it('follows a slot that is just moving to another node of the Cluster', { timeout: 60_000 }, async () => {
+it('follows a slot that is just moving to another node of the Cluster', async () => {
   await using cluster = await startCluster();
   const set = writing(new DurableWrites(cluster.url, 300), connect(cluster.url));
   const tag = randomUUID();
@@ -292,9 +292,7 @@ it('follows a slot that is just moving to another node of the Cluster', { timeou
   expect(await set(`{${tag}}`, '3')).toBe('2');
 });
 
-it('is done on a primary that a Cluster has promoted, or whose replica it has given up', {
-  timeout: 90_000,
-}, async () => {
+it('is done on a primary that a Cluster has promoted, or whose replica it has given up', async () => {
   await using cluster = await startCluster();
   const tag = randomUUID();
   const primary = await cluster.nodeOf(tag);
@@ -315,9 +313,7 @@ it('is done on a primary that a Cluster has promoted, or whose replica it has gi
   expect(await replica.admin.info('replication')).toContain('role:master');
 });
 
-it('is done on a primary that Sentinels have promoted once the one that it replaced has it, each time', {
-  timeout: 90_000,
-}, async () => {
+it('is done on a primary that Sentinels have promoted once the one that it replaced has it, each time', async () => {
   await using redis = await startWithSentinel();
   const client = connect(redis.url);
   const set = writing(new DurableWrites(redis.url, 300), client);
@@ -410,9 +406,7 @@ it('is looked at by a write of its own on each primary, which leaves nothing', a
   );
 });
 
-it('is asked of the Sentinels how soon they act, which replicas they could promote, and who is the primary', {
-  timeout: 60_000,
-}, async () => {
+it('is asked of the Sentinels how soon they act, which replicas they could promote, and who is the primary', async () => {
   await using redis = await startWithSentinel();
   const watchers = failoverAuthorityOf(redis.url);
   const [primary] = serversOf(connect(redis.primary.url));

@@ -19,7 +19,7 @@ test('the shell examples of docs/sandbox.md do as they say', async () => {
   const script = ['set -euo pipefail', ...blocks].join('\necho ----\n');
   const here = script.replace('http://127.0.0.1:4010', box.sandbox.url);
   expect(here).not.toBe(script);
-  const { stdout } = await run('bash', ['-c', here], { timeout: 20_000 });
+  const { stdout } = await run('bash', ['-c', here], { timeout: 300_000 });
   const outputs = stdout.split('----\n').slice(1);
   expect(outputs).toHaveLength(blocks.length);
   expect(at(outputs, 1)).toMatch(/validationStatus: 'PENDING'/);

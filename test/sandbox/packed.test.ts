@@ -136,47 +136,43 @@ it.each([PAGE, 'packages/sandbox/README.md'])('%s prints the five lines that are
   for (const line of lines) expect(FIVE_LINES).toContain(line.replace('{ seed: 7 }', '{ seed }'));
 });
 
-it('the five lines work in two files at once of node:test', { timeout: 60_000 }, async () => {
+it('the five lines work in two files at once of node:test', async () => {
   const files = await twoFiles('node:test', 'node.js');
   expect(await run(process.execPath, ['--test', ...files], project)).toMatch(/pass 2\n/);
 });
 
-it('the five lines work in two files at once of vitest', { timeout: 60_000 }, async () => {
+it('the five lines work in two files at once of vitest', async () => {
   await twoFiles('vitest', 'vitest.test.js');
   const vitest = folder('node_modules/vitest/vitest.mjs');
   const args = [vitest, 'run', '--root', project, '--dir', project, 'vitest.test', '--no-color'];
   expect(await run(process.execPath, args, project, { NO_COLOR: '1' })).toMatch(/Tests +2 passed/);
 });
 
-it('the five lines work in two files at once of Playwright', { timeout: 60_000 }, async () => {
+it('the five lines work in two files at once of Playwright', async () => {
   await twoFiles('@playwright/test', 'spec.js');
   const playwright = join(project, 'node_modules/@playwright/test/cli.js');
   const args = [playwright, 'test', '--workers', '2', '--reporter', 'line', 'spec.js'];
   expect(await run(process.execPath, args, project)).toMatch(/2 passed/);
 });
 
-it.each(['nodenext', 'bundler'])(
-  'it is typed under %s resolution',
-  { timeout: 60_000 },
-  async (resolution) => {
-    await writeFile(join(project, `${resolution}.ts`), TYPED);
-    const options = {
-      strict: true,
-      noUncheckedIndexedAccess: true,
-      exactOptionalPropertyTypes: true,
-      noEmit: true,
-      module: resolution === 'bundler' ? 'preserve' : 'nodenext',
-      moduleResolution: resolution,
-      target: 'es2024',
-      lib: ['es2024', 'esnext.disposable', 'dom'],
-      types: ['node'],
-      skipLibCheck: false,
-    };
-    const file = join(project, `tsconfig.${resolution}.json`);
-    await writeFile(file, JSON.stringify({ compilerOptions: options, include: [`${resolution}.ts`] }));
-    await run(process.execPath, [folder('node_modules/typescript/bin/tsc'), '-p', file], project);
-  },
-);
+it.each(['nodenext', 'bundler'])('it is typed under %s resolution', async (resolution) => {
+  await writeFile(join(project, `${resolution}.ts`), TYPED);
+  const options = {
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    module: resolution === 'bundler' ? 'preserve' : 'nodenext',
+    moduleResolution: resolution,
+    target: 'es2024',
+    lib: ['es2024', 'esnext.disposable', 'dom'],
+    types: ['node'],
+    skipLibCheck: false,
+  };
+  const file = join(project, `tsconfig.${resolution}.json`);
+  await writeFile(file, JSON.stringify({ compilerOptions: options, include: [`${resolution}.ts`] }));
+  await run(process.execPath, [folder('node_modules/typescript/bin/tsc'), '-p', file], project);
+});
 
 it('says under an old Node which one it needs, and how to get one', async () => {
   const old = "Object.defineProperty(process.versions, 'node', { value: '22.18.0' })";
@@ -192,7 +188,7 @@ it('says under an old Node which one it needs, and how to get one', async () => 
   expect(await run(process.execPath, ['old.js'], project, env)).toMatch(said);
 });
 
-it('npx starts it alone, with its options and its help, until a signal', { timeout: 60_000 }, async () => {
+it('npx starts it alone, with its options and its help, until a signal', async () => {
   const help = await run('npx', ['@pasarela/sandbox', '--help'], project);
   const bin = join(project, 'node_modules/.bin/pasarela-sandbox');
   await using program = startProgram(bin, { SANDBOX_SEED: '7' }, ['--port', '0', '--speed', '0']);

@@ -5,7 +5,7 @@ import type { RedisServer } from '../helpers/redis.ts';
 import { inStep, startCluster, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 300_000;
 /** What of the answers turns out not to be true. */
 const NOTHING = { lost: 0, repeated: 0, torn: 0, paidTwice: 0, unpaid: 0 };
 

@@ -8,7 +8,7 @@ import { startRedis } from '../helpers/redis.ts';
 import { subscribeOverWebSocket } from '../helpers/subscriber.ts';
 import { until } from '../helpers/until.ts';
 
-const LONG = { timeout: 60_000 };
+const LONG = { timeout: 300_000 };
 const PAGE = '{ events(first: 10) { nodes { id } } }';
 
 const readiness = async ({ url }: RunningGateway) => {

@@ -7,7 +7,7 @@ import { until } from '../helpers/until.ts';
 import { difference, load, readAll, startWritingGateway } from '../helpers/writing-gateway.ts';
 import { startUpstream } from '../money/upstream.ts';
 
-const TIMEOUT_MS = 90_000;
+const TIMEOUT_MS = 300_000;
 
 const isPrimary = async ({ admin }: RedisServer): Promise<boolean> =>
   (await admin.info('replication')).includes('role:master');

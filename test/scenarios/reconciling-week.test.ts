@@ -65,7 +65,6 @@ it.each([
   [20, 2, false],
 ])(
   'tells nothing in a week of %d movements an hour whose webhooks come late (seed %d), and once each of a lost credit, a payment made elsewhere and a fee, where there are any: %s',
-  { timeout: 120_000 },
   async (perHour, seed, hasGaps) => {
     await using cleanup = new AsyncDisposableStack();
     const dataDir = await mkdtemp(join(MEMORY, 'pasarela-week-'));

@@ -109,7 +109,6 @@ it.each([
   ['two gateways beside each other tell', 'Redis'],
 ])(
   '%s once of a credit whose webhook was lost, a payment made elsewhere and a fee, and of nothing else, over %s',
-  { timeout: 120_000 },
   async (_who, kind) => {
     const sandbox = await aSandbox();
     const redis = kind === 'Redis' ? await startRedis() : undefined;
@@ -150,9 +149,7 @@ it.each([
   },
 );
 
-it('each client of a gateway is compared by itself, also where the credentials of another are wrong, and while payments are off', {
-  timeout: 120_000,
-}, async () => {
+it('each client of a gateway is compared by itself, also where the credentials of another are wrong, and while payments are off', async () => {
   const sandbox = await aSandbox();
   const { otherClients, ...demo } = await control(sandbox, 'GET', '/sandbox');
   const wrong = { ...otherClients[0], clientSecret: 'not the secret' };
@@ -167,9 +164,7 @@ it('each client of a gateway is compared by itself, also where the credentials o
   expect(gateway.log.join()).toContain('balances could not be compared');
 });
 
-it('a gateway that is started again goes on from the readings of the one before', {
-  timeout: 120_000,
-}, async () => {
+it('a gateway that is started again goes on from the readings of the one before', async () => {
   const sandbox = await aSandbox();
   const redis = await startRedis();
   cleanup.defer(() => redis.stop());
@@ -184,9 +179,7 @@ it('a gateway that is started again goes on from the readings of the one before'
   expect(toldBy(first, second)).toMatchObject([{ amount: '-12.34' }]);
 });
 
-it('a process that ends gives a comparison up, leaves it to the next at once, and does not call it failed', {
-  timeout: 60_000,
-}, async () => {
+it('a process that ends gives a comparison up, leaves it to the next at once, and does not call it failed', async () => {
   const sandbox = await aSandbox();
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconciling-'));
   const gateway = await aGateway(sandbox, { dataDir });
@@ -215,9 +208,7 @@ it('a process that ends gives a comparison up, leaves it to the next at once, an
   expect(gateway.log.join('\n')).not.toContain('balances could not be compared');
 });
 
-it('begins anew, and says so, where the log no longer holds the events since', {
-  timeout: 120_000,
-}, async () => {
+it('begins anew, and says so, where the log no longer holds the events since', async () => {
   const sandbox = await aSandbox();
   const gateway = await aGateway(sandbox, { eventsRetention: 1 });
   const { accounts } = await control(sandbox, 'GET', '/sandbox');

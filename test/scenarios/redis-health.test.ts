@@ -6,7 +6,7 @@ import { DURABLE, type RedisServer, startRedis } from '../helpers/redis.ts';
 import { failOverBySentinel, inStep, startCluster, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 
-const LONG = { timeout: 90_000 };
+const LONG = { timeout: 300_000 };
 const PROMPT = [...DURABLE, '--repl-diskless-sync-delay', '0'];
 
 interface Readiness {

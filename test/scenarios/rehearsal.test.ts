@@ -8,7 +8,7 @@ import { type Program, startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
 
 const REHEARSAL = 'test/scenarios/rehearse/rehearse.ts';
-const LONG = { timeout: 120_000 };
+const LONG = { timeout: 300_000 };
 
 let folder: string;
 beforeAll(async () => {

@@ -79,7 +79,7 @@ const STORES: readonly (readonly [name: string, of: (fleet: Fleet) => Promise<St
   ],
 ];
 
-describe('from 0.1.0 and back, one process after another, under load', { timeout: 120_000 }, () => {
+describe('from 0.1.0 and back, one process after another, under load', () => {
   it.each(STORES)(
     'over %s nobody misses or repeats an event, full spools are drained, and no order is sent twice',
     async (_, storeOf) => {

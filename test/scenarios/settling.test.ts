@@ -192,9 +192,7 @@ describe.each(VARIANTS)(
   },
 );
 
-it('payments whose callers do not come back are settled over a Cluster as well', {
-  timeout: 60_000,
-}, async () => {
+it('payments whose callers do not come back are settled over a Cluster as well', async () => {
   await using cleanup = new AsyncDisposableStack();
   const cluster = cleanup.use(await startCluster());
   const { startSandbox } = await import('../../packages/sandbox/src/index.ts');

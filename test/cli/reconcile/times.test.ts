@@ -127,9 +127,7 @@ async function aGraph(cleanup: AsyncDisposableStack) {
   };
 }
 
-it('a payment that was open at the first reading explains what it moves, however long ago it was asked for', {
-  timeout: 60_000,
-}, async () => {
+it('a payment that was open at the first reading explains what it moves, however long ago it was asked for', async () => {
   await using cleanup = new AsyncDisposableStack();
   const { show, run } = await aGraph(cleanup);
   const payment = { amount: '12.34', askedAt: Date.now() - 48 * HOUR };
@@ -140,7 +138,7 @@ it('a payment that was open at the first reading explains what it moves, however
   for (const _time of ['second', 'third', 'fourth']) expect(await run()).toEqual(nothing);
 });
 
-it('a payment whose amount is not known is told, and hides no difference', { timeout: 60_000 }, async () => {
+it('a payment whose amount is not known is told, and hides no difference', async () => {
   await using cleanup = new AsyncDisposableStack();
   const { show, run } = await aGraph(cleanup);
   const payments = [{ amount: null, askedAt: Date.now() - HOUR }];
@@ -157,9 +155,7 @@ it('a payment whose amount is not known is told, and hides no difference', { tim
   });
 });
 
-it('a refund that the service does not show now keeps no balance from being compared', {
-  timeout: 60_000,
-}, async () => {
+it('a refund that the service does not show now keeps no balance from being compared', async () => {
   await using cleanup = new AsyncDisposableStack();
   const { show, run } = await aGraph(cleanup);
   const payments = [{ amount: null, askedAt: Date.now() - HOUR }];
@@ -171,7 +167,7 @@ it('a refund that the service does not show now keeps no balance from being comp
   expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('RATE_LIMITED') });
 });
 
-it('the margin is a number of seconds', { timeout: 60_000 }, async () => {
+it('the margin is a number of seconds', async () => {
   await using cleanup = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'pasarela-margin-'));
   cleanup.defer(() => rm(folder, { recursive: true }));

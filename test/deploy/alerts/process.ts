@@ -8,7 +8,7 @@ import { until } from '../../helpers/until.ts';
 import { documentOf, payable } from '../../scenarios/faults/payments.ts';
 import { goOn, world } from './world.ts';
 
-const LIFETIME_SECONDS = 300;
+const LIFETIME_SECONDS = 1_800;
 /** Longer than the lag that is told. */
 const STOPPED_MS = 300;
 const RUNNING_MS = 150;

@@ -22,7 +22,7 @@ import { describeEventLog } from '../log.contract.ts';
 import { describeSearch } from '../search.contract.ts';
 
 // A Cluster that was away needs some seconds to agree with itself.
-const LONG = { timeout: 90_000 };
+const LONG = { timeout: 300_000 };
 
 let cluster: RedisCluster;
 let root: string;

@@ -27,7 +27,6 @@ const spooledBy = (program: Program): string[] =>
 describe.concurrent('a process of an earlier version on the same folder, while Redis is away,', () => {
   it.each(['SIGTERM', 'SIGKILL'] as const)(
     'that ends first (%s), and another one after it, cost no event of either version',
-    { timeout: 120_000 },
     async (signal) => {
       await using redis = await startRedis();
       const dataDir = await newFolder();
@@ -113,9 +112,7 @@ describe('spools of an earlier version', () => {
     expect(noticed).toBe(2);
   });
 
-  it('are left to a process that stands still, as long as it has them open', {
-    timeout: 60_000,
-  }, async () => {
+  it('are left to a process that stands still, as long as it has them open', async () => {
     const dataDir = await newFolder();
     await using program = startProgram(EARLIER, {}, [dataDir, 'client', '1']);
     await program.says(/done/);

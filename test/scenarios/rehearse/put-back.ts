@@ -17,7 +17,7 @@ async function resumePayments({ environment, members: [{ url, dataDir }] }: Stag
   const ask = (...verb: string[]) =>
     new Promise<string>((resolve) => {
       const args = ['src/cli/pasarela.ts', 'payments', ...verb];
-      execFile(process.execPath, args, { env: own, timeout: 120_000 }, (_error, text) => resolve(text));
+      execFile(process.execPath, args, { env: own, timeout: 300_000 }, (_error, text) => resolve(text));
     });
   await ask('status');
   await ask('resume');

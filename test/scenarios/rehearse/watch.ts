@@ -140,7 +140,7 @@ async function askDoctor({ environment, members: [, { url, dataDir }] }: Stage):
   const own = { PATH, HOME, ...environment, PORT: new URL(url).port, DATA_DIR: dataDir };
   const stdout = await new Promise<string>((resolve) => {
     // It ends with 1 where it finds something wrong.
-    const options = { env: own, timeout: 120_000 };
+    const options = { env: own, timeout: 300_000 };
     execFile(process.execPath, ['src/cli/pasarela.ts', 'doctor', '--json'], options, (_error, text) =>
       resolve(text),
     );

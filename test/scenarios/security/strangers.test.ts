@@ -250,25 +250,21 @@ describe('over a socket of a caller', () => {
 it.each([
   ['no token', undefined],
   ['a token that is none', NONSENSE],
-])(
-  `${DOCUMENTS} new documents with %s, each sent twice, fill nothing`,
-  { timeout: 120_000 },
-  async (_what, token) => {
-    const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const document = (index: number) =>
-      `query N${token ? 'n' : ''}${index} { client { id ${Array.from({ length: 25 }, (_, field) => `a${field}: customers(first: ${field + 1}) { nodes { id name } }`).join(' ')} } }`;
-    let next = 0;
-    const sender = async () => {
-      while (next < DOCUMENTS) {
-        const body = JSON.stringify({ query: document(next) });
-        next += 1;
-        for (let time = 0; time < 2; time += 1)
-          expect((await post(url, body, headers)).status).toBeLessThan(500);
-      }
-    };
-    await Promise.all(Array.from({ length: 8 }, sender));
-    expect((await post(url, '{"query":"{ __typename }"}')).text).toContain('Query');
-  },
-);
+])(`${DOCUMENTS} new documents with %s, each sent twice, fill nothing`, async (_what, token) => {
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const document = (index: number) =>
+    `query N${token ? 'n' : ''}${index} { client { id ${Array.from({ length: 25 }, (_, field) => `a${field}: customers(first: ${field + 1}) { nodes { id name } }`).join(' ')} } }`;
+  let next = 0;
+  const sender = async () => {
+    while (next < DOCUMENTS) {
+      const body = JSON.stringify({ query: document(next) });
+      next += 1;
+      for (let time = 0; time < 2; time += 1)
+        expect((await post(url, body, headers)).status).toBeLessThan(500);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, sender));
+  expect((await post(url, '{"query":"{ __typename }"}')).text).toContain('Query');
+});
 
-it('answers that nobody reads are held for a while, not for ever', { timeout: 120_000 }, () => unread);
+it('answers that nobody reads are held for a while, not for ever', () => unread);
