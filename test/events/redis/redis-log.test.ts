@@ -540,6 +540,26 @@ describe('a Redis that lost a log, and not what it knows of it', () => {
     await log.stop();
   });
 
+  it('still recognises the messages of the lost events: a redelivery gets the first answer, and no reader an event', async () => {
+    const log = await open({ redisUrl: redis.url });
+    const client = randomUUID();
+    const accepted = moneyIn();
+    const refused = moneyIn({ decision: 'REJECTED', refundReason: 'closed', spoolable: false });
+    await log.appendAll(client, [accepted, refused]);
+    // It has read all, so no gap is told to it: an event that came again would be a repeat.
+    const live = await log.follow(client, { after: await log.head(client) });
+    await redis.admin.del(`{${client}}:log`);
+    expect(await log.append(client, accepted)).toMatchObject({ duplicate: true, answer: { status: 201 } });
+    const rejection = { status: 422, refundReason: 'closed' };
+    expect(await log.recall(client, refused)).toMatchObject({ duplicate: true, answer: rejection });
+    const next = moneyIn();
+    await log.append(client, next);
+    expect(ids(await take(live, 1))).toEqual([next.id]);
+    expect(ids((await log.readAfter(client, null, 5)).events)).toEqual([next.id]);
+    await live.return?.();
+    await log.stop();
+  });
+
   it('tells nobody of a loss where no event has come yet', async () => {
     const log = await open({ redisUrl: redis.url });
     const client = randomUUID();
