@@ -6,6 +6,7 @@ import { KnownCallers } from '../../src/auth/known-callers.ts';
 import { createPassthrough } from '../../src/auth/passthrough.ts';
 import { createRefusedKeys } from '../../src/auth/refused-keys.ts';
 import { clock } from '../../src/common/clock.ts';
+import { Party } from '../../src/common/party.ts';
 import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import type { Rest } from '../../src/upstream/call/rest.ts';
 import type { Asker } from '../../src/upstream/call/shared-work.ts';
@@ -178,6 +179,13 @@ describe('guesses of one source', () => {
       const limited = { code: 'UPSTREAM_RATE_LIMITED', dispatched: false };
       expect(second).toMatchObject(what === 'read' ? limited : { kind: 'failed', error: limited });
     }
+  });
+
+  it('count as well where others wait for them too', async () => {
+    await using upstream = await startUpstream((_request, response) => json(response, {}, 401));
+    const rest = guessing(upstream.rest, new Guesses(1), 'one').sharedBy(new Party(ASKER), true);
+    await expect(rest.get('/v1/x')).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    await expect(rest.get('/v1/x')).rejects.toMatchObject({ code: 'UPSTREAM_RATE_LIMITED' });
   });
 
   it.each([404, 429])('are not refused by the status %i', async (status) => {
