@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { type Answered, type Attempt, GivenUpError } from '../../../src/common/attempt.ts';
+import type { MoneyOrder } from '../../../src/money/call.ts';
+import type { Context } from '../../../src/operation/context.ts';
+import { attemptOf, createMoneyOut, renewal } from '../../../src/resolvers/payments/paying.ts';
+import { CLIENT_ID } from '../../helpers/http-stub.ts';
+import { serviceError } from '../../money/upstream.ts';
+
+const INPUT = {
+  idempotencyKey: 'one key of everybody',
+  sourceInstrumentId: randomUUID(),
+  destinationInstrumentId: randomUUID(),
+  amount: '1.00',
+  currency: 'MXN',
+  description: 'Traspaso',
+  externalReference: '1',
+};
+
+/** The order of money out that a customer of the client gives. */
+async function orderOf(customerId: string | undefined): Promise<MoneyOrder> {
+  const orders: MoneyOrder[] = [];
+  const error = new GivenUpError('it is not sent', { dispatched: false });
+  const context = {
+    identity: { caller: { clientId: CLIENT_ID, customerId }, requestedBy: 'somebody' },
+    services: {
+      settleLater: ({ requestedBy }: Context['identity']) => ({ credential: requestedBy }),
+      money: {
+        execute: async (order: MoneyOrder) => {
+          orders.push(order);
+          return { kind: 'nothing-moved', because: { kind: 'failed', error } };
+        },
+      },
+    },
+    reads: { session: {}, forget: () => undefined },
+    budget: {},
+    // An order needs nothing else of it.
+  } as unknown as Context;
+  await expect(createMoneyOut(INPUT, context)).rejects.toMatchObject({ dispatched: false });
+  return orders[0] as MoneyOrder;
+}
+
+it('money out of two customers under the same key is not the same to the service', async () => {
+  const keys = await Promise.all(
+    [undefined, randomUUID(), randomUUID()].map(async (customer) => {
+      return (await orderOf(customer)).calls.upstreamKey?.(undefined);
+    }),
+  );
+  expect(new Set(keys).size).toBe(3);
+});
+
+it('an order says how it is settled under its caller’s own credential', async () => {
+  expect((await orderOf(undefined)).later).toEqual({ credential: 'somebody' });
+});
+
+const answer = (status: number, text: string): Answered => ({
+  ...{ kind: 'answered', status, text, body: undefined, retryAfterMs: undefined },
+});
+
+it('a 401 that is not known to be the service’s has money out alone sent again, once it may have been sent before', () => {
+  const own = { ...answer(401, ''), body: JSON.parse(serviceError(401)) };
+  const page = answer(401, '<h1>Request blocked</h1>');
+  const sentAgain = (mutation: Parameters<typeof renewal>[0]) =>
+    [1, 2].map((number) => [renewal(mutation, number)(own), renewal(mutation, number)(page)]);
+  expect(sentAgain('createMoneyOut')).toEqual([
+    [true, false],
+    [true, true],
+  ]);
+  for (const mutation of ['createInternalTransaction', 'createPennyValidation', 'refundTransaction'] as const) {
+    expect(sentAgain(mutation)).toEqual([
+      [true, false],
+      [true, false],
+    ]);
+  }
+});
+
+it('what the gateway keeps from a narrowed caller is a refusal of the first request, and says nothing of it on a repeat', () => {
+  const kept: Attempt = { ...answer(404, '{}'), synthesized: true };
+  expect(attemptOf(kept, 1)).toBe(kept);
+  expect(attemptOf(kept, 2)).toMatchObject({ kind: 'failed', error: { dispatched: false } });
+  expect(attemptOf(answer(404, '{}'), 2)).toMatchObject({ kind: 'answered', status: 404 });
+});
