@@ -242,6 +242,16 @@ it('has its credential watched until it ends, or until the stream does', async (
   expect(await staying).toBe(REFUSED);
 });
 
+it('has its credential watched no longer than its streams last', async () => {
+  const { identity, expiries } = operation();
+  const left = new AbortController();
+  const stream = identity.untilExpiry(left.signal);
+  await until(() => expiries.isWatched(TOKEN));
+  left.abort();
+  expect(await stream).toBeUndefined();
+  expect(expiries.isWatched(TOKEN)).toBe(false);
+});
+
 describe('a credential that the service refuses in an operation', () => {
   const start = async (given: {
     status?: number;

@@ -84,6 +84,50 @@ it.each([
   },
 );
 
+/** A payment that has no answer yet. */
+const unanswered = (state: 'claimed' | 'sent', isHeld: boolean): Parameters<typeof paymentOf>[0] => ({
+  ...{ id: 'id', hash: 'hash', keyOwner: '', isHeld, createdAt: 0, settledAt: null, attempts: 1, state },
+  asked: { operation: 'createMoneyOut', customerId: null, ...SHOWN },
+  ...{ sent: { sentAt: Date.now(), ageMs: 0 }, body: '{}', answer: null, original: null },
+});
+
+const STATES = [
+  ['claimed', true, 'IN_FLIGHT'],
+  ['claimed', false, 'IN_FLIGHT'],
+  ['sent', true, 'IN_FLIGHT'],
+  ['sent', false, 'UNKNOWN'],
+] as const;
+
+it.each(STATES)(
+  'a payment without an answer that is %s, held by a call: %s, is %s',
+  (state, isHeld, told) => {
+    expect(paymentOf(unanswered(state, isHeld), Date.now()).state).toBe(told);
+  },
+);
+
+it.each(['IN_FLIGHT', 'UNKNOWN'] as const)(
+  'of the payments without an answer a page shows those that are %s alone',
+  async (named) => {
+    const payments = {
+      sealKey: async () => Buffer.alloc(32),
+      page: async (_search: object, _size: number, isWanted: (record: object) => boolean) => ({
+        payments: STATES.map(([state, isHeld]) => unanswered(state, isHeld)).filter(isWanted),
+        goesOn: false,
+      }),
+    };
+    const context = {
+      identity: { caller: { clientId: CLIENT_ID, customerId: undefined } },
+      budget: { countItems: (count: number) => count, maxItems: 100 },
+      services: { money: { payments } },
+      // A page of payments needs nothing else of it.
+    } as unknown as Context;
+    const { edges } = await paymentsPage({ states: [named] }, context);
+    expect(edges.map(({ node }) => node.state)).toEqual(
+      STATES.flatMap(([, , told]) => (told === named ? [told] : [])),
+    );
+  },
+);
+
 it('a page of payments counts as part of what the operation’s answer may hold', async () => {
   const counted: number[] = [];
   const unshown = { asked: null };

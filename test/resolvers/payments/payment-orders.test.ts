@@ -66,7 +66,11 @@ it('a 401 that is not known to be the service’s has money out alone sent again
     [true, false],
     [true, true],
   ]);
-  for (const mutation of ['createInternalTransaction', 'createPennyValidation', 'refundTransaction'] as const) {
+  for (const mutation of [
+    'createInternalTransaction',
+    'createPennyValidation',
+    'refundTransaction',
+  ] as const) {
     expect(sentAgain(mutation)).toEqual([
       [true, false],
       [true, false],

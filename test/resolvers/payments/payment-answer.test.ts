@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { compare } from '../../../src/resolvers/payments/payment-answer.ts';
+import { CLIENT_ID } from '../../helpers/http-stub.ts';
+
+it('an answer to a refund that is the credit itself is not the refund, in whichever case its id was asked for', () => {
+  const id = 'a5e3c1d2-7b64-4f0a-9c3e-5d2f8b6a1e90';
+  const body = {
+    ...{ id, amount: '1.00', currency: 'MXN' },
+    ...{ category: 'CREDIT_TRANS', subCategory: 'SPEI_CREDIT', transactionStatus: 'LIQUIDATED' },
+  };
+  for (const originalId of [id, id.toUpperCase()]) {
+    const ordered = {
+      mutation: 'refundTransaction',
+      clientId: CLIENT_ID,
+      amount: '1.00',
+      originalId,
+    } as const;
+    expect(compare(ordered, { status: 200, body, text: '' })).toEqual({ kind: 'differs', fields: ['id'] });
+  }
+});
