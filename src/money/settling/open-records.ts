@@ -8,8 +8,8 @@ export const FIRST_DUE_MS = 5_000;
  * How long evidence is looked for after the sending, in ms, and then until a look has read all that may be it. It may come
  * late: webhooks are delivered again, and receipts take three hours.
  *
- * No variable. If you raise it, KEPT_MS (named-transactions) and TAKEN_MS (evidence) stay a day longer than it; MOST_IDS (sightings)
- * grows in proportion, and MOST (named-transactions) and MOST_TAKEN (evidence) are never less. Then mend what
+ * No variable. If you raise it, KEPT_MS (named-transactions) and TAKEN_MS (evidence) stay a day longer than it, and MOST_IDS (sightings)
+ * grows in proportion. Then mend what
  * `grep -rn '48 h\|two days' src docs deploy *.md` finds, but for the two days of DAYS_OF_ANSWERS.
  */
 export const LOOKED_FOR_MS = 48 * 60 * 60_000;

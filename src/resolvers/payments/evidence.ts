@@ -19,7 +19,7 @@ import {
   withinOf,
 } from './evidence-rivals.ts';
 import { NamedTransactions } from './named-transactions.ts';
-import type { Sighting, Sightings } from './sightings.ts';
+import { MOST_IDS, type Sighting, type Sightings } from './sightings.ts';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -31,8 +31,7 @@ const MOST_FAILURES = 3;
 const AT_ONCE = 64;
 /** After this nothing more is read for a look, in ms: it ends before its lease does. The next look reads on. */
 const MOST_MS = 8 * SECOND;
-/** Ids that are remembered as other payments'. A settled payment keeps its transaction. */
-const MOST_TAKEN = 20_000;
+/** How long ids are remembered as other payments'. A settled payment keeps its transaction. */
 const TAKEN_MS = 72 * HOUR;
 interface Look {
   readonly payment: OpenPayment;
@@ -62,7 +61,7 @@ export class Evidence {
   readonly #utcOffset: string;
   readonly #transactions = new NamedTransactions();
   /** Ids that the record is known to have as settled payments'. */
-  readonly #taken = new Lru<true>(MOST_TAKEN, { ttl: TAKEN_MS });
+  readonly #taken = new Lru<true>(MOST_IDS, { ttl: TAKEN_MS });
 
   constructor(sightings: Sightings, utcOffset: string) {
     this.#sightings = sightings;

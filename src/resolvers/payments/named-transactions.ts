@@ -2,6 +2,7 @@ import { Lru } from '../../common/lru.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { isTransaction, readNamedTransaction, type Transaction } from '../../upstream/transactions.ts';
+import { MOST_IDS } from './sightings.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -15,7 +16,6 @@ const OUTRUN_MS = 10 * MINUTE;
 const MAY_CHANGE_MS = HOUR;
 /** Longer than a payment is looked for: what was read is not read again, so that each look gets further. */
 const KEPT_MS = 72 * HOUR;
-const MOST = 20_000;
 /** A refusal in another form than the documented one may be a proxy's. It counts once it has come again, so much later, and for a minute. */
 const DOUBTED_MS = 5_000;
 /** An id at whose reading the service failed, or that it did not let be read, is left alone for half a minute, then for twice as long each time, up to an hour. */
@@ -35,11 +35,11 @@ interface Failure {
 
 /** The transactions of one client that events name, as the service shows them. */
 export class NamedTransactions {
-  readonly #read = new Lru<Known>(MOST, { ttl: KEPT_MS });
-  readonly #failing = new Lru<Failure>(MOST, { ttl: KEPT_MS });
+  readonly #read = new Lru<Known>(MOST_IDS, { ttl: KEPT_MS });
+  readonly #failing = new Lru<Failure>(MOST_IDS, { ttl: KEPT_MS });
 
   /** When an id was refused first in another form than the documented one, in ms since the epoch. */
-  readonly #doubted = new Lru<number>(MOST, { ttl: KEPT_MS });
+  readonly #doubted = new Lru<number>(MOST_IDS, { ttl: KEPT_MS });
 
   /** What was read, and holds still; undefined where there is nothing. */
   known(id: string): Known | undefined {

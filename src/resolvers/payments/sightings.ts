@@ -18,8 +18,11 @@ export type SightedLog = Pick<EventLog, 'readAfter' | 'givenUpTo'>;
 /** Events that one look reads, page by page; what is left is read by the next. */
 const PAGE = 200;
 const MOST_PAGES = 25;
-/** Ids that are kept of a client, the latest ones. */
-const MOST_IDS = 60_000;
+/**
+ * Ids that are kept of a client, the latest ones. Whoever remembers something of each id keeps as many: with fewer, each look
+ * would read again what the look before it had read.
+ */
+export const MOST_IDS = 60_000;
 /**
  * How long before a payment the log is read too, in ms. A movement that was named then is not the payment's, however often it is named
  * again: receipts come up to three hours later.

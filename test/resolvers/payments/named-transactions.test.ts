@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { NamedTransactions } from '../../../src/resolvers/payments/named-transactions.ts';
+import { MOST_IDS } from '../../../src/resolvers/payments/sightings.ts';
 import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import type { Rest } from '../../../src/upstream/call/rest.ts';
 
@@ -45,4 +46,11 @@ it('a refusal in another form than the documented one counts once it has come ag
   expect(await named.read(id, 0, rest, NOW - 2 * HOUR)).toBe('untold');
   expect(await named.read(id, 0, rest, NOW - 2 * HOUR + 4_999)).toBe('untold');
   expect(await named.read(id, 0, rest, NOW - 2 * HOUR + 5_000)).toEqual({ transaction: null });
+});
+
+it('what was read of each id that a look may name is kept, so that the looks come to an end', async () => {
+  const named = new NamedTransactions();
+  const ids = Array.from({ length: MOST_IDS }, (_, at) => `id-${at}`);
+  for (const id of ids) await named.read(id, HOUR, showing({ id }), NOW);
+  expect(ids.filter((id) => named.known(id) === undefined)).toEqual([]);
 });
