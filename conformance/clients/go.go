@@ -40,6 +40,13 @@ var command struct {
 var final = map[string]bool{"BAD_USER_INPUT": true, "FORBIDDEN": true, "NOT_FOUND": true, "TOO_COMPLEX": true,
 	"GRAPHQL_PARSE_FAILED": true, "GRAPHQL_VALIDATION_FAILED": true}
 
+// Every other code, such as one of a proxy, does not say how far a payment came.
+var movedNothing = map[string]bool{"BAD_USER_INPUT": true, "UNAUTHENTICATED": true, "FORBIDDEN": true,
+	"PERSISTED_QUERY_NOT_SUPPORTED": true, "TOO_COMPLEX": true, "CURSOR_INVALID": true, "EVENTS_GAP": true,
+	"UPSTREAM_TIMEOUT": true, "UPSTREAM_UNAVAILABLE": true, "UPSTREAM_RATE_LIMITED": true, "UPSTREAM_INVALID": true,
+	"RATE_LIMITED": true, "STORE_UNAVAILABLE": true, "PAYMENTS_STOPPED": true, "DRAINING": true,
+	"GRAPHQL_PARSE_FAILED": true, "GRAPHQL_VALIDATION_FAILED": true}
+
 func say(key string, value any) {
 	line, _ := json.Marshal(object{key: value})
 	fmt.Println(string(line))
@@ -202,7 +209,7 @@ func pay() {
 		} else if json.Unmarshal(answer.Data["createMoneyOut"], &told) != nil || told.Typename == "" {
 			code, asked, retryable, _ := failure(answer)
 			least = asked
-			unclear = unclear || code == "" || code == "INTERNAL"
+			unclear = unclear || !movedNothing[code]
 			if final[code] && !retryable {
 				if unclear {
 					break

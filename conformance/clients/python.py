@@ -10,6 +10,12 @@ import uuid
 
 FINAL = {"BAD_USER_INPUT", "FORBIDDEN", "NOT_FOUND", "TOO_COMPLEX"}
 FINAL |= {"GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED"}
+# Every other code, such as one of a proxy, does not say how far a payment came.
+MOVED_NOTHING = {
+    "BAD_USER_INPUT", "UNAUTHENTICATED", "FORBIDDEN", "PERSISTED_QUERY_NOT_SUPPORTED", "TOO_COMPLEX", "CURSOR_INVALID",
+    "EVENTS_GAP", "UPSTREAM_TIMEOUT", "UPSTREAM_UNAVAILABLE", "UPSTREAM_RATE_LIMITED", "UPSTREAM_INVALID", "RATE_LIMITED",
+    "STORE_UNAVAILABLE", "PAYMENTS_STOPPED", "DRAINING", "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED",
+}
 BROKEN = (OSError, http.client.HTTPException, ValueError)
 command = json.loads(sys.stdin.readline())
 address = urllib.parse.urlsplit(command["url"])
@@ -118,7 +124,7 @@ def pay():
             result = (answer.get("data") or {}).get("createMoneyOut")
             if result is None:
                 code, least, extensions = failure(answer["errors"])
-                unclear = unclear or code in (None, "INTERNAL", "UNKNOWN")
+                unclear = unclear or code not in MOVED_NOTHING
                 if code in FINAL and not extensions.get("retryable"):
                     return say(unknown=True) if unclear else say(refused=code)
             elif result["__typename"].endswith("Success"):

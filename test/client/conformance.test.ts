@@ -191,6 +191,16 @@ const MUTANTS: readonly Mutant[] = [
     found: 'the client repeats with another key',
   },
   {
+    rule: 'P4',
+    edits: [['code not in MOVED_NOTHING', 'code in (None, "INTERNAL")']],
+    found: 'the client says {"refused":"FORBIDDEN"}',
+  },
+  {
+    rule: 'P4',
+    edits: [['elif result["code"] == "IDEMPOTENCY_KEY_REUSED":', 'elif result["code"] == "":']],
+    found: 'the client says {"refused":"IDEMPOTENCY_KEY_REUSED"}',
+  },
+  {
     rule: 'P5',
     edits: [
       [

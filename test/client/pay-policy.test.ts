@@ -1,74 +1,14 @@
 import { parse } from 'graphql';
 import { expect, it } from 'vitest';
 import {
-  type Answer,
   forgetSettled,
   type Intent,
   type IntentStore,
   memoryIntents,
   pay,
-  type Source,
-  typed,
   unsettled,
 } from '../../packages/client/src/index.ts';
-
-interface Result {
-  readonly __typename: string;
-}
-const MUTATION = typed<
-  { readonly pay: Result },
-  {
-    readonly input: {
-      readonly idempotencyKey: string;
-      readonly amount: string;
-      readonly note?: string | null;
-    };
-  }
->('mutation Pay($input: PayInput!) { pay(input: $input) { __typename } }');
-const INPUT = { amount: '1.00' };
-
-const lost = () => Promise.reject(new Error('the network is gone'));
-const refusedCall =
-  (code: string, more: object = {}) =>
-  async () => ({
-    errors: [{ message: code, extensions: { code, ...more } }],
-  });
-const result =
-  (__typename: string, more: object = {}) =>
-  async () => ({ data: { pay: { __typename, ...more } } });
-const done = result('PaySuccess');
-
-type Answers = (() => Promise<Answer<{ pay: Result }>>)[];
-
-/**
- * A gateway that answers as it is told, one call after another, and the keys that it was shown: in payments, and in questions
- * after what became of one.
- */
-function scripted(...answers: Answers): {
-  source: Source;
-  keys: string[];
-  /** The keys of those questions, and what they are answered. */
-  looks: string[];
-  states: Answers;
-} {
-  const keys: string[] = [];
-  const looks: string[] = [];
-  const states: Answers = [];
-  const source = {
-    query: (document: unknown, variables: { idempotencyKey: string; input: { idempotencyKey: string } }) => {
-      const { input } = variables;
-      if (String(document).startsWith('query PasarelaPayment(')) {
-        looks.push(variables.idempotencyKey);
-        return (states.shift() ?? lost)();
-      }
-      keys.push(input.idempotencyKey);
-      return answers.length > 1 ? (answers.shift() ?? lost)() : (answers[0] ?? lost)();
-    },
-    subscribe: () => () => {},
-  };
-  // Of the documents that a source takes, these tests send one.
-  return { source: source as unknown as Source, keys, looks, states };
-}
+import { done, INPUT, lost, MUTATION, refusedCall, result, scripted } from './scripted.ts';
 
 it('asks again with one key until it knows', async () => {
   const { source, keys } = scripted(
@@ -150,7 +90,7 @@ it.each([
   ['`safeToRetry`', { __typename: 'OutcomeUnknown', message: 'It may have happened.' }],
   ['`OutcomeUnknown`', { __typename: 'OutcomeUnknown' }],
 ])('a mutation that lacks %s is sent once, keeps its key, and says what is missing', async (_, told) => {
-  const answer = { data: { pay: told } } as unknown as Answer<{ pay: Result }>;
+  const answer = { data: { pay: told } } as never;
   const { source, keys } = scripted(async () => answer);
   const store = memoryIntents();
   for (const calls of [1, 2]) {

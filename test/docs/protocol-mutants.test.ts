@@ -157,7 +157,7 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     rule: 'P8',
-    file: 'packages/client/src/pay.ts',
+    file: 'packages/client/src/intent-states.ts',
     edits: [['const KNOWN_MS = 29 * DAY_MS', 'const KNOWN_MS = 31 * DAY_MS']],
     test: 'client/pay-interleavings.test.ts',
     name: 'an intent in doubt has a date: 29 days on',

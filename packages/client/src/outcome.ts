@@ -23,7 +23,10 @@ export type Settled<Result extends PaymentResult> =
       readonly status: 'unknown';
       readonly safeToRetry: boolean;
       readonly message: string;
-      /** Why the last call was refused, while an earlier one, of which no answer came, may still move money. */
+      /**
+       * Why the last call was refused, while an earlier one, of which no answer came, may still move money. With
+       * `IDEMPOTENCY_KEY_REUSED`, the key is that of a payment with another input, which may have moved money.
+       */
       readonly code?: string | undefined;
       /** Why it is unknown, if the mutation selects `reason`. */
       readonly reason?: string | undefined;
@@ -44,6 +47,34 @@ export const unknown = (
 /** No answer came that says anything. @param cause the error of the connection, if that is the reason */
 export const lost = (cause?: unknown): Settled<PaymentResult> =>
   unknown(refusalOf(cause)?.message ?? 'No answer came.', true, { cause });
+
+/**
+ * Codes of top-level errors by which a gateway says that a call has moved nothing: those of docs/graph.md but `INTERNAL`, and
+ * those of GraphQL for documents. Any other may come from a proxy that had sent the call on.
+ */
+const MOVED_NOTHING: readonly string[] = [
+  'BAD_USER_INPUT',
+  'UNAUTHENTICATED',
+  'FORBIDDEN',
+  'PERSISTED_QUERY_NOT_SUPPORTED',
+  'TOO_COMPLEX',
+  'CURSOR_INVALID',
+  'EVENTS_GAP',
+  'UPSTREAM_TIMEOUT',
+  'UPSTREAM_UNAVAILABLE',
+  'UPSTREAM_RATE_LIMITED',
+  'UPSTREAM_INVALID',
+  'RATE_LIMITED',
+  'STORE_UNAVAILABLE',
+  'PAYMENTS_STOPPED',
+  'DRAINING',
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+];
+
+/** True if an error says that its call has moved nothing. One within the result says that the mutation was executed. */
+export const hasMovedNothing = (cause: unknown): boolean =>
+  cause instanceof Refused && MOVED_NOTHING.includes(cause.code) && cause.path?.[1] === undefined;
 
 /** The answer lacks what tells how the payment ended. Asking again with this document is of no use. */
 export const incomplete = (): Settled<PaymentResult> =>

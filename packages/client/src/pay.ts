@@ -1,22 +1,24 @@
 import { ambient } from './ambient.ts';
 import { fieldOf, mutationField, PAYMENT, type PaymentLook } from './documents.ts';
+import { ended, isKnown, isNeeded, isOpen, isSent } from './intent-states.ts';
 import { changeIntents, type Intent, type IntentStore, isSameInput, randomKey } from './intents.ts';
-import { incomplete, isUnclear, lost, type PaymentResult, type Settled, settle, unknown } from './outcome.ts';
+import {
+  hasMovedNothing,
+  incomplete,
+  isUnclear,
+  lost,
+  type PaymentResult,
+  type Settled,
+  settle,
+  unknown,
+} from './outcome.ts';
 import { Pause } from './pause.ts';
-import { ask, Refused, refusalOf, retryAfterOf, type Source, type TypedDocument } from './source.ts';
+import { ask, type Refused, refusalOf, retryAfterOf, type Source, type TypedDocument } from './source.ts';
 
 /** How long one call may take before it counts as lost, in milliseconds: longer than the gateway takes for an operation. */
 const ANSWER_MS = 35_000;
 /** How long `pay` goes on asking about an unclear payment before it returns `unknown`, in milliseconds. */
 const PATIENCE_MS = 60_000;
-const DAY_MS = 86_400_000;
-/**
- * After this time, in milliseconds, nothing is sent again. The gateway knows a key for 30 days; a day is left for wrong
- * clocks.
- */
-const KNOWN_MS = 29 * DAY_MS;
-/** How long a payment that is over is kept, in milliseconds. */
-const OVER_MS = 3_600_000;
 
 export interface PayOptions {
   /** Where the intent and its key are kept, so that they outlive the app. */
@@ -25,7 +27,11 @@ export interface PayOptions {
   readonly patienceMs?: number;
   /** How long one call may take, in milliseconds; default 35,000. */
   readonly answerMs?: number;
-  /** Makes an idempotency key, for platforms without `crypto`: `randomUUID` of expo-crypto. */
+  /**
+   * Makes an idempotency key, for platforms without `crypto`: `randomUUID` of expo-crypto. One that derives the key, such as
+   * from the credit that a refund returns, has to give another key for each other payment, and every browser has to send the
+   * same input with it. `pay` throws before it sends anything if a payment of another input has the key in this store.
+   */
   readonly newKey?: () => string;
 }
 
@@ -90,25 +96,6 @@ export async function pay<
 
 type ResultOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | undefined>;
 
-/**
- * Returns the payments that may have moved money, and whose ends the app has not shown, for its next start and after an outage.
- * `pay` with the mutation and the input of each returns how it ended, or goes on asking. One that was refused is not among them:
- * nothing has moved.
- */
-export const unsettled = async (store: IntentStore): Promise<readonly Intent[]> =>
-  (await store.load()).filter((kept) => isSent(kept) && isOpen(kept));
-
-/** Forgets the payments whose ends are known and shown, or refused, as at sign-out. Each other one keeps its key. */
-export const forgetSettled = (store: IntentStore): Promise<void> =>
-  changeIntents(store, (intents) => intents.filter(isOpen));
-
-/**
- * Forgets a payment that stays unknown, once a person has looked whether it happened. The next `pay` with its input is a new
- * payment. A `pay` of it that is still running sends nothing more.
- */
-export const forget = (store: IntentStore, idempotencyKey: string): Promise<void> =>
-  changeIntents(store, (intents) => intents.filter((kept) => kept.idempotencyKey !== idempotencyKey));
-
 interface Payment {
   readonly store: IntentStore;
   /** The intent as it was last kept. Before that, the one that is used unless one is known already. */
@@ -144,9 +131,6 @@ async function askUntilClear(payment: Payment, until: number): Promise<Settled<P
   }
 }
 
-/** Codes of top-level errors that do not say how far the call came. Every other one has moved nothing. */
-const UNCLEAR: readonly string[] = ['INTERNAL', 'UNKNOWN'];
-
 /** Sends the payment once, unless its end is known. The store keeps that it is under way before it is sent. */
 async function send(payment: Payment): Promise<Settled<PaymentResult>> {
   let known = await enter(payment);
@@ -164,19 +148,19 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     if (told.status === 'refused') {
       const { code, message } = told;
       if (code === 'IDEMPOTENCY_IN_PROGRESS') return lost();
-      if (intent.unanswered > 1) {
-        // Every call has sent the same input. The gateway sees a difference, and so says nothing of the earlier calls.
-        if (code === 'IDEMPOTENCY_KEY_REUSED') return unknown(message);
+      // The key is that of another input: of an app with a defect, or of another device that makes the same key.
+      const isReused = code === 'IDEMPOTENCY_KEY_REUSED';
+      if (isReused || intent.unanswered > 1) {
         isFinal = (await hasEnded(payment)) === 'REFUSED';
+        // It says nothing of earlier calls, nor of the payment that the key belongs to.
+        if (!isFinal && isReused) return unknown(message, false, { code });
         if (!isFinal) told = unknown(message, true, { code });
       }
     }
     change = (kept) => ended(kept, result, isFinal);
   } catch (cause) {
     told = lost(cause);
-    // An error within the result says that the mutation was executed.
-    if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code) || cause.path?.[1] !== undefined)
-      return told;
+    if (!hasMovedNothing(cause)) return told;
     change = (kept) => ({ ...kept, unanswered: kept.unanswered - 1 });
   }
   const kept = told.status === 'refused' ? lost() : told;
@@ -184,20 +168,6 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     // A store that fails now still holds the key. It does not tell whether another call has been entered.
     kept === told || (await hasEnded(payment)) === 'REFUSED' ? told : kept,
   );
-}
-
-/**
- * Returns an intent with the result of a call. A refusal may depend on the moment: while another call may be under way, that
- * one may still move money, unless the refusal is final.
- */
-function ended(kept: Intent, result: unknown, isFinal: boolean): Intent {
-  const before = settle(kept.result)?.status;
-  const isDone = settle(result)?.status === 'done';
-  if (before === 'done' || (before === 'refused' && !isDone)) return kept;
-  if (!isFinal && kept.unanswered > 1) return { ...kept, unanswered: kept.unanswered - 1 };
-  // Nobody has seen this end yet.
-  const { acknowledgedAt: _, ...unseen } = kept;
-  return { ...unseen, result };
 }
 
 /**
@@ -228,11 +198,10 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
   // Called again if another tab or process was quicker.
   await changeIntents(store, (intents) => {
     const earlier = intents.find((kept) =>
-      isEntered
-        ? kept.idempotencyKey === own.idempotencyKey
-        : kept.mutation === own.mutation && isSameInput(kept.input, own.input) && isOpen(kept),
+      isEntered ? isSame(kept, own) : isAlike(kept, own) && isOpen(kept),
     );
     const before = earlier ?? own;
+    if (earlier === undefined && intents.some((kept) => isTaken(kept, own))) throw new Error(TAKEN);
     payment.intent = before;
     known = settle(before.result);
     if (isEntered && earlier === undefined) known = unknown('It was let go of elsewhere.');
@@ -241,33 +210,28 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
       known = isSent(before) && !isKnown(before) ? unknown('It is too long ago to ask again.') : undefined;
     if (known !== undefined) return intents;
     payment.intent = { ...before, unanswered: before.unanswered + 1 };
-    return [...intents.filter((kept) => kept !== earlier && isNeeded(kept)), payment.intent];
+    return [...intents.filter((kept) => !isSame(kept, before) && isNeeded(kept)), payment.intent];
   });
   payment.isEntered = true;
   return known;
 }
 
-/**
- * True if the same input goes on with an intent. An intent is over if it was refused, if nothing of it was sent within 29 days, or if the
- * person has seen its end.
- */
-const isOpen = (kept: Intent): boolean =>
-  kept.acknowledgedAt === undefined &&
-  settle(kept.result)?.status !== 'refused' &&
-  (isSent(kept) || isKnown(kept));
+/** True if two intents are payments of the same input. */
+const isAlike = (one: Intent, other: Intent): boolean =>
+  one.mutation === other.mutation && isSameInput(one.input, other.input);
 
-/** True if money may have moved. */
-const isSent = ({ unanswered, result }: Intent): boolean => unanswered !== 0 || result !== undefined;
+/** True if they have the same key, too. A `newKey` that derives keys gives the same one for the next press. */
+const isSame = (one: Intent, other: Intent): boolean =>
+  one.idempotencyKey === other.idempotencyKey && isAlike(one, other);
 
-/** True if an intent must be kept. One that is over is kept for a while, for a `pay` that is still running. */
-const isNeeded = (kept: Intent): boolean =>
-  isOpen(kept) || ambient.now() - Date.parse(kept.acknowledgedAt ?? kept.createdAt) < OVER_MS;
+/** True if the new key of a payment is that of another input, which has moved money or may. */
+const isTaken = (kept: Intent, own: Intent): boolean =>
+  kept.idempotencyKey === own.idempotencyKey &&
+  !isAlike(kept, own) &&
+  isSent(kept) &&
+  settle(kept.result)?.status !== 'refused';
 
-/** True if the gateway still knows a key of this time. A clock that was set back shows nothing. */
-const isKnown = ({ createdAt }: Intent): boolean => {
-  const age = ambient.now() - Date.parse(createdAt);
-  return age > -DAY_MS && age < KNOWN_MS;
-};
+const TAKEN = '`newKey` gave a key that another payment of this store has. Nothing was sent.';
 
 /** Changes the intent that the store now holds. @returns how the payment ended by that intent, or else what was told */
 async function keep(
@@ -278,7 +242,7 @@ async function keep(
   let stands: Settled<PaymentResult> | undefined;
   await changeIntents(payment.store, (intents) =>
     intents.map((one) => {
-      if (one.idempotencyKey !== payment.intent.idempotencyKey) return one;
+      if (!isSame(one, payment.intent)) return one;
       payment.intent = change(one);
       stands = settle(payment.intent.result);
       return payment.intent;

@@ -1,0 +1,67 @@
+import { ambient } from './ambient.ts';
+import { changeIntents, type Intent, type IntentStore } from './intents.ts';
+import { settle } from './outcome.ts';
+
+const DAY_MS = 86_400_000;
+/**
+ * After this time, in milliseconds, nothing is sent again. The gateway knows a key for 30 days; a day is left for wrong
+ * clocks.
+ */
+const KNOWN_MS = 29 * DAY_MS;
+/** How long a payment that is over is kept, in milliseconds. */
+const OVER_MS = 3_600_000;
+
+/**
+ * Returns the payments that may have moved money, and whose ends the app has not shown, for its next start and after an outage.
+ * `pay` with the mutation and the input of each returns how it ended, or goes on asking. One that was refused is not among them:
+ * nothing has moved.
+ */
+export const unsettled = async (store: IntentStore): Promise<readonly Intent[]> =>
+  (await store.load()).filter((kept) => isSent(kept) && isOpen(kept));
+
+/** Forgets the payments whose ends are known and shown, or refused, as at sign-out. Each other one keeps its key. */
+export const forgetSettled = (store: IntentStore): Promise<void> =>
+  changeIntents(store, (intents) => intents.filter(isOpen));
+
+/**
+ * Forgets a payment that stays unknown, once a person has looked whether it happened. The next `pay` with its input is a new
+ * payment. A `pay` of it that is still running sends nothing more.
+ */
+export const forget = (store: IntentStore, idempotencyKey: string): Promise<void> =>
+  changeIntents(store, (intents) => intents.filter((kept) => kept.idempotencyKey !== idempotencyKey));
+
+/**
+ * Returns an intent with the result of a call. A refusal may depend on the moment: while another call may be under way, that
+ * one may still move money, unless the refusal is final.
+ */
+export function ended(kept: Intent, result: unknown, isFinal: boolean): Intent {
+  const before = settle(kept.result)?.status;
+  const isDone = settle(result)?.status === 'done';
+  if (before === 'done' || (before === 'refused' && !isDone)) return kept;
+  if (!isFinal && kept.unanswered > 1) return { ...kept, unanswered: kept.unanswered - 1 };
+  // Nobody has seen this end yet.
+  const { acknowledgedAt: _, ...unseen } = kept;
+  return { ...unseen, result };
+}
+
+/**
+ * True if the same input goes on with an intent. An intent is over if it was refused, if nothing of it was sent within 29 days, or if the
+ * person has seen its end.
+ */
+export const isOpen = (kept: Intent): boolean =>
+  kept.acknowledgedAt === undefined &&
+  settle(kept.result)?.status !== 'refused' &&
+  (isSent(kept) || isKnown(kept));
+
+/** True if money may have moved. */
+export const isSent = ({ unanswered, result }: Intent): boolean => unanswered !== 0 || result !== undefined;
+
+/** True if an intent must be kept. One that is over is kept for a while, for a `pay` that is still running. */
+export const isNeeded = (kept: Intent): boolean =>
+  isOpen(kept) || ambient.now() - Date.parse(kept.acknowledgedAt ?? kept.createdAt) < OVER_MS;
+
+/** True if the gateway still knows a key of this time. A clock that was set back shows nothing. */
+export const isKnown = ({ createdAt }: Intent): boolean => {
+  const age = ambient.now() - Date.parse(createdAt);
+  return age > -DAY_MS && age < KNOWN_MS;
+};

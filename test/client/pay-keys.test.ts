@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest';
+import { forgetSettled, memoryIntents, pay, unsettled } from '../../packages/client/src/index.ts';
+import { done, INPUT, lost, MUTATION, refusedCall, result, scripted } from './scripted.ts';
+
+/** A key that is made of the credit that a refund returns: every press and every browser has the same. */
+const newKey = () => 'refund-of-a-credit';
+const OTHER = { amount: '1.00', note: 'another reason' };
+const reused = result('ConflictError', {
+  code: 'IDEMPOTENCY_KEY_REUSED',
+  message: 'The key was used before.',
+});
+const told = (state: string) => async () => ({ data: { payment: { state } } }) as never;
+
+it.each([
+  ['may have moved money', lost],
+  ['has moved it', done],
+])('a key that another input %s under is not sent', async (_, first) => {
+  const before = scripted(first);
+  const { source, keys } = scripted(done);
+  const store = memoryIntents();
+  const outcome = await pay(before.source, MUTATION, INPUT, { store, newKey, patienceMs: 0 });
+  await outcome.acknowledge();
+  await expect(pay(source, MUTATION, OTHER, { store, newKey })).rejects.toThrow(
+    /`newKey` gave a key that another payment of this store has/,
+  );
+  expect(keys).toEqual([]);
+  // The first is what it was.
+  expect((await pay(source, MUTATION, INPUT, { store, newKey })).status).toBe('done');
+  expect(keys).toEqual([newKey()]);
+});
+
+it.each([
+  ['a refusal', result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' }), INPUT],
+  [
+    'a refusal, with what is wrong put right',
+    result('ValidationError', { code: 'INVALID_INPUT', message: 'No.' }),
+    OTHER,
+  ],
+  ['a call that moved nothing', refusedCall('FORBIDDEN'), INPUT],
+])('after %s the same key is sent again, and each intent is told its own end', async (_, first, second) => {
+  const { source, keys } = scripted(first, lost, done);
+  const store = memoryIntents();
+  expect((await pay(source, MUTATION, INPUT, { store, newKey })).status).toBe('refused');
+  const outcome = await pay(source, MUTATION, second, { store, newKey });
+  expect(outcome).toMatchObject({ status: 'done', intent: { input: second } });
+  expect(keys).toEqual([newKey(), newKey(), newKey()]);
+  expect(await unsettled(store)).toEqual([outcome.intent]);
+  await outcome.acknowledge();
+  await forgetSettled(store);
+  expect(await store.load()).toEqual([]);
+});
+
+it('two browsers with one key: who is told that the key is used is not told that nothing has moved', async () => {
+  const { source, looks, states } = scripted(reused);
+  states.push(told('DONE'));
+  const store = memoryIntents();
+  const outcome = await pay(source, MUTATION, OTHER, { store, newKey });
+  expect(outcome).toMatchObject({
+    status: 'unknown',
+    safeToRetry: false,
+    code: 'IDEMPOTENCY_KEY_REUSED',
+    message: 'The key was used before.',
+  });
+  expect(looks).toEqual([newKey()]);
+  expect(await unsettled(store)).toHaveLength(1);
+});
+
+it('a key that is used, and whose payment the gateway knows to be refused, has moved nothing', async () => {
+  const { source, states } = scripted(reused);
+  states.push(told('REFUSED'));
+  expect(await pay(source, MUTATION, OTHER, { store: memoryIntents(), newKey })).toMatchObject({
+    status: 'refused',
+    code: 'IDEMPOTENCY_KEY_REUSED',
+  });
+});
