@@ -51,11 +51,14 @@ describe('an SPEI credit on which somebody decides', () => {
     ['is not there', { status: 404 }, { status: 404 }],
     ['is silent', 'silence', TIME_OUT],
     ['never ends its answer', { status: 422, body: '{"refundReason":"no"}', stalls: true }, TIME_OUT],
+    ['never ends the answer by which it accepts', { status: 200, body: '{', stalls: true }, TIME_OUT],
   ] as const)('is neither accepted nor rejected when the decider %s', async (_, verdict, why) => {
     await using decider = await startDecider(verdict);
-    await using ingress = await startIngress({ decisionUrl: decider.url });
+    let stored = 0;
+    await using ingress = await startIngress({ decisionUrl: decider.url, onStored: () => (stored += 1) });
     const response = await ingress.post('MONEY_IN', speiCredit());
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
+    expect(stored).toBe(0);
     expect((await ingress.log.readAfter(ingress.clientId, null, 5)).events).toEqual([]);
     expect(ingress.quarantined().map((row) => row.reason)).toEqual(['undecided']);
     expect(decider.asked).toHaveLength(1);

@@ -107,7 +107,7 @@ describe('a webhook that is what it should be', () => {
     expect(ingress.metrics.counts).toMatchObject({ appended: 4 });
   });
 
-  it('of type STATUS_UPDATE may be any JSON value, and repeats only under a message id', async () => {
+  it('of type STATUS_UPDATE may be any JSON value, and repeats only under a message id, with the same contents', async () => {
     await using ingress = await startIngress();
     const values = [
       'null',
@@ -117,6 +117,7 @@ describe('a webhook that is what it should be', () => {
       '{"a":1}',
       '{"a":1}',
       '{"id_msg":"m","a":1}',
+      '{"id_msg":"m","a":2}',
       '{"a":1,"id_msg":"m"}',
     ];
     for (const value of values) expect((await ingress.post('STATUS_UPDATE', value)).status).toBe(201);
@@ -250,6 +251,19 @@ describe('a request that proves nothing', () => {
     const unsigned = ingressUrl(ingress.url, clientId, 'STATUS_UPDATE', 'another secret');
     const sent = await fetch(unsigned, { method: 'POST', headers: { 'x-token': token }, body: '1' });
     expect(sent.status).toBe(401);
+  });
+
+  it('counts for an older secret also where that has signed the token alone', async () => {
+    await using ingress = await startIngress({ tokenHeader: 'X-Token', secrets: ['new', SECRET] });
+    const { url, clientId, metrics } = ingress;
+    const address = ingressUrl(url, clientId, 'STATUS_UPDATE', 'new');
+    const counted = [];
+    for (const secret of ['new', SECRET]) {
+      const headers = { 'x-token': ingressToken(clientId, 'STATUS_UPDATE', secret) };
+      expect((await fetch(address, { method: 'POST', headers, body: '1' })).status).toBe(201);
+      counted.push(metrics.counts['olderSecret'] ?? 0);
+    }
+    expect(counted).toEqual([0, 1]);
   });
 
   it('is not read, and its address is in no log line', async () => {
