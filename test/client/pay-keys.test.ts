@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { forgetSettled, memoryIntents, pay, unsettled } from '../../packages/client/src/index.ts';
+import { forget, forgetSettled, memoryIntents, pay, unsettled } from '../../packages/client/src/index.ts';
 import { done, INPUT, lost, MUTATION, refusedCall, result, scripted } from './scripted.ts';
 
 /** A key that is made of the credit that a refund returns: every press and every browser has the same. */
@@ -21,7 +21,7 @@ it.each([
   const outcome = await pay(before.source, MUTATION, INPUT, { store, newKey, patienceMs: 0 });
   await outcome.acknowledge();
   await expect(pay(source, MUTATION, OTHER, { store, newKey })).rejects.toThrow(
-    /`newKey` gave a key that another payment of this store has/,
+    /`newKey` gave the key of another payment of this store/,
   );
   expect(keys).toEqual([]);
   // The first is what it was.
@@ -72,4 +72,18 @@ it('a key that is used, and whose payment the gateway knows to be refused, has m
     status: 'refused',
     code: 'IDEMPOTENCY_KEY_REUSED',
   });
+});
+
+it('a payment that was sent, and let go of elsewhere, is unknown also where another input has its key since', async () => {
+  const store = memoryIntents();
+  const { source, keys } = scripted(async () => {
+    await forget(store, newKey());
+    await pay(scripted(done).source, MUTATION, OTHER, { store, newKey });
+    return await lost();
+  });
+  expect(await pay(source, MUTATION, INPUT, { store, newKey })).toMatchObject({
+    status: 'unknown',
+    message: 'It was let go of elsewhere.',
+  });
+  expect(keys).toEqual([newKey()]);
 });

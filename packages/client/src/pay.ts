@@ -201,7 +201,8 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
       isEntered ? isSame(kept, own) : isAlike(kept, own) && isOpen(kept),
     );
     const before = earlier ?? own;
-    if (earlier === undefined && intents.some((kept) => isTaken(kept, own))) throw new Error(TAKEN);
+    if (!isEntered && earlier === undefined && intents.some((kept) => isTaken(kept, own)))
+      throw new Error(TAKEN);
     payment.intent = before;
     known = settle(before.result);
     if (isEntered && earlier === undefined) known = unknown('It was let go of elsewhere.');
@@ -231,7 +232,7 @@ const isTaken = (kept: Intent, own: Intent): boolean =>
   isSent(kept) &&
   settle(kept.result)?.status !== 'refused';
 
-const TAKEN = '`newKey` gave a key that another payment of this store has. Nothing was sent.';
+const TAKEN = '`newKey` gave the key of another payment of this store: give each its own. Nothing was sent.';
 
 /** Changes the intent that the store now holds. @returns how the payment ended by that intent, or else what was told */
 async function keep(
