@@ -105,15 +105,20 @@ export class KeySharers extends App {
         : alikeTo(first.order, idempotencyKey);
   }
 
-  /** The client's people come once the customer's call has its answer: what the customer has paid, or may have, they do not pay. */
+  /**
+   * The client's people come once the customer's call has its answer: what the customer has paid, or may have, they do not pay. A call that is
+   * told to be unknown may have been lost before anything was recorded. Then each of the people may pay once, under a key of their own.
+   */
   async #afterEachOther(process: Process, senders: readonly Sender[], isSame: boolean): Promise<void> {
-    const [first] = senders;
-    let isTheirs = false;
-    for (const sender of senders) {
+    const [first, ...people] = senders;
+    if (first === undefined) return;
+    await this.#sendSome(process, first, senders, isSame);
+    const isTheirs = isSame && this.#sent.has(first.order) && first.caller.customerId !== undefined;
+    const hasMoved = this.movedBy(first.order) > 0;
+    for (const [index, sender] of people.entries()) {
       await this.#sendSome(process, sender, senders, isSame);
-      if (sender === first)
-        isTheirs = isSame && this.#sent.has(first.order) && first.caller.customerId !== undefined;
-      else if (isTheirs && !senders.some(({ order }) => order.isForgotten) && this.movedBy(sender.order) > 1)
+      const most = hasMoved ? 1 : index + 1;
+      if (isTheirs && !senders.some(({ order }) => order.isForgotten) && this.movedBy(sender.order) > most)
         this.#broken(sender.caller, `has paid ${sender.order.tag}, which a customer has, or may have`);
     }
   }

@@ -22,6 +22,8 @@ const SEEDS = [
   49,
   // The same body of two payments that are alike was taken for one that a process had not stored as it ended.
   79,
+  // The simulation took two people of a client, each with a key of their own, for one who paid what a customer may have paid.
+  92_157_251,
 ];
 /** Each of these within more. */
 const LONGER_HOURS = 0.02;
