@@ -21,7 +21,7 @@ it.each([
   const outcome = await pay(before.source, MUTATION, INPUT, { store, newKey, patienceMs: 0 });
   await outcome.acknowledge();
   await expect(pay(source, MUTATION, OTHER, { store, newKey })).rejects.toThrow(
-    /`newKey` gave the key of another payment of this store/,
+    /`newKey` has to give each payment its own key/,
   );
   expect(keys).toEqual([]);
   // The first is what it was.

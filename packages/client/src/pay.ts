@@ -232,7 +232,7 @@ const isTaken = (kept: Intent, own: Intent): boolean =>
   isSent(kept) &&
   settle(kept.result)?.status !== 'refused';
 
-const TAKEN = '`newKey` gave the key of another payment of this store: give each its own. Nothing was sent.';
+const TAKEN = '`newKey` has to give each payment its own key. Nothing was sent.';
 
 /** Changes the intent that the store now holds. @returns how the payment ended by that intent, or else what was told */
 async function keep(
