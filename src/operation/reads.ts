@@ -6,7 +6,7 @@ import type { EventLog } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
 import type { Coalescer, JoinedRead, ReadAnswer } from '../upstream/call/coalesce.ts';
 import { fixedCredential } from '../upstream/call/credential.ts';
-import type { CallRecord, Rest } from '../upstream/call/rest.ts';
+import type { Rest, SharedGet } from '../upstream/call/rest.ts';
 import type { Asker } from '../upstream/call/shared-work.ts';
 import type { ClientLists } from '../upstream/lists/client-lists.ts';
 import {
@@ -160,7 +160,7 @@ export class Reads {
   /** A read that another operation of the same caller has begun serves this one too. */
   #read(
     reads: Coalescer,
-    call: Pick<CallRecord, 'route' | 'path'>,
+    { isFresh, ...call }: SharedGet,
     asker: Asker,
     read: (party: Party) => Promise<ReadAnswer>,
   ): Promise<ReadAnswer> {
@@ -181,6 +181,6 @@ export class Reads {
     // Where all callers are one to the service, each sees its part of a list that was read a moment ago for another.
     const keptMs = auth.sharesIdentity && CLIENT_LISTS.has(call.route) ? listsMaxAgeMs : 0;
     const caller = this.#identity.upstreamIdentity;
-    return reads.read({ caller, path: call.path, asker, read, joined, keptMs });
+    return reads.read({ caller, path: call.path, asker, read, joined, keptMs, isFresh });
   }
 }

@@ -77,6 +77,30 @@ it('answers that are kept for others go with what the gateway has learned of the
   expect(await told(`{ ${page(50)} ${NOBODY} }`)).toMatchObject({ calls: 0 });
 });
 
+it('a page that takes two reads is shown although one of them was kept from before the list grew', async () => {
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { service: serviceFor(sandbox), listsMaxAgeMs: MAX_AGE_MS },
+  });
+  const token = await callerToken();
+  const page = (first: number, after?: string) =>
+    ask(
+      gateway,
+      token,
+      `{ client { accounts(first: ${first}${after === undefined ? '' : `, after: "${after}"`}) {
+        totalCount nodes { bankId ownerId clientBankAdapterId accountId } pageInfo { endCursor }
+      } } }`,
+    );
+  const { nodes, totalCount } = (await page(60)).data.client.accounts;
+  const { endCursor } = (await page(50)).data.client.accounts.pageInfo;
+  // No page of up to 100 items holds 60 from the 50th on, so two of 60 are read, of which the first is kept.
+  await open(nodes[0]);
+  const { data, calls } = await page(60, endCursor);
+  expect(data.client.accounts).toMatchObject({ totalCount: totalCount + 1, nodes: { length: 60 } });
+  expect(calls).toBe(3);
+});
+
 it('what the service has shown one token alone makes nothing absent for another', async () => {
   await using gateway = await startGateway({
     sandbox,

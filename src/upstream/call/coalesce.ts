@@ -46,6 +46,8 @@ interface CoalescedRead {
   readonly joined: (read: JoinedRead) => void;
   /** How long after a read began its answer still serves others, in milliseconds; 0 for no longer than it is under way. */
   readonly keptMs: number;
+  /** True for no answer that was kept: only that of a read under way may serve. This read's own answer is kept nevertheless. */
+  readonly isFresh: boolean;
 }
 
 /** Reads under way. Equal reads of one caller share one answer. */
@@ -107,8 +109,8 @@ class KeptAnswers {
   });
 
   /** The answer to a read, if it is no older than that may be. */
-  find({ keptMs, caller, path }: CoalescedRead, now: number): Kept | undefined {
-    const answer = keptMs === 0 ? undefined : this.#kept.get(keyOf(caller, path));
+  find({ keptMs, isFresh, caller, path }: CoalescedRead, now: number): Kept | undefined {
+    const answer = keptMs === 0 || isFresh ? undefined : this.#kept.get(keyOf(caller, path));
     return answer !== undefined && now - answer.flight.startedAt <= keptMs ? answer : undefined;
   }
 

@@ -1,6 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
-import { Party, type Requester, type Waiter } from '../../common/party.ts';
+import type { Party, Requester, Waiter } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
 import { type Leaver, leaverOf } from '../../common/waiters.ts';
 import { addWaits, type ReadAnswer, type ReadWaits } from './coalesce.ts';
@@ -11,7 +11,7 @@ import type { CallKind, HttpRequest } from './exchange.ts';
 import type { Attempt, UpstreamHttp } from './http.ts';
 import { expandPath } from './path.ts';
 import { retryDelay } from './retry.ts';
-import type { Asker, SharedWork } from './shared-work.ts';
+import { type Asker, type SharedWork, withParty } from './shared-work.ts';
 
 /** The query parameters of a GET; those of `undefined` are left out. */
 export type Query = Readonly<Record<string, string | number | undefined>>;
@@ -21,6 +21,8 @@ type ChangeMethod = 'POST' | 'PATCH' | 'DELETE';
 interface ReadOptions {
   readonly params?: Params;
   readonly query?: Query;
+  /** True for no answer that has been kept of an earlier read: that of a read under way may serve. */
+  readonly isFresh?: boolean;
 }
 
 export interface ChangeOptions {
@@ -71,6 +73,11 @@ export interface RestChanges extends Pick<Rest, 'clientId' | 'send'> {
    * out. Undefined if the change may leave. Absent where every change may.
    */
   check?(method: ChangeMethod, route: string, options?: ChangeOptions): Promise<Attempt | undefined>;
+}
+
+/** A GET whose answer another operation may have. */
+export interface SharedGet extends Pick<CallRecord, 'route' | 'path'> {
+  readonly isFresh: boolean;
 }
 
 /** The REST service for one caller, within one operation. The nouns make their calls through this alone. */
@@ -136,7 +143,7 @@ export interface RestOptions {
   readonly onDetachedCall?: ((call: CallRecord) => void) | undefined;
   /** May return the answer of the same read by another operation of the same caller. Without it every GET is a call. */
   readonly coalesce?: (
-    call: Pick<CallRecord, 'route' | 'path'>,
+    call: SharedGet,
     asker: Asker,
     read: (party: Party) => Promise<ReadAnswer>,
   ) => Promise<ReadAnswer>;
@@ -176,13 +183,13 @@ class CallerRest implements Rest {
     this.#note('GET', route, route, { cached: true, status: null, milliseconds: 0, startedAt, ...waits });
   }
 
-  async get(route: string, { params = {}, query = {} }: ReadOptions = {}): Promise<unknown> {
+  async get(route: string, { params = {}, query = {}, isFresh = false }: ReadOptions = {}): Promise<unknown> {
     const path = expandPath(route, { clientId: this.clientId, ...params }, query);
     const { coalesce, party } = this.#options;
     const read = (waiting: Party) => this.#read(route, path, waiting);
     const answered =
       coalesce !== undefined
-        ? coalesce({ route, path }, this.#asker, read)
+        ? coalesce({ route, path, isFresh }, this.#asker, read)
         : party === undefined
           ? withParty(this.#asker, read)
           : read(party);
@@ -283,18 +290,5 @@ class CallerRest implements Rest {
     call: Omit<CallRecord, 'method' | 'route' | 'path' | 'identifies'>,
   ): void {
     this.#options.onCall?.({ method, route, path, identifies: this.#options.identifies === true, ...call });
-  }
-}
-
-/** Makes calls for one asker, which may leave. */
-async function withParty<T>({ leaver, ...waiter }: Asker, calls: (party: Party) => Promise<T>): Promise<T> {
-  const party = new Party();
-  if (leaver?.isGone === true) return calls(party);
-  const own = party.join(waiter);
-  const unwatch = leaver?.whenGone(() => party.leave(own));
-  try {
-    return await calls(party);
-  } finally {
-    unwatch?.();
   }
 }

@@ -102,3 +102,19 @@ export class SharedWork<T> {
     });
   }
 }
+
+/** Makes calls for one asker, which may leave. */
+export async function withParty<T>(
+  { leaver, ...waiter }: Asker,
+  calls: (party: Party) => Promise<T>,
+): Promise<T> {
+  const party = new Party();
+  if (leaver?.isGone === true) return calls(party);
+  const own = party.join(waiter);
+  const unwatch = leaver?.whenGone(() => party.leave(own));
+  try {
+    return await calls(party);
+  } finally {
+    unwatch?.();
+  }
+}

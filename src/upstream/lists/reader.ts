@@ -82,9 +82,11 @@ export class ListReader<T extends object> {
   /**
    * Reads the list without paging parameters. The service answers with the whole list, or with its first page, which shows
    * how it counts pages.
+   *
+   * @param isFresh true for no answer that was kept of an earlier operation.
    */
-  async first(): Promise<ListSlice<T>> {
-    const page = await this.#ask({});
+  async first(isFresh = false): Promise<ListSlice<T>> {
+    const page = await this.#ask({}, isFresh);
     const slice = this.#slice(page, 0, true);
     if (isWholeList(slice)) return slice;
     if (page.items.length === 0) throw this.#invalid(`holds ${page.total} items and shows none`);
@@ -96,14 +98,15 @@ export class ListReader<T extends object> {
    * Reads one page.
    *
    * @param index number of the page, counted from 0.
+   * @param isFresh true for no answer that was kept of an earlier operation.
    * @returns the page, or the whole list if the answer holds it. A page of another size than the one asked for starts where
    * its own size puts it.
    * @throws UpstreamError `UPSTREAM_INVALID` if the answer is another page, or is not as full as it must be.
    */
-  async page(index: number, size: number): Promise<ListSlice<T>> {
+  async page(index: number, size: number, isFresh = false): Promise<ListSlice<T>> {
     const { pageParameter, sizeParameter } = this.list.envelope;
     const number = index + (this.paging.firstPage ?? 1);
-    const page = await this.#ask({ [pageParameter]: number, [sizeParameter]: size });
+    const page = await this.#ask({ [pageParameter]: number, [sizeParameter]: size }, isFresh);
     const start = index * page.size;
     // An answer with another page number, or with more items than its size, ignored paging: it may be the whole list.
     const ignoredPaging = page.page !== number || page.items.length > page.size;
@@ -127,10 +130,12 @@ export class ListReader<T extends object> {
   /**
    * Reads the one or two pages that hold the items from `offset` to `offset + length - 1`; more if the service gives smaller
    * pages.
+   *
+   * @param isFresh true for no answers that were kept of earlier operations.
    */
-  async range(offset: number, length: number): Promise<readonly ListSlice<T>[]> {
+  async range(offset: number, length: number, isFresh = false): Promise<readonly ListSlice<T>[]> {
     const cover = coverWindow(offset, length, this.paging);
-    return Promise.all(cover.pages.map((page) => this.page(page - 1, cover.size)));
+    return Promise.all(cover.pages.map((page) => this.page(page - 1, cover.size, isFresh)));
   }
 
   /**
@@ -141,7 +146,8 @@ export class ListReader<T extends object> {
    */
   async window(offset: number, limit: number): Promise<ListSlice<T>> {
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const slices = await this.#pagesOf(offset, limit);
+      // Of the pages that do not fit together one may be a kept answer, which the next try would get again.
+      const slices = await this.#pagesOf(offset, limit, tries > 0);
       const joined = slices.find(isWholeList) ?? this.#join(slices);
       if (joined !== undefined && (joined.start <= offset || joined.items.length === 0)) {
         const from = offset - joined.start;
@@ -185,27 +191,27 @@ export class ListReader<T extends object> {
   }
 
   /** Reads the pages that hold a window, by the sizes that the service has given so far. */
-  async #pagesOf(offset: number, limit: number): Promise<readonly ListSlice<T>[]> {
+  async #pagesOf(offset: number, limit: number, isFresh: boolean): Promise<readonly ListSlice<T>[]> {
     const end = offset + limit;
-    if (this.paging.firstPage !== undefined) return this.range(offset, limit);
+    if (this.paging.firstPage !== undefined) return this.range(offset, limit, isFresh);
     if (end <= USUAL_PAGE) {
-      const first = await this.first();
-      return isWholeList(first) || end <= first.items.length ? [first] : this.range(offset, limit);
+      const first = await this.first(isFresh);
+      return isWholeList(first) || end <= first.items.length ? [first] : this.range(offset, limit, isFresh);
     }
     // While one call finds out how pages are counted, the others assume that they are counted from 1.
     const [first, guessed] = await Promise.all([
-      this.first(),
-      this.range(offset, limit).catch((error: unknown) => error),
+      this.first(isFresh),
+      this.range(offset, limit, isFresh).catch((error: unknown) => error),
     ]);
     if (isWholeList(first)) return [first];
-    if (this.paging.firstPage !== 1) return this.range(offset, limit);
+    if (this.paging.firstPage !== 1) return this.range(offset, limit, isFresh);
     if (!Array.isArray(guessed)) throw guessed;
     return guessed;
   }
 
-  async #ask(parameters: Query): Promise<ListPage> {
+  async #ask(parameters: Query, isFresh: boolean): Promise<ListPage> {
     const query = { ...this.#query, ...parameters };
-    return pageIn(this.route, this.list.envelope, await this.rest.get(this.route, { query }));
+    return pageIn(this.route, this.list.envelope, await this.rest.get(this.route, { query, isFresh }));
   }
 
   #slice(page: ListPage, start: number, mayBeWhole: boolean): ListSlice<T> {

@@ -34,6 +34,7 @@ interface Asked {
   readonly caller?: string;
   readonly path?: string;
   readonly keptMs?: number;
+  readonly isFresh?: boolean;
   readonly signal?: AbortSignal;
   readonly deadline?: number;
   readonly urgency?: Urgency;
@@ -45,6 +46,7 @@ const answerOf = async ({
   caller = 'one',
   path = '/accounts',
   keptMs = 0,
+  isFresh = false,
   signal,
   deadline = Date.now() + 60_000,
   urgency = 'operations',
@@ -60,6 +62,7 @@ const answerOf = async ({
       leaver: signal && leaverOf(signal),
     },
     keptMs,
+    isFresh,
     read: (party) => {
       const read = Promise.withResolvers<string>();
       reads.push(read);
@@ -275,6 +278,16 @@ describe('an answer that is kept', () => {
     void ask({ keptMs, path: '/customers' });
     void ask({ keptMs, caller: 'two' });
     expect(reads).toHaveLength(4);
+  });
+
+  it('serves nobody who asks afresh, and is replaced by what that one reads', async () => {
+    await answered('old');
+    const fresh = ask({ keptMs, isFresh: true });
+    expect(reads).toHaveLength(2);
+    const joining = ask({ keptMs, isFresh: true });
+    expect(reads).toHaveLength(2);
+    reads[1]?.resolve('new');
+    expect([await fresh, await joining, await ask({ keptMs })]).toEqual(['new', 'new', 'new']);
   });
 
   it('is told of as such: when its read began, and how long that took', async () => {
