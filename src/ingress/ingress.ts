@@ -10,6 +10,7 @@ import { type IngressTarget, isSigned, isToken, readIngressPath } from './addres
 import { createDeliveryBodies, discard } from './body.ts';
 import { createDecider, type Decider } from './decider.ts';
 import { type Delivery, decode } from './decode.ts';
+import { createRefusalLog, type Refusal } from './refusal-log.ts';
 
 export interface IngressOptions {
   readonly log: EventLog;
@@ -36,6 +37,8 @@ export interface Ingress {
 
 /** Seconds after which a refused provider may try again. */
 const RETRY_AFTER = '2';
+/** For a 503 before the body was read. */
+const LATER = { 'retry-after': RETRY_AFTER, connection: 'close' };
 
 /** Takes webhooks: verifies, decodes and keeps each, and only then answers. */
 export function createIngress(options: IngressOptions): Ingress {
@@ -44,6 +47,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const decider = decisionUrl === undefined ? undefined : createDecider(decisionUrl, logger);
   const keeping: Keeping = { log, decider, metrics, quarantine, logger, onStored };
   const readBody = createDeliveryBodies();
+  const logRefusal = createRefusalLog(logger);
   const inFlight = new Set<Promise<void>>();
   let drained: Promise<void> | undefined;
   const drain = async (): Promise<void> => {
@@ -52,34 +56,32 @@ export function createIngress(options: IngressOptions): Ingress {
     await decider?.close();
   };
 
-  const isAuthentic = (request: IncomingMessage, target: IngressTarget, keys = secrets): boolean => {
-    const signed = isSigned(target, keys);
-    if (tokenHeader === undefined) return signed;
-    return isToken(headerOf(request, tokenHeader), target, keys) && signed;
-  };
-
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (request.method !== 'POST') return refuse(request, response, 405, { allow: 'POST' });
+    const turnAway = (refusal: Refusal, headers?: OutgoingHttpHeaders): void => {
+      logRefusal(refusal);
+      refuse(request, response, refusal.status, headers);
+    };
+    if (request.method !== 'POST') return turnAway({ status: 405, reason: 'method' }, { allow: 'POST' });
     const target = readIngressPath((request.url ?? '').split('?', 1)[0] ?? '');
-    if (target === undefined || !isAuthentic(request, target)) return refuse(request, response, 401);
-    if (secrets.length > 1 && !isAuthentic(request, target, secrets.slice(0, 1))) {
+    if (target === undefined) return turnAway({ status: 401, reason: 'address' });
+    const flaw = flawIn(request, target, options);
+    if (flaw !== undefined) return turnAway({ status: 401, reason: flaw, target });
+    if (secrets.length > 1 && flawIn(request, target, { tokenHeader, secrets: secrets.slice(0, 1) })) {
       metrics.olderSecret(target.type);
     }
-    if (drained !== undefined) {
-      return refuse(request, response, 503, { 'retry-after': RETRY_AFTER, connection: 'close' });
-    }
+    if (drained !== undefined) return refuse(request, response, 503, LATER);
     const body = await readBody(request, target.clientId);
     switch (body.kind) {
       case 'gone':
         return;
       case 'too-large':
         noteRefusal('delivery_length');
-        return refuse(request, response, 413);
+        return turnAway({ status: 413, reason: 'length', target });
       case 'too-slow':
-        return refuse(request, response, 408, { connection: 'close' });
+        return turnAway({ status: 408, reason: 'time', target }, { connection: 'close' });
       case 'full':
         noteRefusal('deliveries');
-        return refuse(request, response, 503, { 'retry-after': RETRY_AFTER, connection: 'close' });
+        return turnAway({ status: 503, reason: 'full', target }, LATER);
       case 'whole':
         return take(keeping, target, body.bytes, response).finally(body.release);
     }
@@ -100,6 +102,17 @@ export function createIngress(options: IngressOptions): Ingress {
       return drained;
     },
   };
+}
+
+/** Returns what shows that a request is not the provider's: its signature, or its token where one is looked for. */
+function flawIn(
+  request: IncomingMessage,
+  target: IngressTarget,
+  { secrets, tokenHeader }: Pick<IngressOptions, 'secrets' | 'tokenHeader'>,
+): 'signature' | 'token' | undefined {
+  if (!isSigned(target, secrets)) return 'signature';
+  if (tokenHeader === undefined) return undefined;
+  return isToken(headerOf(request, tokenHeader), target, secrets) ? undefined : 'token';
 }
 
 /** The parts by which a delivery is kept. */
@@ -127,9 +140,12 @@ async function take(
     putAside(decoded.problem);
     return answer(response, 400);
   }
+  const { delivery } = decoded;
+  // Made once for the delivery, so that appending it again after a lost reply is safe.
+  const id = delivery.messageId ?? entropy.uuid();
   let kept: Appended | 'undecided';
   try {
-    kept = await keep(keeping, target, decoded.delivery, receivedAt);
+    kept = await keep(keeping, target, { ...delivery, id }, receivedAt);
   } catch (error) {
     logger.warn({ clientId, type, error: String(error) }, 'a webhook could not be kept');
     return answer(response, 503, { 'retry-after': RETRY_AFTER });
@@ -138,21 +154,24 @@ async function take(
     putAside('undecided');
     return answer(response, 503, { 'retry-after': RETRY_AFTER });
   }
-  onStored?.(clientId, decoded.delivery);
+  onStored?.(clientId, delivery);
   if (kept.conflict) putAside('conflict');
   answerStored(response, kept);
+  const { duplicate: redelivery, answer: stored, cursor } = kept;
+  // A message without an id that is recognised is an event under the id that was made for its first delivery.
+  const eventId = redelivery ? delivery.messageId : id;
+  const fields = { clientId, type, eventId, redelivery, spooled: cursor === null, status: stored.status };
+  logger.debug(fields, 'a webhook was taken in');
 }
 
 /** Keeps a delivery, or recognises it. If there is a decider, it decides on an SPEI credit first. */
 async function keep(
   { log, decider, metrics }: Keeping,
   { clientId, type }: IngressTarget,
-  delivery: Delivery,
+  delivery: Delivery & { readonly id: string },
   receivedAt: string,
 ): Promise<Appended | 'undecided'> {
-  const { messageId, contents, text, isSpeiCredit } = delivery;
-  // Made once for the delivery, so that appending it again after a lost reply is safe.
-  const id = messageId ?? entropy.uuid();
+  const { id, contents, text, isSpeiCredit } = delivery;
   const event = { id, type, receivedAt, payload: text, identity: delivery.identity ?? id, contents };
   if (!isSpeiCredit || decider === undefined) {
     return log.append(clientId, { ...event, ...undisputed(delivery, type), spoolable: true });

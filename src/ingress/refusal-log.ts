@@ -1,0 +1,46 @@
+import { clock } from '../common/clock.ts';
+import type { Logger } from '../common/logger.ts';
+import { Lru } from '../common/lru.ts';
+import type { IngressTarget } from './addresses.ts';
+
+/** Why a webhook was refused: what of it was not as it has to be, or that no more bodies may be read (`full`). */
+type RefusalReason = 'method' | 'address' | 'signature' | 'token' | 'length' | 'time' | 'full';
+
+/** A webhook that is not read, or not to its end. */
+export interface Refusal {
+  readonly status: 401 | 405 | 408 | 413 | 503;
+  readonly reason: RefusalReason;
+  /** What the address names; undefined where it could not be read, or was not looked at. */
+  readonly target?: IngressTarget | undefined;
+}
+
+/** Between two log lines on refusals of one kind, in milliseconds. */
+const LINE_EVERY_MS = 60_000;
+/** More kinds than are refused within that time: only who holds a signed address can make another. */
+const MOST_KINDS = 1000;
+
+/** Anybody can send such requests, and name any client, so that all of one reason share a line. */
+const OF_STRANGERS: readonly RefusalReason[] = ['method', 'address', 'signature'];
+
+/**
+ * Makes the function that logs why a webhook was refused. It writes one line a minute for each reason; for each client and
+ * type apart where the request has shown a signature. `refused` of a line counts the refusals since the last one. No line
+ * holds a signature or a token.
+ */
+export function createRefusalLog(logger: Logger): (refusal: Refusal) => void {
+  /** By kind: when it was logged last, and how many have been refused since. */
+  const kinds = new Lru<{ loggedAt: number; refused: number }>(MOST_KINDS);
+  return ({ status, reason, target }) => {
+    const { clientId, type } = target ?? {};
+    const key = OF_STRANGERS.includes(reason) ? reason : `${reason} ${clientId} ${type}`;
+    const now = clock.monotonic();
+    const kind = kinds.get(key) ?? { loggedAt: Number.NEGATIVE_INFINITY, refused: 0 };
+    kinds.set(key, kind);
+    kind.refused += 1;
+    if (now - kind.loggedAt < LINE_EVERY_MS) return;
+    const named = target === undefined ? {} : { clientId, type };
+    logger.warn({ status, reason, ...named, refused: kind.refused }, 'a webhook was refused');
+    kind.loggedAt = now;
+    kind.refused = 0;
+  };
+}
