@@ -27,6 +27,8 @@ export interface ServingMetrics {
   };
 }
 
+/** Every status that a webhook may be answered with. */
+const WEBHOOK_STATUSES = [201, 400, 401, 405, 408, 413, 422, 500, 503];
 const PARTS = ['events', 'spool', 'payments', 'redis', 'upstream'];
 const TOKEN_FAILURES = ['expired', 'unknown-key', 'signature', 'claims', 'malformed', 'keys'];
 /** A client may close with any code: those that say something here (RFC 6455, 7.4; graphql-transport-ws). */
@@ -57,6 +59,8 @@ export function createServingMetrics(registry: Registry, build: Build): ServingM
     labelNames: ['code'],
     registers,
   });
+  // A series that begins at 1 has no increase: an alert would miss the first webhook that is refused.
+  for (const status of WEBHOOK_STATUSES) requests.zero({ path: '/webhooks/', status: String(status) });
   for (const code of CLOSE_CODES) closes.inc({ code: String(code) }, 0);
   watchedBuild(registers, build);
   return {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { WebSocket } from 'ws';
 import { Secret } from '../../../src/common/secret.ts';
 import type { EventType } from '../../../src/events/log.ts';
+import { ingressUrl } from '../../../src/ingress/addresses.ts';
 import { readMetric } from '../../helpers/fleet.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { speiCredit, startDecider } from '../../helpers/ingress.ts';
@@ -105,6 +106,17 @@ export const EVENTS = world(
       alerts: ['PasarelaWebhooksQuarantined'],
       fault: 'A credit without an amount is delivered to a signed address.',
       cause: ({ post }) => post('MONEY_IN', speiCredit({ body: { amount: '' } })),
+    },
+    {
+      alerts: ['PasarelaWebhooksUnauthenticated'],
+      fault: 'The provider delivers to an address that a former WEBHOOK_SECRET has signed.',
+      cause: ({ gateway: { url, sandbox } }, ended) =>
+        goOn(ended, () =>
+          fetch(ingressUrl(url, sandbox.clientId, 'MONEY_IN', 'the former secret'), {
+            method: 'POST',
+            body: JSON.stringify(speiCredit()),
+          }),
+        ),
     },
     {
       alerts: ['PasarelaPoison'],
