@@ -1,4 +1,5 @@
 import { ambient, type Timer } from './ambient.ts';
+import { tellAll } from './listeners.ts';
 import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
 import { type Answer, type Details, type Source, throwIfLeft, within } from './source.ts';
@@ -91,7 +92,7 @@ const streaming =
         sink.next(hear(shown, await read<never>(response)));
         return;
       }
-      onConnection?.({ state: 'open' });
+      tellAll([() => onConnection?.({ state: 'open' })]);
       sink.opened(catching);
       for await (const { event, data, id } of eventsOf(response, alive)) {
         if (event === 'complete') return;
@@ -105,7 +106,7 @@ const streaming =
       ambient.clearTimeout(quiet);
       if (cause !== undefined && !isLeft) {
         const { code } = cause as { readonly code?: number };
-        onConnection?.({ state: 'lost', code, cause });
+        tellAll([() => onConnection?.({ state: 'lost', code, cause })]);
       }
       sink.ended(cause);
     };

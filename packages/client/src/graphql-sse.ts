@@ -1,6 +1,7 @@
 import { type Client, type ClientOptions, createClient } from 'graphql-sse';
 import { ambient, type Timer } from './ambient.ts';
 import { checkable, createFetch, type FetchOptions, unreachable } from './fetch.ts';
+import { tellAll } from './listeners.ts';
 import { ConnectionLost } from './lost.ts';
 import { requestOf } from './request.ts';
 import type { Answer, Source } from './source.ts';
@@ -69,7 +70,8 @@ export function createEventStreams(options: FetchOptions): EventStreams {
           },
           error(cause) {
             streams.delete(own);
-            onConnection?.({ state: 'lost', code: (cause as { code?: number } | null)?.code, cause });
+            const code = (cause as { code?: number } | null)?.code;
+            tellAll([() => onConnection?.({ state: 'lost', code, cause })]);
             sink.ended(cause);
           },
           complete() {
@@ -79,7 +81,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
         },
         {
           connected() {
-            onConnection?.({ state: 'open' });
+            tellAll([() => onConnection?.({ state: 'open' })]);
             sink.opened(catching);
           },
         },

@@ -1,5 +1,6 @@
 import { type Client, type ClientOptions, createClient, type FormattedExecutionResult } from 'graphql-ws';
 import { ambient, type Timer } from './ambient.ts';
+import { tellAll } from './listeners.ts';
 import type { ConnectionEvent, Token } from './lost.ts';
 import { requestOf } from './request.ts';
 import { type Answer, type Problem, Refused, type Source, throwIfLeft, within } from './source.ts';
@@ -162,7 +163,7 @@ function clientOptions(
         heard();
         state.socket = opened as OpenSocket;
         shown?.accept();
-        onConnection?.({ state: 'open' });
+        tellAll([() => onConnection?.({ state: 'open' })]);
       },
       ping(received, payload) {
         if (!received) return expect();
@@ -179,7 +180,7 @@ function clientOptions(
         const { code } = event as { code?: number };
         if (code === REFUSED) shown?.refuse();
         // 1000 is the code of an idle socket that closed as intended.
-        if (code !== 1000) onConnection?.({ state: 'lost', code, cause: lostBy(event) });
+        if (code !== 1000) tellAll([() => onConnection?.({ state: 'lost', code, cause: lostBy(event) })]);
       },
     },
   };
