@@ -85,7 +85,7 @@ const querying =
     const params: RequestParameters = {
       id: null,
       cacheID: '',
-      name: /^\s*\w+\s+(\w+)/.exec(text)?.[1] ?? '',
+      name: /^\s*(?:query|mutation)\s+(\w+)/.exec(text)?.[1] ?? '',
       operationKind: 'query',
       text,
       metadata: {},
