@@ -55,6 +55,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     replicas: chance.pick([0, 1, 1, 2]),
     readers: only === 'money' ? 1 : (isDense ? 1 : 43) + chance.below(4),
     rawReaders: only === 'money' ? 0 : 2 + chance.below(3),
+    restless: only !== 'money' && sim.chance('restlessness').happens(0.25) ? 2 : 0,
     payers: only === 'events' ? 0 : 1 + chance.below(2),
     rawPayers: only === 'events' ? 0 : 1,
     sharers: only === 'events' || sim.chance('sharers').happens(0.4) ? 0 : 1,
@@ -105,6 +106,10 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     weights.set(kind, isEmbedded && OF_REDIS.has(kind) ? 0 : weight);
   }
   if (focus !== undefined) weights.set(focus, 5);
+  // Who begins a stream at every moment is there as Redis goes.
+  if (size.restless > 0)
+    for (const kind of AS_ONE_SUBSCRIBES)
+      weights.set(kind, isEmbedded ? 0 : Math.max(1, weights.get(kind) ?? 0));
   const often = (low: number, high: number): number =>
     isDense ? chance.between(low, high) : ORDINARY_EVERY_MS;
   const creditEveryMs = only === 'money' ? 30_000 : often(300, 10_000);
@@ -114,7 +119,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
       .filter(([, value]) => value > 0)
       .map(([name, value]) => `${name} ${value.toPrecision(2)}`);
   const words = [
-    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.sharers > 0 ? 'keys that are shared, ' : ''} ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
+    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers${size.restless > 0 ? ', restless ones' : ''}, ${size.payers} and ${size.rawPayers} payers, ${size.sharers > 0 ? 'keys that are shared, ' : ''} ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
     `a fault every ${(everyMs / 1000).toFixed(1)} s: ${chosen(Object.fromEntries(weights)).join(', ') || 'none'}`,
     `calls: ${chosen({ ...calls }).join(', ') || 'well'}`,
     `webhooks: ${chosen(webhooks).join(', ') || 'well'}`,
@@ -220,6 +225,12 @@ const OF_REDIS: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'record put back',
   'gateway cut off from Redis as it pays',
 ]);
+
+/** What happens more where somebody subscribes anew all the time. */
+const AS_ONE_SUBSCRIBES = [
+  'replies of Redis lost',
+  'gateway cut off from Redis',
+] as const satisfies readonly (typeof KINDS)[number][];
 
 /** What finds little unless it is frequent, and what leaves little to look at. */
 const RATIOS: Readonly<Record<string, number>> = {

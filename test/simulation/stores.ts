@@ -25,7 +25,7 @@ export class RedisGroup {
   #primary: RedisServer;
   /** Processes that no byte of this group reaches. */
   readonly cut = new Set<string>();
-  /** By process: how likely it is that Redis runs a script for it, and the reply is lost. */
+  /** By process: how likely it is that Redis runs a script for it, or reads a field, and the reply is lost. */
   readonly losing = new Map<string, number>();
   readonly #goneSince = new Map<RedisServer, number>();
   /** What is to be cut off as soon as Redis has done a step of a payment for it. */
@@ -57,12 +57,17 @@ export class RedisGroup {
     const isCut = (process: Process | undefined): boolean =>
       process !== undefined && this.cut.has(process.name);
     const lost = this.#sim.chance('lost replies');
-    const replyOf = (process: Process | undefined, reply: unknown) =>
-      this.#cuts(process, reply)
-        ? 'silence'
-        : lost.happens(this.losing.get(process?.name ?? '') ?? 0)
-          ? lost.pick(['reset', 'silence'] as const)
-          : 'arrives';
+    const lostFields = this.#sim.chance('lost fields');
+    const lossesOf = (command: string) =>
+      command.startsWith('EVAL') ? lost : command === 'HGET' ? lostFields : undefined;
+    const replyOf = (process: Process | undefined, command: string, reply: unknown) => {
+      const losses = lossesOf(command);
+      if (losses === undefined) return 'arrives';
+      if (this.#cuts(process, reply)) return 'silence';
+      return losses.happens(this.losing.get(process?.name ?? '') ?? 0)
+        ? losses.pick(['reset', 'silence'] as const)
+        : 'arrives';
+    };
     // The gateway uses no more of a client than the simulated one has.
     const open = (
       server: () => RedisServer | undefined,

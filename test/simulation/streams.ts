@@ -31,6 +31,30 @@ const DOCUMENTS = [
   },
 ] as const;
 
+/** How a raw reader comes and goes; times are in milliseconds. */
+interface Habits {
+  readonly documents: readonly (typeof DOCUMENTS)[number][];
+  /** How likely it is that it comes back where it stood, and not anew. */
+  readonly resumes: number;
+  readonly stays: readonly number[];
+  readonly pauses: readonly number[];
+}
+
+/** Comes, stays a while, leaves, and comes back at once or much later. */
+const EVERYDAY: Habits = {
+  documents: DOCUMENTS,
+  resumes: 0.6,
+  stays: [500, 5_000, 30_000, 90_000],
+  pauses: [0, 200, 5_000, 40_000],
+};
+/** An app that subscribes anew at each of its screens: the same document, for a moment, and the next one goes on where the last one stood. */
+export const RESTLESS: Habits = {
+  documents: DOCUMENTS.filter(({ kind }) => kind === 'moneyIn'),
+  resumes: 0.9,
+  stays: [200, 700, 3_000],
+  pauses: [0],
+};
+
 /** Errors by which a stream says why it ends. */
 const ENDS = new Set([
   'EVENTS_GAP',
@@ -50,12 +74,13 @@ const ENDS = new Set([
 /** What all raw readers know together: which events a gateway's process has told somebody of, and when. */
 export type Known = Map<Process, Map<string, number>>;
 
-/** A reader without the client: comes, stays a while, leaves, and comes back at once or much later, where it stood or anew. */
+/** A reader without the client: comes, stays a while, leaves, and comes back, where it stood or anew. */
 export class RawReader extends App {
   readonly streams: Stream[] = [];
   readonly #chance: Chance;
   readonly #known: Known;
   readonly #processOf: (url: string) => Process | undefined;
+  readonly #habits: Habits;
   #cursor: string | undefined;
 
   constructor(
@@ -64,11 +89,13 @@ export class RawReader extends App {
     caller: Caller,
     known: Known,
     processOf: (url: string) => Process | undefined,
+    habits = EVERYDAY,
   ) {
     super(world, name, caller);
     this.#chance = world.sim.chance(name);
     this.#known = known;
     this.#processOf = processOf;
+    this.#habits = habits;
   }
 
   protected live(process: Process): void {
@@ -78,8 +105,9 @@ export class RawReader extends App {
   #come(process: Process): void {
     const { sim, network, pace } = this.world;
     const url = this.world.url();
-    const { kind, query } = this.#chance.pick(DOCUMENTS);
-    const after = this.#chance.happens(0.6) ? this.#cursor : undefined;
+    const { documents, resumes, stays, pauses } = this.#habits;
+    const { kind, query } = this.#chance.pick(documents);
+    const after = this.#chance.happens(resumes) ? this.#cursor : undefined;
     const stream: Stream = { reader: this.name, caller: this.caller, kind, after, items: [] };
     this.streams.push(stream);
     let began = Number.POSITIVE_INFINITY;
@@ -89,7 +117,7 @@ export class RawReader extends App {
       if (end === 'over') return;
       end = 'over';
       raw.leave();
-      const pause = this.#chance.pick([0, 200, 5_000, 40_000]);
+      const pause = this.#chance.pick(pauses);
       sim.after(this.#chance.between(0.5, 1.5) * pause * pace + 100, process, () => this.#come(process));
     };
     const variables = after === undefined ? {} : { after };
@@ -117,15 +145,11 @@ export class RawReader extends App {
       },
     );
     // Nobody answers on a way that is cut: a raw client gives up by itself.
-    sim.after(
-      this.#chance.pick([500, 5_000, 30_000, 90_000]) * this.#chance.between(0.5, 1.5) * pace,
-      process,
-      () => {
-        if (end === 'over') return;
-        if (this.#chance.happens(0.3)) raw.terminate();
-        over();
-      },
-    );
+    sim.after(this.#chance.pick(stays) * this.#chance.between(0.5, 1.5) * pace, process, () => {
+      if (end === 'over') return;
+      if (this.#chance.happens(0.3)) raw.terminate();
+      over();
+    });
   }
 
   /** @returns whether the stream has said why it ends. */

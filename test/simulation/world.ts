@@ -20,7 +20,7 @@ import { RawPayer } from './raw-payers.ts';
 import { recordsIn } from './records.ts';
 import { Service } from './service.ts';
 import { RedisGroup } from './stores.ts';
-import { type Known, RawReader } from './streams.ts';
+import { type Known, RawReader, RESTLESS } from './streams.ts';
 import { Movements, Truth } from './truth.ts';
 
 /** How much there is of what. */
@@ -35,6 +35,8 @@ export interface Size {
   readonly payingPace: number;
   readonly readers: number;
   readonly rawReaders: number;
+  /** Devices of one caller whose app subscribes anew at each of its screens. */
+  readonly restless: number;
   readonly payers: number;
   readonly rawPayers: number;
   readonly sharers: number;
@@ -217,6 +219,7 @@ export class World {
     const [demo] = callers.whole;
     if (demo === undefined) throw new Error('nobody calls');
     const some = (): Caller => (chance.happens(0.6) ? demo : chance.pick(callers.all));
+    const customer = callers.all.find(({ customerId }) => customerId !== undefined) ?? demo;
     const known: Known = new Map();
     const processOf = (url: string) => this.gateways.find((place) => place.url === url)?.process;
     const made = <Made>(count: number, make: (index: number) => Made): Made[] =>
@@ -230,10 +233,16 @@ export class World {
           kind,
         });
       }),
-      rawReaders: made(
-        size.rawReaders,
-        (index) => new RawReader(apps, `raw reader ${index}`, some(), known, processOf),
-      ),
+      rawReaders: [
+        ...made(
+          size.rawReaders,
+          (index) => new RawReader(apps, `raw reader ${index}`, some(), known, processOf),
+        ),
+        ...made(
+          size.restless,
+          (index) => new RawReader(apps, `restless reader ${index}`, customer, known, processOf, RESTLESS),
+        ),
+      ],
       payers: made(
         size.payers,
         (index) => new Payer(apps, `payer ${index}`, demo, index % 2 === 1 ? 'fetch' : 'socket'),

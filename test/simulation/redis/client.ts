@@ -11,8 +11,8 @@ export interface RedisPlace {
   server(): RedisServer | undefined;
   /** Whether nothing of this process gets there or back. */
   isCut(process: Process | undefined): boolean;
-  /** What becomes of the reply to a script that was run for this process: it arrives, or its connection ends first, or falls silent. */
-  replyOf(process: Process | undefined, reply: unknown): 'arrives' | 'reset' | 'silence';
+  /** What becomes of the reply to a command that was run for this process: it arrives, or its connection ends first, or falls silent. */
+  replyOf(process: Process | undefined, command: string, reply: unknown): 'arrives' | 'reset' | 'silence';
 }
 
 type Settle = (error: Error | null, reply: unknown) => void;
@@ -233,7 +233,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
         error = replyError(thrown.message);
       }
       if (number !== this.#number || this.#isSilent) return;
-      const fate = command.startsWith('EVAL') ? this.#place.replyOf(this.process, reply) : 'arrives';
+      const fate = this.#place.replyOf(this.process, command, reply);
       // A connection that nobody watches would wait for ever.
       this.#isSilent = fate === 'silence' && this.#given.socketTimeout !== undefined;
       if (fate === 'arrives') this.#reply(() => this.#heard(sent, error, reply));
