@@ -103,6 +103,18 @@ export const describeSignedIn = (world: () => World) =>
       await control(other.sandbox, 'DELETE', '/sandbox/faults');
     });
 
+    it('lets go of it once the person has said that the provider has told what became of it', async () => {
+      const imprenta = device.getByRole('group', { name: 'Imprenta' });
+      await imprenta.getByRole('button', { name: 'Ya lo aclaré con mi proveedor' }).click();
+      await imprenta.getByRole('button', { name: 'Todavía no' }).click();
+      await imprenta.getByText('No sabemos en qué terminó la verificación de Imprenta.').waitFor();
+      await imprenta.getByRole('button', { name: 'Ya lo aclaré con mi proveedor' }).click();
+      expect(await device.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+      await imprenta.getByRole('button', { name: 'Sí, olvidarlo' }).click();
+      await imprenta.waitFor({ state: 'detached' });
+      expect(await kept()).not.toContain('"unanswered":1');
+    });
+
     it('forgets a credit as well that was still being saved', async () => {
       const { clientId } = await control(other.sandbox, 'GET', '/sandbox');
       await device.getByRole('tab', { name: 'Abonos' }).click();

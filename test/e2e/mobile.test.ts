@@ -156,6 +156,43 @@ it('keeps the steps of a verification while the gateway is away, and tells its e
   await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
 });
 
+it('lists all verifications whose end nobody has seen, and asks by itself about those without an answer', async () => {
+  await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 0 });
+  await verify(page, 'Renta de bodega');
+  await page.getByRole('heading', { name: 'Verificación en curso' }).waitFor();
+  await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
+  const bodega = page.getByRole('group', { name: 'Renta de bodega' });
+  await bodega.getByText('El centavo a Renta de bodega salió').waitFor();
+  await gateway.kill();
+  await verify(page, 'Imprenta');
+  await page.getByRole('button', { name: 'Enviando…' }).waitFor();
+  await page.reload();
+  await gateway.start();
+  await page.getByText('El centavo a Imprenta salió').waitFor();
+  await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 60 });
+  for (const name of ['Renta de bodega', 'Imprenta']) {
+    await page.getByRole('group', { name }).getByRole('button', { name: 'Ver' }).click();
+    await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+    await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
+    await page.getByRole('group', { name }).waitFor({ state: 'detached' });
+  }
+});
+
+it('goes on with a verification that was cut off as soon as the gateway is back, without a press', async () => {
+  const before = await context.newPage();
+  await before.goto(site.origin);
+  await before.getByRole('radio', { name: 'Imprenta' }).click();
+  await gateway.kill();
+  await before.getByRole('button', { name: 'Verificar por $0.01' }).click();
+  await before.getByRole('button', { name: 'Enviando…' }).waitFor();
+  await before.close();
+  await gateway.start();
+  const imprenta = page.getByRole('group', { name: 'Imprenta' });
+  await imprenta.getByRole('button', { name: 'Ver' }).click();
+  await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+  await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
+});
+
 it('says in red that the holder is somebody else, with both names', async () => {
   await page.getByLabel('Buscar por nombre o CLABE').fill('other holder');
   await page.getByRole('radio', { name: 'Other holder' }).click();

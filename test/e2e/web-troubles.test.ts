@@ -155,8 +155,88 @@ describe('a verification', () => {
     expect(after['POST /v1/transactions/penny_validation']).toBe(before);
     // Somebody has asked the provider: from here on another verification is another payment.
     await page.getByRole('button', { name: 'Ya lo aclaré con mi proveedor' }).click();
+    await page.getByRole('button', { name: 'Sí, olvidarlo' }).click();
     await page.getByText('No sabemos en qué terminó').waitFor({ state: 'detached' });
     await healthy();
+  });
+
+  it('that is left before its receipt has come stays in the list until its end was seen, beside others', async () => {
+    await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 0 });
+    for (const name of [/Renta de bodega/, /Imprenta/]) {
+      await choose(name);
+      await page.getByRole('heading', { name: 'Verificación en curso' }).waitFor();
+      await page.getByRole('link', { name: 'Verificar otra cuenta' }).click();
+    }
+    await page.reload();
+    const bodega = page.getByRole('status').filter({ hasText: 'El centavo a Renta de bodega salió' });
+    const imprenta = page.getByRole('status').filter({ hasText: 'El centavo a Imprenta salió' });
+    await imprenta.waitFor();
+    await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 60 });
+    await bodega.getByRole('button', { name: 'Ver' }).click();
+    await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+    await page.getByRole('link', { name: 'Verificar otra cuenta' }).click();
+    await imprenta.waitFor();
+    await bodega.waitFor({ state: 'detached' });
+  });
+
+  it('that was cut off is asked about by itself once the gateway is back', async () => {
+    const tab = await page.context().newPage();
+    await tab.goto(site.origin);
+    await tab.getByLabel('Dirección del gateway').fill(gateway.graphql);
+    await tab.getByLabel('Token de acceso').fill(gateway.sandbox.accessToken);
+    await tab.getByRole('button', { name: 'Conectar' }).click();
+    await tab.getByRole('radio', { name: /Imprenta/ }).check();
+    await gateway.kill();
+    await tab.getByRole('button', { name: 'Verificar por $0.01' }).click();
+    await tab.getByRole('button', { name: 'Enviando…' }).waitFor();
+    await tab.close();
+    await gateway.start();
+    await page.getByText('El centavo a Imprenta salió').waitFor();
+  });
+
+  it('that was refused behind a call without an answer says why, and is let go of only by a person', async () => {
+    await gateway.kill();
+    await choose(/Imprenta/);
+    await page.getByRole('button', { name: 'Enviando…' }).waitFor();
+    await page.goto('about:blank');
+    await gateway.start();
+    await page.clock.install();
+    const refusal = {
+      __typename: 'PreconditionError',
+      code: 'INSUFFICIENT_FUNDS',
+      message: 'Too little.',
+    };
+    let refused = 0;
+    await page.routeWebSocket(/graphql/, (socket) => {
+      const server = socket.connectToServer();
+      socket.onMessage((message) => {
+        if (!String(message).includes('mutation StartVerification')) return server.send(message);
+        const { id } = JSON.parse(String(message)) as { id: string };
+        const payload = { data: { createPennyValidation: refusal } };
+        socket.send(JSON.stringify({ id, type: 'next', payload }));
+        socket.send(JSON.stringify({ id, type: 'complete' }));
+        refused += 1;
+      });
+    });
+    /** Waits until it is asked about, and lets the minute pass in which the page goes on asking. */
+    const outlast = async (before: number) => {
+      await expect.poll(() => refused).toBeGreaterThan(before);
+      await page.clock.fastForward(60_000);
+    };
+    await page.goto(site.origin);
+    await outlast(0);
+    const learned = page.getByRole('button', { name: 'Ya lo aclaré con mi proveedor' });
+    await learned.waitFor();
+    const before = refused;
+    await page.getByRole('button', { name: 'Consultar' }).click();
+    await outlast(before);
+    await page.getByText('El último intento fue rechazado: La cuenta de la que pagas').waitFor();
+    await learned.click();
+    await page.getByRole('button', { name: 'Todavía no' }).click();
+    await page.getByText('No sabemos en qué terminó la verificación de Imprenta.').waitFor();
+    await learned.click();
+    await page.getByRole('button', { name: 'Sí, olvidarlo' }).click();
+    await page.getByText('No sabemos en qué terminó').waitFor({ state: 'detached' });
   });
 
   it('whose end was seen is forgotten as somebody signs out, and one that is unknown is not', async () => {

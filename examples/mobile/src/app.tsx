@@ -118,7 +118,7 @@ function Screens({ clientId, socket, session, onRefused }: ScreensProps) {
         {tab === 'moneyIn' ? (
           <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
         ) : (
-          <Verify source={socket} clientId={clientId} />
+          <Verify source={socket} clientId={clientId} isLive={feed.status === 'live'} />
         )}
       </View>
       <Tabs tab={tab} inset={bottom} onTab={setTab} />

@@ -120,7 +120,12 @@ function ScreensOf({ clientId, session, graph }: ScreensProps & { readonly clien
       {route.screen === 'money-in' ? (
         <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
       ) : (
-        <Verify graph={graph} clientId={clientId} transactionId={route.transactionId} />
+        <Verify
+          graph={graph}
+          clientId={clientId}
+          isLive={feed.status === 'live'}
+          transactionId={route.transactionId}
+        />
       )}
     </Main>
   );

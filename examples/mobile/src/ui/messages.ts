@@ -62,7 +62,17 @@ const es = {
     title: 'No sabemos si el centavo salió',
     safe: 'Puedes intentarlo de nuevo sin riesgo: la misma clave nunca paga dos veces.',
     unsafe: 'Se sigue buscando: consulta más tarde o pregunta a tu proveedor.',
+    open: (alias: string) => `No sabemos en qué terminó la verificación de ${alias}.`,
+    ask: 'Consultar',
+    behind: (reason: string) =>
+      `El último intento fue rechazado: ${reason} Uno anterior quedó sin respuesta: pregunta a tu proveedor si salió.`,
+    sent: (alias: string) => `El centavo a ${alias} salió, y aún no viste en qué terminó su comprobante.`,
+    show: 'Ver',
     forget: 'Ya lo aclaré con mi proveedor',
+    sure: (alias: string) =>
+      `¿Te dijo tu proveedor qué pasó con el centavo a ${alias}? Si se olvida, la próxima verificación es otro pago.`,
+    yes: 'Sí, olvidarlo',
+    no: 'Todavía no',
   },
 
   progress: {
@@ -195,7 +205,17 @@ const en: Messages = {
     title: 'We do not know whether the cent left',
     safe: 'It is safe to try again: the same key never pays twice.',
     unsafe: 'It is still looked for: ask again later, or ask your provider.',
+    open: (alias) => `We do not know how the verification of ${alias} ended.`,
+    ask: 'Find out',
+    behind: (reason) =>
+      `The last attempt was refused: ${reason} An earlier one has no answer: ask your provider whether it left.`,
+    sent: (alias) => `The cent to ${alias} was sent, and you have not seen yet how its receipt ended.`,
+    show: 'Show',
     forget: 'My provider has told me',
+    sure: (alias) =>
+      `Has your provider told you what became of the cent to ${alias}? Once it is forgotten, the next verification is another payment.`,
+    yes: 'Yes, forget it',
+    no: 'Not yet',
   },
 
   progress: {

@@ -6,16 +6,13 @@ import { Button, Failure, Loading, Notice } from '../ui/parts.tsx';
 import { contains } from '../ui/search.ts';
 import { useStyles } from '../ui/theme.ts';
 import type { PayingAccount, Receiver } from './documents.ts';
-import type { Verification } from './payments.ts';
+import type { OpenVerification, Payments } from './payments.ts';
 import { type Receivers, useReceivers } from './use-receivers.ts';
 
 interface ChooseProps {
   readonly source: Source;
-  readonly sending: boolean;
-  readonly problem: string | undefined;
-  /** Lets go of the payment that `problem` is of; undefined where there is nothing to let go of. */
-  readonly onForget: (() => void) | undefined;
-  readonly onSend: (verification: Verification) => void;
+  readonly open: readonly OpenVerification[];
+  readonly payments: Payments;
 }
 
 export function Choose({ source, ...rest }: ChooseProps) {
@@ -33,7 +30,7 @@ type ChooseFormProps = Omit<ChooseProps, 'source'> & {
   readonly more: (() => void) | undefined;
 };
 
-function ChooseForm({ found, more, sending, problem, onForget, onSend }: ChooseFormProps) {
+function ChooseForm({ found, more, open, payments: { sending, problem, send } }: ChooseFormProps) {
   const { styles, colors } = useStyles();
   const { t } = useSpeech();
   const [search, setSearch] = useState('');
@@ -45,9 +42,9 @@ function ChooseForm({ found, more, sending, problem, onForget, onSend }: ChooseF
     if (isSearching) more?.();
   }, [isSearching, more]);
 
-  const send = () => {
+  const submit = () => {
     if (chosen === undefined || !payer?.instrument) return;
-    onSend({ sourceInstrumentId: payer.instrument.id, destinationInstrumentId: chosen });
+    void send({ sourceInstrumentId: payer.instrument.id, destinationInstrumentId: chosen });
   };
   return (
     <>
@@ -60,6 +57,15 @@ function ChooseForm({ found, more, sending, problem, onForget, onSend }: ChooseF
           {t.choose.title}
         </Text>
         <Text style={styles.lead}>{t.choose.lead}</Text>
+        {open.map((each) => (
+          <Open
+            key={each.key}
+            verification={each}
+            receiver={receivers.find(({ id }) => id === each.input.destinationInstrumentId)}
+            disabled={sending}
+            onAsk={() => void send(each.input)}
+          />
+        ))}
         <TextInput
           value={search}
           onChangeText={setSearch}
@@ -89,16 +95,46 @@ function ChooseForm({ found, more, sending, problem, onForget, onSend }: ChooseF
       </ScrollView>
       <View style={styles.footer}>
         {problem !== undefined && <Notice bad>{problem}</Notice>}
-        {onForget !== undefined && <Button title={t.unknown.forget} onPress={onForget} />}
         {!isLooking && <Payer payer={payer} />}
         <Button
           primary
           title={sending ? t.choose.sending : t.choose.submit}
           disabled={chosen === undefined || sending || payer === undefined}
-          onPress={send}
+          onPress={submit}
         />
       </View>
     </>
+  );
+}
+
+interface OpenProps {
+  readonly verification: OpenVerification;
+  readonly receiver: Receiver | undefined;
+  readonly disabled: boolean;
+  readonly onAsk: () => void;
+}
+
+/** A verification whose end nobody has seen. Before one is let go of, a person is asked: the next one moves money again. */
+function Open({ verification: { input, isSent, forget }, receiver, disabled, onAsk }: OpenProps) {
+  const { t } = useSpeech();
+  const [isDoubted, setDoubted] = useState(false);
+  const alias = receiver?.alias ?? input.destinationInstrumentId;
+  const { open, sent, ask, show, forget: learned, sure, yes, no } = t.unknown;
+  return (
+    <View style={{ gap: 8 }} role="group" aria-label={alias}>
+      <Notice>{isDoubted ? sure(alias) : isSent ? sent(alias) : open(alias)}</Notice>
+      {isDoubted ? (
+        <>
+          <Button title={yes} disabled={disabled} onPress={() => forget?.()} />
+          <Button title={no} onPress={() => setDoubted(false)} />
+        </>
+      ) : (
+        <>
+          <Button title={isSent ? show : ask} disabled={disabled} onPress={onAsk} />
+          {forget !== undefined && <Button title={learned} onPress={() => setDoubted(true)} />}
+        </>
+      )}
+    </View>
   );
 }
 

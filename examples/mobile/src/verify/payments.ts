@@ -1,6 +1,7 @@
 import {
   forget,
   forgetSettled,
+  type Intent,
   intentStore,
   type Outcome,
   pay,
@@ -9,8 +10,17 @@ import {
 } from '@pasarela/client';
 import AsyncStorage from '@react-native-async-storage/async-storage';
 import { randomUUID } from 'expo-crypto';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
+import { useSpeech } from '../ui/i18n.tsx';
+import type { Messages } from '../ui/messages.ts';
+import { explainRefusal } from '../ui/problem.ts';
 import { START_VERIFICATION } from './documents.ts';
+
+export interface Verification {
+  readonly sourceInstrumentId: string;
+  readonly destinationInstrumentId: string;
+}
 
 const KEPT = 'pasarela.intents.';
 
@@ -25,27 +35,154 @@ export async function forgetPayments(): Promise<void> {
   }
 }
 
-export interface Verification {
-  readonly sourceInstrumentId: string;
-  readonly destinationInstrumentId: string;
+export interface OpenVerification {
+  readonly key: string;
+  readonly input: Verification;
+  /** True if the cent was sent, and nobody has seen the end of its receipt. */
+  readonly isSent: boolean;
+  /**
+   * Lets go of it, once somebody has found out elsewhere what became of it: the next one is another payment. Undefined as
+   * long as asking may still tell.
+   */
+  readonly forget: (() => void) | undefined;
 }
 
-/** Sends the cent, once: whatever happens to the network or the app, the same verification is never paid twice. */
-export const verify = (source: Source, clientId: string, input: Verification): Promise<Outcome<Result>> =>
-  pay(source, START_VERIFICATION, input, {
-    store: storeOf(clientId),
-    newKey: randomUUID,
-  });
+export interface Payments {
+  /** Verifications of which nobody has seen the end: the app was closed, or the network was gone. Undefined until they are read. */
+  readonly open: readonly OpenVerification[] | undefined;
+  readonly sending: boolean;
+  readonly problem: string | undefined;
+  /** The transaction of the verification that is on the screen. */
+  readonly followed: string | undefined;
+  /** Starts a verification, or asks what became of an equal one. On success that one is followed. */
+  send(input: Verification): Promise<void>;
+  /** Leaves the one that is followed. @param isSeen true if nothing more can be shown of it; else it stays open. */
+  leave(isSeen: boolean): Promise<void>;
+}
 
-/** Lets go of one, once somebody has found out elsewhere what became of it: the next one is another payment. */
-export const letGo = (clientId: string, idempotencyKey: string): Promise<void> =>
-  forget(storeOf(clientId), idempotencyKey);
+/**
+ * The verifications of this phone. One payment each, whatever happens to the network or the app.
+ *
+ * @param isLive true while the gateway is there: when it comes back, those without an answer are asked about again.
+ */
+export function usePayments(source: Source, clientId: string, isLive: boolean): Payments {
+  const { t } = useSpeech();
+  const [sending, setSending] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const [shown, setShown] = useState<Done>();
+  const untold = useCallback(() => setProblem(t.unstorable), [t]);
+  const { open, unclear, asked, look, ask, store } = useIntents(source, clientId, untold);
 
-/** A verification of which nobody has seen the end: the app was closed, or the network was gone. */
-export async function findUnseen(clientId: string): Promise<Verification | undefined> {
-  const [intent] = await unsettled(storeOf(clientId));
-  // No other payments are made here.
-  return intent?.input as Verification | undefined;
+  const send = async (input: Verification): Promise<void> => {
+    setProblem(undefined);
+    setSending(true);
+    const outcome = await ask(input);
+    setSending(false);
+    if (outcome?.status === 'done') setShown(outcome);
+    else if (outcome !== undefined) setProblem(told(outcome, t));
+  };
+  /** Goes on with those without an answer: nothing else does. Those that were sent are in the list. */
+  const goOn = (intents: readonly Intent[]): void => {
+    for (const intent of intents.filter((each) => !isSent(each) && !asked.has(nameOf(inputOf(each))))) {
+      void ask(inputOf(intent)).then((outcome) => {
+        // Of those that nobody knows more of than before, the list tells.
+        if (outcome?.status === 'refused') setProblem(told(outcome, t));
+      });
+    }
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: looked for once, at the start.
+  useEffect(() => {
+    void look().then(async ([only, ...more]) => {
+      if (only !== undefined && more.length === 0) await send(inputOf(only));
+    });
+  }, []);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the gateway is there again.
+  useEffect(() => {
+    if (isLive) void look().then(goOn);
+  }, [isLive]);
+  const letGo = async (key: string): Promise<void> => {
+    setProblem(undefined);
+    await forget(store, key).catch(untold);
+    await look();
+  };
+  return {
+    open: open?.map((intent) => ({
+      key: intent.idempotencyKey,
+      input: inputOf(intent),
+      isSent: isSent(intent),
+      forget: unclear.includes(intent.idempotencyKey) ? () => void letGo(intent.idempotencyKey) : undefined,
+    })),
+    sending,
+    problem,
+    followed: shown?.result.transaction.id,
+    send,
+    async leave(isSeen) {
+      // If the phone cannot keep that it was seen, it is shown once more.
+      if (isSeen) await shown?.acknowledge().catch(() => {});
+      await look();
+      setShown(undefined);
+    },
+  };
+}
+
+/** What the store keeps of verifications of which nobody has seen the end. @param untold called if the store fails. */
+function useIntents(source: Source, clientId: string, untold: () => void) {
+  const store = useMemo(() => storeOf(clientId), [clientId]);
+  /** Those that are asked about. */
+  const asked = useMemo(() => new Set<string>(), []);
+  const [open, setOpen] = useState<readonly Intent[]>();
+  /** Keys of those of which asking tells nothing more. */
+  const [unclear, setUnclear] = useState<readonly string[]>([]);
+
+  const look = useCallback(async (): Promise<readonly Intent[]> => {
+    const found = await unsettled(store).catch(untold);
+    setOpen(found ?? []);
+    return found ?? [];
+  }, [store, untold]);
+  /** @returns undefined if the phone could not keep the intent: nothing was sent without it. */
+  const ask = async (input: Verification): Promise<Outcome<Result> | undefined> => {
+    asked.add(nameOf(input));
+    const outcome = await pay(source, START_VERIFICATION, input, { store, newKey: randomUUID }).catch(
+      () => undefined,
+    );
+    asked.delete(nameOf(input));
+    if (outcome === undefined) untold();
+    else {
+      const { idempotencyKey } = outcome.intent;
+      const isOne = isUnclear(outcome);
+      setUnclear((before) => [
+        ...before.filter((key) => key !== idempotencyKey),
+        ...(isOne ? [idempotencyKey] : []),
+      ]);
+    }
+    await look();
+    return outcome;
+  };
+  return { store, open, unclear, asked, look, ask };
 }
 
 type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
+type Done = Extract<Outcome<Result>, { status: 'done' }>;
+
+const nameOf = (input: Verification): string => JSON.stringify(input);
+
+// No other payments are made here.
+const inputOf = ({ input }: Intent) => input as unknown as Verification;
+
+const isSent = ({ result }: Intent): boolean =>
+  (result as Partial<Result> | undefined)?.__typename === 'CreatePennyValidationSuccess';
+
+/**
+ * True if asking tells nothing more for now. With a `code` the last call was refused, and one before it has no answer: the
+ * gateway cannot call that the end.
+ */
+const isUnclear = (outcome: Outcome<Result>): boolean =>
+  outcome.status === 'unknown' && (!outcome.safeToRetry || outcome.code !== undefined);
+
+function told(outcome: Exclude<Outcome<Result>, { status: 'done' }>, t: Messages): string {
+  if (outcome.status === 'refused') return explainRefusal(outcome.code, outcome.message, t);
+  const { title, safe, unsafe, behind } = t.unknown;
+  if (outcome.code !== undefined)
+    return `${title}. ${behind(explainRefusal(outcome.code, outcome.message, t))}`;
+  return `${title}. ${outcome.safeToRetry ? safe : unsafe}`;
+}

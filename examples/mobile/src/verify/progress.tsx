@@ -19,7 +19,8 @@ type Destination = Transaction['destination'];
 interface ProgressProps {
   readonly source: Source;
   readonly transactionId: string;
-  readonly onAnother: () => void;
+  /** @param isSeen true if the receipt is final, or is told no more. */
+  readonly onAnother: (isSeen: boolean) => void;
 }
 
 /** How long to wait before a transaction that the service does not show yet is read again, in milliseconds. */
@@ -70,7 +71,10 @@ export function Progress({ source, transactionId, onAnother }: ProgressProps) {
           {cep?.status === 'COMPLETED' && <Result cep={cep} verdict={verdict} transaction={transaction} />}
         </View>
       )}
-      <Button title={t.progress.another} onPress={onAnother} />
+      <Button
+        title={t.progress.another}
+        onPress={() => onAnother(status === 'final' || status === 'ended')}
+      />
     </ScrollView>
   );
 }

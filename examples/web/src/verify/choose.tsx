@@ -1,20 +1,13 @@
 import { type FormEvent, useEffect, useState } from 'react';
-import type { Graph } from '../graph/graph.ts';
 import { Failure, Loading } from '../ui/feedback.tsx';
 import { useSpeech } from '../ui/i18n.tsx';
 import { contains } from '../ui/search.ts';
 import type { PayingAccount, Receiver } from './documents.ts';
-import { type Payments, usePayments } from './payments.ts';
+import type { OpenVerification, Payments } from './payments.ts';
 import { type Listed, type Receivers, useReceivers } from './use-receivers.ts';
 
-interface ChooseProps {
-  readonly graph: Graph;
-  readonly clientId: string;
-}
-
-export function Choose({ graph, clientId }: ChooseProps) {
+export function Choose({ payments }: { readonly payments: Payments }) {
   const { found, error, again } = useReceivers();
-  const payments = usePayments(graph.source, clientId);
   if (error !== undefined) return <Failure error={error} onRetry={again} />;
   if (found === undefined) return <Loading />;
   return <ChooseForm found={found} payments={payments} />;
@@ -51,7 +44,15 @@ function ChooseForm({ found: { receivers, accounts }, payments }: ChooseFormProp
     <form className="narrow" onSubmit={submit}>
       <h1>{t.choose.title}</h1>
       <p className="lead">{t.choose.lead}</p>
-      <OpenPayments payments={payments} receivers={receivers.items} />
+      {payments.open.map((each) => (
+        <Open
+          key={each.key}
+          verification={each}
+          receiver={receivers.items.find(({ id }) => id === each.input.destinationInstrumentId)}
+          disabled={sending}
+          onAsk={() => void send(each.input)}
+        />
+      ))}
       <fieldset className="card receivers">
         <legend>{t.choose.instruments}</legend>
         <input
@@ -128,30 +129,48 @@ function More({ list: { read, total, more }, says }: MoreProps) {
   );
 }
 
-interface OpenPaymentsProps {
-  readonly payments: Payments;
-  readonly receivers: readonly Receiver[];
+interface OpenProps {
+  readonly verification: OpenVerification;
+  readonly receiver: Receiver | undefined;
+  readonly disabled: boolean;
+  readonly onAsk: () => void;
 }
 
-/** Verifications whose end nobody knows. They are still here after a reload, until somebody has learned it. */
-function OpenPayments({ payments: { open, sending, send }, receivers }: OpenPaymentsProps) {
+/**
+ * A verification whose end nobody has seen. It is still here after a reload. Before one is let go of, a person is asked: the
+ * next one moves money again.
+ */
+function Open({ verification: { input, isSent, forget }, receiver, disabled, onAsk }: OpenProps) {
   const { t } = useSpeech();
-  return open.map(({ input, forget }) => {
-    const receiver = receivers.find(({ id }) => id === input.destinationInstrumentId);
-    return (
-      <div key={input.destinationInstrumentId} role="status" className="notice open">
-        <span>{t.unknown.open(receiver?.alias ?? input.destinationInstrumentId)}</span>
-        <button type="button" disabled={sending} onClick={() => void send(input)}>
-          {t.unknown.ask}
-        </button>
-        {forget !== undefined && (
-          <button type="button" className="quiet" onClick={forget}>
-            {t.unknown.forget}
+  const [isDoubted, setDoubted] = useState(false);
+  const alias = receiver?.alias ?? input.destinationInstrumentId;
+  const { open, sent, ask, show, forget: learned, sure, yes, no } = t.unknown;
+  return (
+    <div role="status" className="notice open">
+      <span>{isDoubted ? sure(alias) : isSent ? sent(alias) : open(alias)}</span>
+      {isDoubted ? (
+        <>
+          <button type="button" disabled={disabled} onClick={forget}>
+            {yes}
           </button>
-        )}
-      </div>
-    );
-  });
+          <button type="button" className="quiet" onClick={() => setDoubted(false)}>
+            {no}
+          </button>
+        </>
+      ) : (
+        <>
+          <button type="button" disabled={disabled} onClick={onAsk}>
+            {isSent ? show : ask}
+          </button>
+          {forget !== undefined && (
+            <button type="button" className="quiet" onClick={() => setDoubted(true)}>
+              {learned}
+            </button>
+          )}
+        </>
+      )}
+    </div>
+  );
 }
 
 interface ReceiverOptionProps {

@@ -11,6 +11,7 @@ import {
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import { useSpeech } from '../ui/i18n.tsx';
+import type { Messages } from '../ui/messages.ts';
 import { explainRefusal } from '../ui/problem.ts';
 import { verification } from '../ui/route.ts';
 import { START_VERIFICATION } from './documents.ts';
@@ -33,7 +34,10 @@ export async function forgetPayments(): Promise<void> {
 }
 
 export interface OpenVerification {
+  readonly key: string;
   readonly input: Verification;
+  /** True if the cent was sent, and nobody has seen the end of its receipt. */
+  readonly isSent: boolean;
   /**
    * Lets go of it, once somebody has found out elsewhere what became of it: the next one is another payment. Undefined as
    * long as asking may still tell.
@@ -42,68 +46,144 @@ export interface OpenVerification {
 }
 
 export interface Payments {
-  /** Verifications of which nobody has seen the end: the answer was lost, or the page was closed before it came. */
+  /** Verifications of which nobody has seen the end: the answer was lost, or the page was closed before its receipt came. */
   readonly open: readonly OpenVerification[];
   readonly sending: boolean;
   readonly problem: string | undefined;
   /** Starts a verification, or asks what became of an equal one. On success the address moves on to it. */
   send(input: Verification): Promise<void>;
+  /** To be called once somebody has seen all that can be shown of a transaction: the same input is another payment then. */
+  seen(transactionId: string): Promise<void>;
 }
 
-export function usePayments(source: Source, clientId: string): Payments {
+/**
+ * The verifications of this browser. One payment each, whatever happens to the network or the page.
+ *
+ * @param isLive true while the gateway is there: when it comes back, those without an answer are asked about again.
+ */
+export function usePayments(source: Source, clientId: string, isLive: boolean): Payments {
   const { t } = useSpeech();
-  const store = useMemo(() => storeOf(clientId), [clientId]);
-  const [open, setOpen] = useState<readonly Intent[]>([]);
-  /** Keys of those that the gateway can tell nothing more of. */
-  const [unclear, setUnclear] = useState<readonly string[]>([]);
   const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string>();
-
-  const look = useCallback(async () => {
-    setOpen(await unsettled(store));
-  }, [store]);
   const untold = useCallback(() => setProblem(t.unstorable), [t]);
-  useEffect(() => {
-    look().catch(untold);
-  }, [look, untold]);
+  const { open, unclear, asked, look, ask, store } = useIntents(source, clientId, untold);
 
   const send = async (input: Verification): Promise<void> => {
     setProblem(undefined);
     setSending(true);
-    const outcome = await pay(source, START_VERIFICATION, input, { store }).catch(() => undefined);
+    const outcome = await ask(input);
     setSending(false);
-    // The browser cannot keep the intent: nothing was sent without it.
-    if (outcome === undefined) return setProblem(t.unstorable);
-    if (outcome.status === 'done') {
-      // The address shows it from now on, also after a reload.
-      location.hash = verification(outcome.result.transaction.id);
-      // If the browser cannot keep that it was seen, it is shown once more.
-      return outcome.acknowledge().catch(() => {});
-    }
-    setProblem(told(outcome));
-    if (outcome.status === 'unknown' && !outcome.safeToRetry) {
-      setUnclear((before) => [...before, outcome.intent.idempotencyKey]);
-    }
-    return look().catch(untold);
+    // The address shows it from now on, also after a reload.
+    if (outcome?.status === 'done') location.hash = verification(outcome.result.transaction.id);
+    else if (outcome !== undefined) setProblem(told(outcome, t));
   };
-  const told = (outcome: Exclude<Outcome<Result>, { status: 'done' }>): string =>
-    outcome.status === 'refused'
-      ? explainRefusal(outcome.code, outcome.message, t)
-      : `${t.unknown.title}. ${outcome.safeToRetry ? t.unknown.safe : t.unknown.unsafe}`;
+  /** Goes on with those without an answer: nothing else does. Those that were sent are in the list. */
+  const goOn = (intents: readonly Intent[]): void => {
+    for (const intent of intents.filter((each) => !isSent(each) && !asked.has(nameOf(inputOf(each))))) {
+      void ask(inputOf(intent)).then((outcome) => {
+        // Of those that nobody knows more of than before, the list tells.
+        if (outcome?.status === 'refused') setProblem(told(outcome, t));
+      });
+    }
+  };
+  useEffect(() => {
+    void look();
+  }, [look]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the gateway is there again.
+  useEffect(() => {
+    if (isLive) void look().then(goOn);
+  }, [isLive]);
+  const seen = useCallback(
+    async (transactionId: string): Promise<void> => {
+      const shown = (await unsettled(store)).filter((intent) => transactionOf(intent) === transactionId);
+      for (const intent of shown) {
+        // Its end is known: nothing is sent.
+        const outcome = await pay(source, START_VERIFICATION, inputOf(intent), { store });
+        await outcome.acknowledge();
+      }
+      await look();
+    },
+    [source, store, look],
+  );
   const letGo = async (key: string): Promise<void> => {
     setProblem(undefined);
-    await forget(store, key).then(look).catch(untold);
+    await forget(store, key).catch(untold);
+    await look();
   };
   return {
-    open: open.map(({ input, idempotencyKey }) => ({
-      // No other payments are made here.
-      input: input as unknown as Verification,
-      forget: unclear.includes(idempotencyKey) ? () => void letGo(idempotencyKey) : undefined,
+    open: open.map((intent) => ({
+      key: intent.idempotencyKey,
+      input: inputOf(intent),
+      isSent: isSent(intent),
+      forget: unclear.includes(intent.idempotencyKey) ? () => void letGo(intent.idempotencyKey) : undefined,
     })),
     sending,
     problem,
     send,
+    seen,
   };
 }
 
+/** What the store keeps of verifications of which nobody has seen the end. @param untold called if the store fails. */
+function useIntents(source: Source, clientId: string, untold: () => void) {
+  const store = useMemo(() => storeOf(clientId), [clientId]);
+  /** Those that are asked about. */
+  const asked = useMemo(() => new Set<string>(), []);
+  const [open, setOpen] = useState<readonly Intent[]>([]);
+  /** Keys of those of which asking tells nothing more. */
+  const [unclear, setUnclear] = useState<readonly string[]>([]);
+
+  const look = useCallback(async (): Promise<readonly Intent[]> => {
+    const found = await unsettled(store).catch(untold);
+    setOpen(found ?? []);
+    return found ?? [];
+  }, [store, untold]);
+  /** @returns undefined if the browser could not keep the intent: nothing was sent without it. */
+  const ask = async (input: Verification): Promise<Outcome<Result> | undefined> => {
+    asked.add(nameOf(input));
+    const outcome = await pay(source, START_VERIFICATION, input, { store }).catch(() => undefined);
+    asked.delete(nameOf(input));
+    if (outcome === undefined) untold();
+    else {
+      const { idempotencyKey } = outcome.intent;
+      const isOne = isUnclear(outcome);
+      setUnclear((before) => [
+        ...before.filter((key) => key !== idempotencyKey),
+        ...(isOne ? [idempotencyKey] : []),
+      ]);
+    }
+    await look();
+    return outcome;
+  };
+  return { store, open, unclear, asked, look, ask };
+}
+
 type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
+
+const nameOf = (input: Verification): string => JSON.stringify(input);
+
+// No other payments are made here.
+const inputOf = ({ input }: Intent) => input as unknown as Verification;
+
+/** The transaction by which it ended, if it was sent. */
+function transactionOf({ result }: Intent): string | undefined {
+  const success = result as Partial<Extract<Result, { transaction: object }>> | undefined;
+  return success?.transaction?.id;
+}
+
+const isSent = (intent: Intent): boolean => transactionOf(intent) !== undefined;
+
+/**
+ * True if asking tells nothing more for now. With a `code` the last call was refused, and one before it has no answer: the
+ * gateway cannot call that the end.
+ */
+const isUnclear = (outcome: Outcome<Result>): boolean =>
+  outcome.status === 'unknown' && (!outcome.safeToRetry || outcome.code !== undefined);
+
+function told(outcome: Exclude<Outcome<Result>, { status: 'done' }>, t: Messages): string {
+  if (outcome.status === 'refused') return explainRefusal(outcome.code, outcome.message, t);
+  const { title, safe, unsafe, behind } = t.unknown;
+  if (outcome.code !== undefined)
+    return `${title}. ${behind(explainRefusal(outcome.code, outcome.message, t))}`;
+  return `${title}. ${outcome.safeToRetry ? safe : unsafe}`;
+}

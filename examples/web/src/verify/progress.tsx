@@ -18,13 +18,15 @@ type Destination = Transaction['destination'];
 interface ProgressProps {
   readonly source: Source;
   readonly transactionId: string;
+  /** Called once somebody has seen all that can be shown of it. */
+  readonly onSeen: (transactionId: string) => Promise<void>;
 }
 
 /** How long to wait before a transaction that the service does not show yet is read again, in milliseconds. */
 const AGAIN_MS = 2_000;
 
 /** One verification, from its cent to its receipt. The address names it, so that it can be left and come back to. */
-export function Progress({ source, transactionId }: ProgressProps) {
+export function Progress({ source, transactionId, onSeen }: ProgressProps) {
   const { t } = useSpeech();
   const [{ data, error: readError }, again] = useQuery({ query: VERIFICATION, variables: { transactionId } });
   const { update, status, problem } = useCepStatus(source, transactionId, WATCH_RECEIPT);
@@ -41,6 +43,15 @@ export function Progress({ source, transactionId }: ProgressProps) {
     // The page has changed beneath the person who pressed the button.
     if (isRead) heading.current?.focus();
   }, [isRead]);
+  const isShown = isRead && (status === 'final' || status === 'ended');
+  useEffect(() => {
+    if (!isShown) return;
+    // If the browser cannot keep that it was seen, it is listed once more.
+    const see = () => void (document.hidden || onSeen(transactionId).catch(() => {}));
+    see();
+    document.addEventListener('visibilitychange', see);
+    return () => document.removeEventListener('visibilitychange', see);
+  }, [isShown, transactionId, onSeen]);
 
   if (readError !== undefined && transaction === null) {
     return <Failure error={readError} onRetry={() => again({ requestPolicy: 'network-only' })} />;
