@@ -1,4 +1,5 @@
 import { toAmount } from '../../common/amounts.ts';
+import { MONEY_MUTATIONS } from '../../money/intent.ts';
 import type { OrderSummary } from '../../money/record.ts';
 import type { OpenPayment } from '../../money/settling/open-records.ts';
 import { isObject, type JsonObject, type Optional, present } from '../../upstream/call/json.ts';
@@ -86,15 +87,31 @@ const KEPT = [
   ...['category', 'subCategory', 'transactionStatus', 'audit'],
 ] as const;
 
-/** What the record keeps of a transaction that was read: as much as the answer to the request shows, and no name or account. */
-export function keptText(found: Transaction): string {
+/** As much of a transaction as the answer to a request to pay shows, and no name or account. */
+function keptOf(found: Transaction): Pick<Transaction, (typeof KEPT)[number] | 'metadata'> {
+  const shown = KEPT.filter((field) => field in found).map((field) => [field, found[field]]);
+  const kept: Pick<Transaction, (typeof KEPT)[number]> = Object.fromEntries(shown);
   const cep = found.metadata?.dataCep;
-  const { cepUrl, validationId, status, createdAt } = cep ?? {};
-  const kept: Record<string, unknown> = {};
-  for (const field of KEPT) if (field in found) kept[field] = found[field as keyof Transaction];
-  return JSON.stringify(
-    cep == null ? kept : { ...kept, metadata: { dataCep: { cepUrl, validationId, status, createdAt } } },
-  );
+  if (cep == null) return kept;
+  const { cepUrl, validationId, status, createdAt } = cep;
+  return { ...kept, metadata: { dataCep: { cepUrl, validationId, status, createdAt } } };
+}
+
+/** What the record keeps of a transaction that was read. */
+export const keptText = (found: Transaction): string => JSON.stringify(keptOf(found));
+
+/**
+ * What is remembered of a transaction while a payment is looked for: what is compared, and what its record would keep. Null where
+ * it can be no payment, as a credit from outside cannot: of those a merchant has tens of thousands.
+ */
+export function comparable(found: Transaction): Transaction | null {
+  if (!MONEY_MUTATIONS.some((operation) => isKind(operation, found))) return null;
+  const { sourceInstrument: source, destinationInstrument: destination } = found;
+  return {
+    ...keptOf(found),
+    ...(source && { sourceInstrument: { id: source.id } }),
+    ...(destination && { destinationInstrument: { id: destination.id } }),
+  };
 }
 
 export function parsed(text: string): JsonObject {

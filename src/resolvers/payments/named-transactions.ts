@@ -2,6 +2,7 @@ import { Lru } from '../../common/lru.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { isTransaction, readNamedTransaction, type Transaction } from '../../upstream/transactions.ts';
+import { comparable } from './evidence-match.ts';
 import { MOST_IDS } from './sightings.ts';
 
 const MINUTE = 60_000;
@@ -22,7 +23,7 @@ const DOUBTED_MS = 5_000;
 const FIRST_REST_MS = MINUTE / 2;
 const LONGEST_REST_MS = HOUR;
 
-/** What is known of an id: null where it is no transaction of the client's. */
+/** What is known of an id: null where it is no transaction of the client's, or one that can be no payment. */
 interface Known {
   readonly transaction: Transaction | null;
 }
@@ -33,7 +34,7 @@ interface Failure {
   readonly until: number;
 }
 
-/** The transactions of one client that events name, as the service shows them. */
+/** The transactions of one client that events name, as far as payments are compared with them. */
 export class NamedTransactions {
   readonly #read = new Lru<Known>(MOST_IDS, { ttl: KEPT_MS });
   readonly #failing = new Lru<Failure>(MOST_IDS, { ttl: KEPT_MS });
@@ -88,9 +89,10 @@ export class NamedTransactions {
       return { transaction: null };
     }
     this.#doubted.delete(id);
-    const transaction = isTransaction(read) ? read : null;
-    const [settledMs, againMs] =
-      transaction === null ? [OUTRUN_MS, Math.max(READ_AGAIN_MS, age)] : [MAY_CHANGE_MS, HOUR];
+    const transaction = isTransaction(read) ? comparable(read) : null;
+    const [settledMs, againMs] = isTransaction(read)
+      ? [MAY_CHANGE_MS, HOUR]
+      : [OUTRUN_MS, Math.max(READ_AGAIN_MS, age)];
     this.#read.set(id, { transaction }, { ttl: age > settledMs ? KEPT_MS : againMs });
     return { transaction };
   }

@@ -54,3 +54,31 @@ it('what was read of each id that a look may name is kept, so that the looks com
   for (const id of ids) await named.read(id, HOUR, showing({ id }), NOW);
   expect(ids.filter((id) => named.known(id) === undefined)).toEqual([]);
 });
+
+it('of a movement what payments are compared with is remembered, and of a credit from outside nothing', async () => {
+  const named = new NamedTransactions();
+  const id = randomUUID();
+  const shown = { id, amount: '10.00', currency: 'MXN', trackingId: 'T1', transactionStatus: 'LIQUIDATED' };
+  const person = { instrumentAlias: 'Rent', instrumentDetail: { clabeNumber: '646180123456789012' } };
+  const instruments = {
+    sourceInstrument: { id: 'source', ...person },
+    destinationInstrument: { id: 'destination', ...person },
+  };
+  const debit = { ...shown, category: 'DEBIT_TRANS', subCategory: 'SPEI_DEBIT' };
+  const known = {
+    transaction: {
+      ...debit,
+      sourceInstrument: { id: 'source' },
+      destinationInstrument: { id: 'destination' },
+    },
+  };
+  const rest = showing({ ...debit, ...instruments, metadata: { dataCep: null } });
+  expect(await named.read(id, HOUR, rest, NOW)).toEqual(known);
+  expect(named.known(id)).toEqual(known);
+  const credit = { ...shown, category: 'CREDIT_TRANS', subCategory: 'SPEI_CREDIT', ...instruments };
+  const other = randomUUID();
+  expect(await named.read(other, HOUR, showing({ ...credit, id: other }), NOW)).toEqual({
+    transaction: null,
+  });
+  expect(named.known(other)).toEqual({ transaction: null });
+});
