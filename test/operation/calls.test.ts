@@ -8,6 +8,7 @@ import { fixedCredential } from '../../src/upstream/call/credential.ts';
 import type { CallRecord } from '../../src/upstream/call/rest.ts';
 import { SharedWork } from '../../src/upstream/call/shared-work.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../helpers/http-stub.ts';
+import { stillTime } from '../helpers/still-time.ts';
 import { until } from '../helpers/until.ts';
 
 const REQUESTER = { caller: 'alma', group: 'alma' };
@@ -82,6 +83,16 @@ it('are as pressing as the operation, or as is said of them', async () => {
   await rest({ coalesce }).get('/v1/x');
   await rest({ coalesce, urgency: 'money' }).get('/v1/x');
   expect(urgencies).toEqual(['streams', 'money']);
+});
+
+it('keep work going that nobody waits for no more pressing than streams, and so long', async () => {
+  using time = stillTime();
+  upstream = await startUpstream((_request, response) => json(response, {}));
+  const kept: unknown[] = [];
+  const { rest } = operation();
+  rest({ urgency: 'money' }).keep({ keep: (waiter) => kept.push(waiter) }, 5_000);
+  expect(kept).toEqual([{ requester: REQUESTER, urgency: 'streams', deadline: Date.now() + 5_000 }]);
+  await time.pass(0);
 });
 
 it('that outlive the operation are counted, and not reported with it', async () => {

@@ -51,6 +51,7 @@ it('reports nothing of one event with the next', () => {
   report.add(call('/a'));
   report.addShared(call('/b'));
   report.count(sessionOf({ '/v1/banks': 2 }));
+  report.count(sessionOf({ '/v1/accounts': 1 }));
   report.clear();
   expect(report.calls).toEqual([]);
   expect(report.sharedCalls).toEqual([]);

@@ -229,6 +229,21 @@ async function gathering(
   };
 }
 
+it('a comparison that ends while it waits for its turn reads nothing more', async () => {
+  const stopping = new AbortController();
+  const ended = createReconcilingCalls({
+    ...{ clientId: CLIENT_ID, utcOffset: '-06:00', marginMs: TIMES.marginMs, now: () => Date.now() },
+    log: { head: unread, readAfter: unread },
+    rest: unread,
+    turn: async () => stopping.abort(new Error('ended')),
+  });
+  await expect(ended.open({ search: unread, read: unread }, stopping.signal)).rejects.toThrow('ended');
+});
+
+const unread = (): never => {
+  throw new Error('is not read');
+};
+
 it('each credit of the log counts once, on however many pages it comes', async () => {
   const asked: (string | null)[] = [];
   const pages = new Map(

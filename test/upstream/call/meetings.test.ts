@@ -69,6 +69,23 @@ describe('the breaker and the calls', () => {
     expect(await service.send(partyOf('a person', 'another client'))).toMatchObject({ status: 503 });
   });
 
+  it('count the failures of a client together, whatever its customers’ shares of the calls', async () => {
+    await using service = await start((_request, response) => json(response, {}, 503));
+    const of = (customer: string, failureDomain: string) =>
+      new Party({
+        requester: { caller: customer, group: customer, failureDomain },
+        urgency: 'operations',
+        deadline: Date.now() + 600_000,
+      });
+    for (let call = 0; call < TO_OPEN; call += 1) await service.send(of(`customer ${call}`, 'client'));
+    expect(await service.send(of('another customer', 'client'))).toMatchObject({
+      kind: 'failed',
+      error: { dispatched: false },
+    });
+    // Of twenty clients everybody would be suspended.
+    expect(await service.send(of('a customer', 'another client'))).toMatchObject({ status: 503 });
+  });
+
   it('refuse no payment where reads fail, nor a credential that is tried', async () => {
     await using service = await start((_request, response) => json(response, {}, 503));
     for (let call = 0; call < TO_OPEN; call += 1) await service.send(partyOf());
@@ -156,6 +173,24 @@ describe('those who wait for a call', () => {
     await service.send(party, { path: '/broken' });
     await service.send(party, { timeoutMs: 0 });
     expect(party.listening.size).toBe(0);
+  });
+
+  it('end its connection where they leave, or its time is over', async () => {
+    const ended: (string | undefined)[] = [];
+    const held: ServerResponse[] = [];
+    await using service = await start(({ url }, response) => {
+      held.push(response);
+      response.once('close', () => ended.push(url));
+    });
+    const party = partyOf();
+    const left = service.send(party, { path: '/left' });
+    await until(() => held.length === 1);
+    leave(party);
+    expect(await left).toMatchObject({ kind: 'failed', error: { dispatched: true } });
+    await until(() => ended.includes('/left'));
+    const late = await service.send(partyOf(), { path: '/late', timeoutMs: 300 });
+    expect(late).toMatchObject({ kind: 'failed', error: { code: 'UPSTREAM_TIMEOUT' } });
+    await until(() => ended.includes('/late'));
   });
 
   it('have nothing sent when they leave before there is a connection', async () => {

@@ -19,9 +19,30 @@ it('the lists of a client are the same however its id is written, and are told w
   const list = { route: '/things' } as unknown as ListDefinition<object>;
   const places = lists.of(CLIENT, list, '');
   expect(lists.of(CLIENT.toLowerCase(), list, '')).toBe(places);
-  const changed = vi.spyOn(places, 'markChanged');
+  const other = lists.of(CLIENT, { ...list, route: '/others' }, '');
+  const changed = [places, other].map((own) => vi.spyOn(own, 'markChanged'));
   for (const named of [CLIENT, CLIENT.toLowerCase(), CLIENT.replace('A', 'F')]) lists.markChanged(named);
-  expect(changed).toHaveBeenCalledTimes(2);
+  for (const each of changed) expect(each).toHaveBeenCalledTimes(2);
+});
+
+it('a new index of a list is told of, and a list has changed where an event names an item that its index lacks', async () => {
+  await using upstream = await startUpstream((_request, response) => {
+    json(response, { data: [{ id: 'account-1' }], currentPage: 1, perPage: 100, totalItem: 1 });
+  });
+  const told: string[] = [];
+  const lists = createClientLists({
+    ...{ maxAgeMs: 60_000, now: () => 0, logger: silentLogger },
+    onPlaces: (client) => told.push(client),
+  });
+  const places = lists.of(CLIENT, ACCOUNT_LIST, '');
+  expect(told).toEqual([]);
+  await places.walk(new ListReader(upstream.rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST)));
+  expect(told).toEqual([CLIENT]);
+  const changed = vi.spyOn(places, 'markChanged');
+  lists.noteItem(CLIENT, ACCOUNT_LIST.route, 'id', 'account-1');
+  expect(changed).not.toHaveBeenCalled();
+  lists.noteItem(CLIENT.toLowerCase(), ACCOUNT_LIST.route, 'id', 'account-2');
+  expect(changed).toHaveBeenCalledOnce();
 });
 
 it('of very large lists the ones that were asked for last are kept, as many as have five million items together', async () => {

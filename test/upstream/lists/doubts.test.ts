@@ -5,6 +5,7 @@ import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
 import { fixedCredential } from '../../../src/upstream/call/credential.ts';
 import { type ClientLists, createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
+import { ListReader } from '../../../src/upstream/lists/reader.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -115,6 +116,46 @@ it('a list that was doubted is doubted still when the look at it fails, twice', 
     beforeAnswer = () => undefined;
     expect(await find(`account-${number}`)).toMatchObject({ id: `account-${number}` });
   }
+});
+
+it('an item that has moved to the end is not taken for all that has come', async () => {
+  await find('account-0');
+  items[450] = item(7_000);
+  items = [...items, item(450)];
+  now += MAX_AGE_MS + 1;
+  expect(await find('account-7000')).toMatchObject({ id: 'account-7000' });
+});
+
+it('a window whose pages show the list before a change and after it is read again', async () => {
+  await find('account-0');
+  const before = upstream.requests.length;
+  beforeAnswer = (_, number) => {
+    if (number === before + 2) items = [...items, item(7_000)];
+    return undefined;
+  };
+  expect(await operation().window(50, 100)).toMatchObject({ total: SIZE + 1 });
+});
+
+it('a look at the ends of a list that has been gone through anew meanwhile has it gone through no third time', async () => {
+  await find('account-0');
+  items[0] = item(7_000);
+  now += MAX_AGE_MS + 1;
+  const opened = Promise.withResolvers<void>();
+  gate = opened.promise;
+  const before = upstream.requests.length;
+  const looking = find('nobody');
+  await until(() => upstream.requests.length === before + 2);
+  gate = undefined;
+  const reader = new ListReader(
+    upstream.restOf({ identity: 'token' }),
+    ACCOUNT_LIST,
+    lists.paging(ACCOUNT_LIST),
+  );
+  await lists.of(CLIENT_ID, ACCOUNT_LIST, '').walk(reader);
+  const walked = upstream.requests.length;
+  opened.resolve();
+  expect(await looking).toBeNull();
+  expect(upstream.requests).toHaveLength(walked);
 });
 
 it('one whose token is refused while it goes through a list fails alone: who waits for that goes on itself', async () => {

@@ -213,6 +213,19 @@ describe('a reading that is under way', () => {
     }
   });
 
+  it('is made once for a message, however many report it, and when', async () => {
+    const { shared, readings, add } = hanging();
+    const [own, other] = [add('own'), add('other')];
+    shared.polls.hint(own, 'message');
+    shared.polls.hint(other, 'message');
+    readings[0]?.resolve(null);
+    await settled();
+    shared.polls.hint(other, 'message');
+    expect(readings).toHaveLength(1);
+    shared.polls.hint(other, 'another message');
+    expect(readings).toHaveLength(2);
+  });
+
   it('tells those who are still there when it ends, and neither who has left nor who has come since', async () => {
     const { shared, readings, told, add } = hanging();
     add('present');
@@ -236,6 +249,16 @@ it('a reading goes on under another’s credential where that of the one who rea
   expect([failing.reads, other.reads]).toEqual([1, 1]);
   await live(shared, 3 * SECOND);
   expect([failing.reads, other.reads]).toEqual([1, 2]);
+});
+
+it('readings are made under the credential of each who waits in turn', async () => {
+  const shared = share();
+  const waiting = ['one', 'two', 'three'].map((name) => watcher(name, 'payment'));
+  for (const one of waiting) shared.polls.add(one);
+  for (let round = 1; round <= 2; round += 1) {
+    await live(shared, 9 * SECOND);
+    expect(waiting.map(({ reads }) => reads)).toEqual([round, round, round]);
+  }
 });
 
 describe('one who leaves and comes back', () => {

@@ -78,6 +78,22 @@ it.each([
   },
 );
 
+it('what a payment has to know first is read by calls of its own', async () => {
+  await using upstream = await startUpstream(({ headers }, response) => {
+    json(response, { id: OWN, ownerId: CUSTOMER, description: headers['x-for'] });
+  });
+  const now = () => performance.now();
+  const lists = createClientLists({ maxAgeMs: 0, now, logger: silentLogger, onPlaces: () => undefined });
+  const session = createSession(
+    upstream.restOf({ headers: { 'x-for': 'reading' } }),
+    () => upstream.restOf({ headers: { 'x-for': 'a payment' } }),
+    undefined,
+    { banks: createBankCache(BANK_FIELD_NAMES, 60_000, now), lists, now, utcOffset: '-06:00' },
+  );
+  expect(await session.transactions.get(OWN)).toMatchObject({ description: 'reading' });
+  expect(await session.original(OWN)).toMatchObject({ description: 'a payment' });
+});
+
 it('a transaction that is asked for by two conditions is asked for by each, and once by the same', async () => {
   await using made = await operation(({ url = '' }, response) => {
     if (url.includes('REFUNDED')) json(response, {}, 404);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { createSourceOwners } from '../../../src/upstream/session/source-owners.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
+import { stillTime } from '../../helpers/still-time.ts';
 
 const TRANSACTION = randomUUID();
 const [ONE, OTHER] = [randomUUID(), randomUUID()];
@@ -20,7 +21,7 @@ async function start() {
     known,
     requests: upstream.requests,
     find: (clientId: string, isSettled: boolean) =>
-      owners.find(upstream.restOf({ clientId }), TRANSACTION, isSettled),
+      owners.find(upstream.restOf({ clientId, deadline: Date.now() + 10_000 }), TRANSACTION, isSettled),
     isKnown: (clientId: string) => owners.known(clientId, TRANSACTION.toUpperCase()),
     [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose](),
   };
@@ -46,4 +47,15 @@ it('a transaction that may be about to appear is asked for until it does, anothe
   expect(await service.find(OTHER, true)).toBeUndefined();
   expect(await service.find(OTHER, true)).toBeUndefined();
   expect(service.requests).toHaveLength(3);
+});
+
+it('one that was not known is asked for again after a minute, and then known', async () => {
+  await using service = await start();
+  using time = stillTime();
+  expect(await service.find(ONE, true)).toBeUndefined();
+  service.known.set(ONE, 'owner');
+  await time.pass(59_000);
+  expect(await service.find(ONE, true)).toBeUndefined();
+  await time.pass(2_000);
+  expect(await service.find(ONE, true)).toBe('owner');
 });
