@@ -6,6 +6,7 @@ import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
 import { type ConnectionEvent, createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { follow, isGap, type Source, typed } from '../../packages/client/src/index.ts';
+import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
 
 const DOCUMENT = typed<
@@ -100,4 +101,28 @@ it('an app that throws when it is told of a connection ends no stream over a soc
     for (const connection of server.clients) connection.terminate();
     server.close();
   }
+});
+
+it('an app that throws when it is told what the gateway could not give of an event is given the event, once', async () => {
+  const fake = createFakeSource();
+  const seen: string[] = [];
+  const feed = follow(fake, DOCUMENT, {
+    ...PLACED,
+    onErrors([problem]) {
+      throw new Error(`no screen for ${problem?.message}`);
+    },
+  });
+  const over = (async () => {
+    for await (const event of feed) seen.push(isGap(event) ? event.reason : event.id);
+  })();
+  const { sink } = await until(() => fake.subscriptions[0]);
+  sink.opened();
+  sink.next({ ...payload(1), errors: [{ message: 'Not yours.', path: ['events', 'id'] }] });
+  sink.next(payload(2));
+  await until(() => seen.length === 2);
+  feed.close();
+  await over;
+  expect(seen).toEqual(['1', '2']);
+  await until(() => reported.length > 0);
+  expect(reported).toEqual(['Error: no screen for Not yours.']);
 });

@@ -251,7 +251,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       const message = 'Events with no `cursor` cannot be followed: select it.';
       throw new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
     }
-    if (errors !== undefined) this.#options.onErrors?.(errors, event);
+    if (errors !== undefined) tellAll([() => this.#options.onErrors?.(errors, event)]);
     this.#gaps = 0;
     this.#pass({ event, cursor });
     this.#backlog?.arrive(cursor);
