@@ -96,14 +96,11 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
   const seen = useCallback(
     async (transactionId: string): Promise<void> => {
       const shown = (await unsettled(store)).filter((intent) => transactionOf(intent) === transactionId);
-      for (const intent of shown) {
-        // Its end is known: nothing is sent.
-        const outcome = await pay(source, START_VERIFICATION, inputOf(intent), { store });
-        await outcome.acknowledge();
-      }
+      // It is done, and its end was seen. `pay` would send another one where another tab has acknowledged it just now.
+      for (const { idempotencyKey } of shown) await forget(store, idempotencyKey);
       await look();
     },
-    [source, store, look],
+    [store, look],
   );
   const letGo = async (key: string): Promise<void> => {
     setProblem(undefined);
