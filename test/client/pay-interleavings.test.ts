@@ -39,6 +39,8 @@ const STEPS: Readonly<Record<string, fc.Arbitrary<Step>>> = {
   ),
   'reload a tab': tab.map((at) => named(`reload ${at}`, (w) => w.reload(at))),
   'go on after a start': tab.map((at) => named(`start ${at}`, (w) => w.start(at))),
+  'list what nobody has seen the end of': tab.map((at) => named(`list ${at}`, (w) => w.list(at))),
+  'go on with what was listed': tab.map((at) => named(`finish ${at}`, (w) => w.finish(at))),
   acknowledge: which.map((of) => named(`acknowledge ${of}`, (w) => w.acknowledge(of))),
   'answer done': which.map((of) =>
     named(`done ${of}`, (w) => {

@@ -4,18 +4,20 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import {
   type Answer,
+  finish,
   forget,
   type Intent,
   intentStore,
   type KeyValues,
   type Outcome,
+  type PayOptions,
   pay,
   type Source,
   typed,
   unsettled,
 } from '../../packages/client/src/index.ts';
 import { folder } from '../helpers/packages.ts';
-import { type Kept, ONE_LESS, PAY_TABLE, type PayEvent, SENDS } from './pay-states.ts';
+import { FINISH_SENDS, type Kept, ONE_LESS, PAY_TABLE, type PayEvent, SENDS } from './pay-states.ts';
 import { NEVER, printed } from './states.ts';
 
 beforeEach(() => {
@@ -59,6 +61,8 @@ class App {
   /** The key that was sent last. */
   key = '';
   readonly keys = new Set<string>();
+  /** The intent of the last key, as it was first found. */
+  listed: Intent | undefined;
   told: Outcome<Result> | undefined;
   #life = {};
   #uses = 0;
@@ -95,12 +99,25 @@ class App {
   }
 
   press(found?: string): void {
+    this.#ask(found, (source, options) => pay(source, MUTATION, {}, options));
+  }
+
+  /** Finishes the payment as this app has last found it, which may be long ago. */
+  finish(found?: string): void {
+    const { listed } = this;
+    if (listed === undefined) throw new Error('Nothing was ever listed.');
+    this.#ask(found, (source, options) => finish(source, MUTATION, listed, options));
+  }
+
+  #ask(
+    found: string | undefined,
+    begin: (source: Source, options: PayOptions) => Promise<Outcome<Result>>,
+  ): void {
     const life = this.#life;
     const press: Press = { found };
     this.verdict = found;
     this.running += 1;
-    const options = { store: this.store, patienceMs: DAY_MS, answerMs: DAY_MS };
-    void pay(this.#source(press), MUTATION, {}, options)
+    void begin(this.#source(press), { store: this.store, patienceMs: DAY_MS, answerMs: DAY_MS })
       .then(
         (outcome) => {
           if (this.#life === life) this.told = outcome;
@@ -204,8 +221,13 @@ function isPossible(app: App, event: PayEvent, choice: number): boolean {
   if (event === 'acknowledge')
     return app.told !== undefined && (app.kept !== 'done' || app.told.status === 'done');
   if (event === 'forget') return app.key !== '';
-  return event !== 'press' || app.running < 3;
+  if (event === 'finish' && app.listed === undefined) return false;
+  return (event !== 'press' && event !== 'finish') || app.running < 3;
 }
+
+/** What the gateway has learned of a payment that it did not know the end of. */
+const foundBy = (app: App, choice: number): string | undefined =>
+  app.kept === 'unknown' && choice % 3 ? ['DONE', 'REFUSED'][choice % 2] : undefined;
 
 async function happen(app: App, event: PayEvent, choice: number): Promise<void> {
   const call = callFor(app, event, choice);
@@ -216,8 +238,9 @@ async function happen(app: App, event: PayEvent, choice: number): Promise<void> 
   } else if (event === 'press') {
     // A person has looked, or seen the end: nobody goes on with the key before.
     if (SENDS[app.kept] === 'a new key') app.end();
-    app.press(app.kept === 'unknown' && choice % 3 ? ['DONE', 'REFUSED'][choice % 2] : undefined);
-  } else if (event === 'pause over') await vi.advanceTimersToNextTimerAsync();
+    app.press(foundBy(app, choice));
+  } else if (event === 'finish') app.finish(foundBy(app, choice));
+  else if (event === 'pause over') await vi.advanceTimersToNextTimerAsync();
   else if (event === 'acknowledge') await app.told?.acknowledge();
   else if (event === 'forget') await forget(app.store, app.key);
   else app.end();
@@ -225,11 +248,12 @@ async function happen(app: App, event: PayEvent, choice: number): Promise<void> 
   await app.settle();
 }
 
-/** Which key a press has sent: nobody pays under two keys, and nothing is sent again that should not be. */
-function checkSent(app: App, before: Kept, sent: readonly Call[]): void {
+/** Which key was sent: nobody pays under two keys, and nothing is sent again that should not be. */
+function checkSent(app: App, before: Kept, event: 'press' | 'finish', sent: readonly Call[]): void {
   const isLearned = sent.some(({ press }) => press.found !== undefined);
-  const expected = before === 'unknown' ? (isLearned ? 'the same key' : 'nothing') : SENDS[before];
-  expect(sent, `calls of a press in ${before}`).toHaveLength(expected === 'nothing' ? 0 : 1);
+  const sends = event === 'press' ? SENDS : FINISH_SENDS;
+  const expected = before === 'unknown' ? (isLearned ? 'the same key' : 'nothing') : sends[before];
+  expect(sent, `calls of ${event} in ${before}`).toHaveLength(expected === 'nothing' ? 0 : 1);
   for (const { key } of sent)
     expect(app.keys.has(key), `the key in ${before}`).toBe(expected === 'the same key');
 }
@@ -291,9 +315,10 @@ it('a payment goes from state to state as the table says, and no press pays unde
         const less = unanswered === 2 ? 'one' : 'more';
         expect(app.kept, `${before}, ${event}`).toBe(expected === ONE_LESS ? less : expected);
         const sent = app.calls.filter((call) => !known.has(call));
-        if (event === 'press') checkSent(app, before, sent);
+        if (event === 'press' || event === 'finish') checkSent(app, before, event, sent);
         else for (const { key } of sent) expect(app.keys, `${before}, ${event}`).toContain(key);
         app.keys.add(app.key);
+        if (app.listed?.idempotencyKey !== app.key) app.listed = app.intent ?? app.listed;
         await check(app);
         visited.add(`${before}, ${event}`);
       }
@@ -309,6 +334,6 @@ it('a payment goes from state to state as the table says, and no press pays unde
 
 it('the page shows the table of payments', async () => {
   expect(await readFile(folder('packages/client/STATES.md'), 'utf8')).toContain(
-    printed(PAY_TABLE, { 'a press sends': SENDS }),
+    printed(PAY_TABLE, { 'a press sends': SENDS, '`finish` sends': FINISH_SENDS }),
   );
 });

@@ -27,6 +27,8 @@ export type Kept =
 
 export type PayEvent =
   | 'press'
+  /** `finish` of the intent as the store last listed it. */
+  | 'finish'
   | 'pause over'
   | 'done'
   | 'refused'
@@ -49,6 +51,7 @@ export const ONE_LESS = 'one less';
 
 const allAs = <State extends Kept>(state: State) =>
   ({
+    finish: state,
     'pause over': state,
     done: state,
     refused: state,
@@ -86,10 +89,18 @@ const TOLD = {
 
 export const PAY_TABLE = {
   none: { press: 'one', ...allAs('none') },
-  ready: { press: 'one', ...allAs('ready'), 'pause over': 'one', ...UNASKED, '29 days': 'none' },
+  ready: {
+    press: 'one',
+    ...allAs('ready'),
+    finish: 'one',
+    'pause over': 'one',
+    ...UNASKED,
+    '29 days': 'none',
+  },
   one: {
     press: 'more',
     ...allAs('one'),
+    finish: 'more',
     'pause over': 'more',
     ...TOLD,
     refused: 'refused',
@@ -129,3 +140,6 @@ export const SENDS = {
   refused: 'a new key',
   over: 'a new key',
 } as const satisfies Readonly<Record<Kept, string>>;
+
+/** What `finish` sends: never a new key. */
+export const FINISH_SENDS = { ...SENDS, none: 'nothing', refused: 'nothing', over: 'nothing' } as const;

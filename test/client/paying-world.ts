@@ -2,6 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'vitest';
 import {
   type Answer,
+  finish,
+  type Intent,
   intentStore,
   type KeyValues,
   type Outcome,
@@ -132,6 +134,10 @@ export class World {
   readonly tabs: Tab[] = [];
   readonly ended: Ended[] = [];
   readonly refused: string[] = [];
+  /** How often the button of each amount was pressed. */
+  readonly #presses = new Map<string, number>();
+  /** What each tab has listed, and not yet gone on with. */
+  readonly #listed: (readonly Intent[])[] = [[], []];
   /** How often a payment of each amount was seen to be done, and acknowledged. */
   readonly acknowledged = new Map<string, Set<string>>();
   running = 0;
@@ -159,11 +165,16 @@ export class World {
   /** Each press has a store of its own, as a component that makes it in place. */
   press(number: number, amount: string): void {
     const { source, storage } = this.tab(number);
+    this.#presses.set(amount, (this.#presses.get(amount) ?? 0) + 1);
+    this.#await(pay(source, MUTATION, { amount }, { store: intentStore(storage, 'payments') }));
+  }
+
+  #await(paying: Promise<Outcome<Result>>): void {
     this.running += 1;
-    void pay(source, MUTATION, { amount }, { store: intentStore(storage, 'payments') })
+    void paying
       .then(
         (outcome) => {
-          this.ended.push({ ...outcome, amount });
+          this.ended.push({ ...outcome, amount: String(outcome.intent.input['amount']) });
           if (outcome.status === 'refused') this.refused.push(outcome.intent.idempotencyKey);
         },
         () => {},
@@ -173,9 +184,21 @@ export class World {
       });
   }
 
+  /** A tab starts: it goes on with what nobody has seen the end of. */
   async start(number: number): Promise<void> {
-    const intents = await unsettled(intentStore(this.tab(number).storage, 'payments'));
-    for (const { input } of intents) this.press(number, String(input['amount']));
+    await this.list(number);
+    this.finish(number);
+  }
+
+  async list(number: number): Promise<void> {
+    this.#listed[number] = await unsettled(intentStore(this.tab(number).storage, 'payments'));
+  }
+
+  /** Goes on with what a tab has listed, perhaps long ago. */
+  finish(number: number): void {
+    const { source, storage } = this.tab(number);
+    for (const intent of this.#listed[number] ?? [])
+      this.#await(finish(source, MUTATION, intent, { store: intentStore(storage, 'payments') }));
   }
 
   async acknowledge(which: number): Promise<void> {
@@ -205,6 +228,9 @@ export class World {
       const moved = this.gateway.moved.filter((movement) => movement.amount === amount);
       const licensed = 1 + (this.acknowledged.get(amount)?.size ?? 0);
       expect(moved.length, `movements of ${amount}`).toBeLessThanOrEqual(licensed);
+      expect(moved.length, `movements of ${amount}, and presses`).toBeLessThanOrEqual(
+        this.#presses.get(amount) ?? 0,
+      );
     }
     for (const { key } of this.gateway.moved) expect(this.refused).not.toContain(key);
   }

@@ -260,7 +260,7 @@ it('what was not shown goes to the mutation that it was sent with, although both
   const output = await runBeside(
     'unsettled',
     `import { memoryIntents, pay } from '@pasarela/client';
-import { finish } from './unsettled.js';
+import { finishAll } from './unsettled.js';
 const document = (field) => \`mutation ($input: In!) { \${field}(input: $input) { __typename } }\`;
 const mutations = Object.fromEntries(['createMoneyOut', 'createInternalTransaction'].map((field) => [field, document(field)]));
 const keys = {};
@@ -275,7 +275,7 @@ const source = {
 const store = memoryIntents();
 for (const mutation of Object.values(mutations)) await pay(source, mutation, { amount: '1.00' }, { store, patienceMs: 0 });
 isUp = true;
-await finish(source, mutations, store, ({ status, intent }) => console.log(intent.mutation, status));
+await finishAll(source, mutations, store, ({ status, intent }) => console.log(intent.mutation, status));
 console.log(Object.values(keys).map(({ size }) => size).join());`,
   );
   expect(output).toBe('createMoneyOut done\ncreateInternalTransaction done\n1,1\n');

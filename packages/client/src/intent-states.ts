@@ -13,8 +13,8 @@ const OVER_MS = 3_600_000;
 
 /**
  * Returns the payments that may have moved money, and whose ends the app has not shown, for its next start and after an outage.
- * `pay` with the mutation and the input of each returns how it ended, or goes on asking. One that was refused is not among them:
- * nothing has moved.
+ * `finish` with each and its mutation returns how it ended, or goes on asking. One that was refused is not among them: nothing
+ * has moved.
  */
 export const unsettled = async (store: IntentStore): Promise<readonly Intent[]> =>
   (await store.load()).filter((kept) => isSent(kept) && isOpen(kept));

@@ -63,7 +63,7 @@ function ChooseForm({ found, more, open, payments: { sending, problem, send } }:
             verification={each}
             receiver={receivers.find(({ id }) => id === each.input.destinationInstrumentId)}
             disabled={sending}
-            onAsk={() => void send(each.input)}
+            onAsk={each.ask}
           />
         ))}
         <TextInput

@@ -1,4 +1,5 @@
 import {
+  finish,
   forget,
   forgetSettled,
   type Intent,
@@ -40,6 +41,8 @@ export interface OpenVerification {
   readonly input: Verification;
   /** True if the cent was sent, and nobody has seen the end of its receipt. */
   readonly isSent: boolean;
+  /** Asks what became of it, and shows that. It sends no other one. */
+  ask(): void;
   /**
    * Lets go of it, once somebody has found out elsewhere what became of it: the next one is another payment. Undefined as
    * long as asking may still tell.
@@ -54,7 +57,7 @@ export interface Payments {
   readonly problem: string | undefined;
   /** The transaction of the verification that is on the screen. */
   readonly followed: string | undefined;
-  /** Starts a verification, or asks what became of an equal one. On success that one is followed. */
+  /** Starts a verification, or asks what became of an equal one that is open. On success that one is followed. */
   send(input: Verification): Promise<void>;
   /** Leaves the one that is followed. @param isSeen true if nothing more can be shown of it; else it stays open. */
   leave(isSeen: boolean): Promise<void>;
@@ -71,20 +74,20 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
   const [problem, setProblem] = useState<string>();
   const [shown, setShown] = useState<Done>();
   const untold = useCallback(() => setProblem(t.unstorable), [t]);
-  const { open, unclear, asked, look, ask, store } = useIntents(source, clientId, untold);
+  const { open, unclear, asked, look, press, goOn, store } = useIntents(source, clientId, untold);
 
-  const send = async (input: Verification): Promise<void> => {
+  const show = async (asking: Promise<Outcome<Result> | undefined>): Promise<void> => {
     setProblem(undefined);
     setSending(true);
-    const outcome = await ask(input);
+    const outcome = await asking;
     setSending(false);
     if (outcome?.status === 'done') setShown(outcome);
     else if (outcome !== undefined) setProblem(told(outcome, t));
   };
   /** Goes on with those without an answer: nothing else does. Those that were sent are in the list. */
-  const goOn = (intents: readonly Intent[]): void => {
+  const goOnWithAll = (intents: readonly Intent[]): void => {
     for (const intent of intents.filter((each) => !isSent(each) && !asked.has(nameOf(inputOf(each))))) {
-      void ask(inputOf(intent)).then((outcome) => {
+      void goOn(intent).then((outcome) => {
         // Of those that nobody knows more of than before, the list tells.
         if (outcome?.status === 'refused') setProblem(told(outcome, t));
       });
@@ -93,12 +96,12 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
   // biome-ignore lint/correctness/useExhaustiveDependencies: looked for once, at the start.
   useEffect(() => {
     void look().then(async ([only, ...more]) => {
-      if (only !== undefined && more.length === 0) await send(inputOf(only));
+      if (only !== undefined && more.length === 0) await show(goOn(only));
     });
   }, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when the gateway is there again.
   useEffect(() => {
-    if (isLive) void look().then(goOn);
+    if (isLive) void look().then(goOnWithAll);
   }, [isLive]);
   const letGo = async (key: string): Promise<void> => {
     setProblem(undefined);
@@ -110,12 +113,13 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
       key: intent.idempotencyKey,
       input: inputOf(intent),
       isSent: isSent(intent),
+      ask: () => void show(goOn(intent)),
       forget: unclear.includes(intent.idempotencyKey) ? () => void letGo(intent.idempotencyKey) : undefined,
     })),
     sending,
     problem,
+    send: (input) => show(press(input)),
     followed: shown?.result.transaction.id,
-    send,
     async leave(isSeen) {
       // If the phone cannot keep that it was seen, it is shown once more.
       if (isSeen) await shown?.acknowledge().catch(() => {});
@@ -140,11 +144,12 @@ function useIntents(source: Source, clientId: string, untold: () => void) {
     return found ?? [];
   }, [store, untold]);
   /** @returns undefined if the phone could not keep the intent: nothing was sent without it. */
-  const ask = async (input: Verification): Promise<Outcome<Result> | undefined> => {
+  const ask = async (
+    input: Verification,
+    begin: () => Promise<Outcome<Result>>,
+  ): Promise<Outcome<Result> | undefined> => {
     asked.add(nameOf(input));
-    const outcome = await pay(source, START_VERIFICATION, input, { store, newKey: randomUUID }).catch(
-      () => undefined,
-    );
+    const outcome = await begin().catch(() => undefined);
     asked.delete(nameOf(input));
     if (outcome === undefined) untold();
     else {
@@ -158,7 +163,12 @@ function useIntents(source: Source, clientId: string, untold: () => void) {
     await look();
     return outcome;
   };
-  return { store, open, unclear, asked, look, ask };
+  const press = (input: Verification) =>
+    ask(input, () => pay(source, START_VERIFICATION, input, { store, newKey: randomUUID }));
+  // Nobody has pressed: `pay` would send another one where it has ended meanwhile.
+  const goOn = (intent: Intent) =>
+    ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store }));
+  return { store, open, unclear, asked, look, press, goOn };
 }
 
 type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;

@@ -50,7 +50,7 @@ function ChooseForm({ found: { receivers, accounts }, payments }: ChooseFormProp
           verification={each}
           receiver={receivers.items.find(({ id }) => id === each.input.destinationInstrumentId)}
           disabled={sending}
-          onAsk={() => void send(each.input)}
+          onAsk={each.ask}
         />
       ))}
       <fieldset className="card receivers">

@@ -1,4 +1,5 @@
 import {
+  finish,
   forget,
   forgetSettled,
   type Intent,
@@ -38,6 +39,8 @@ export interface OpenVerification {
   readonly input: Verification;
   /** True if the cent was sent, and nobody has seen the end of its receipt. */
   readonly isSent: boolean;
+  /** Asks what became of it, and shows that. It sends no other one. */
+  ask(): void;
   /**
    * Lets go of it, once somebody has found out elsewhere what became of it: the next one is another payment. Undefined as
    * long as asking may still tell.
@@ -50,7 +53,7 @@ export interface Payments {
   readonly open: readonly OpenVerification[];
   readonly sending: boolean;
   readonly problem: string | undefined;
-  /** Starts a verification, or asks what became of an equal one. On success the address moves on to it. */
+  /** Starts a verification, or asks what became of an equal one that is open. On success the address moves on to it. */
   send(input: Verification): Promise<void>;
   /** To be called once somebody has seen all that can be shown of a transaction: the same input is another payment then. */
   seen(transactionId: string): Promise<void>;
@@ -66,21 +69,21 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
   const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string>();
   const untold = useCallback(() => setProblem(t.unstorable), [t]);
-  const { open, unclear, asked, look, ask, store } = useIntents(source, clientId, untold);
+  const { open, unclear, asked, look, press, goOn, store } = useIntents(source, clientId, untold);
 
-  const send = async (input: Verification): Promise<void> => {
+  const show = async (asking: Promise<Outcome<Result> | undefined>): Promise<void> => {
     setProblem(undefined);
     setSending(true);
-    const outcome = await ask(input);
+    const outcome = await asking;
     setSending(false);
     // The address shows it from now on, also after a reload.
     if (outcome?.status === 'done') location.hash = verification(outcome.result.transaction.id);
     else if (outcome !== undefined) setProblem(told(outcome, t));
   };
   /** Goes on with those without an answer: nothing else does. Those that were sent are in the list. */
-  const goOn = (intents: readonly Intent[]): void => {
+  const goOnWithAll = (intents: readonly Intent[]): void => {
     for (const intent of intents.filter((each) => !isSent(each) && !asked.has(nameOf(inputOf(each))))) {
-      void ask(inputOf(intent)).then((outcome) => {
+      void goOn(intent).then((outcome) => {
         // Of those that nobody knows more of than before, the list tells.
         if (outcome?.status === 'refused') setProblem(told(outcome, t));
       });
@@ -91,7 +94,7 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
   }, [look]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when the gateway is there again.
   useEffect(() => {
-    if (isLive) void look().then(goOn);
+    if (isLive) void look().then(goOnWithAll);
   }, [isLive]);
   const seen = useCallback(
     async (transactionId: string): Promise<void> => {
@@ -112,11 +115,12 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
       key: intent.idempotencyKey,
       input: inputOf(intent),
       isSent: isSent(intent),
+      ask: () => void show(goOn(intent)),
       forget: unclear.includes(intent.idempotencyKey) ? () => void letGo(intent.idempotencyKey) : undefined,
     })),
     sending,
     problem,
-    send,
+    send: (input) => show(press(input)),
     seen,
   };
 }
@@ -136,9 +140,12 @@ function useIntents(source: Source, clientId: string, untold: () => void) {
     return found ?? [];
   }, [store, untold]);
   /** @returns undefined if the browser could not keep the intent: nothing was sent without it. */
-  const ask = async (input: Verification): Promise<Outcome<Result> | undefined> => {
+  const ask = async (
+    input: Verification,
+    begin: () => Promise<Outcome<Result>>,
+  ): Promise<Outcome<Result> | undefined> => {
     asked.add(nameOf(input));
-    const outcome = await pay(source, START_VERIFICATION, input, { store }).catch(() => undefined);
+    const outcome = await begin().catch(() => undefined);
     asked.delete(nameOf(input));
     if (outcome === undefined) untold();
     else {
@@ -152,7 +159,11 @@ function useIntents(source: Source, clientId: string, untold: () => void) {
     await look();
     return outcome;
   };
-  return { store, open, unclear, asked, look, ask };
+  const press = (input: Verification) => ask(input, () => pay(source, START_VERIFICATION, input, { store }));
+  // Nobody has pressed: `pay` would send another one where another tab has ended this one meanwhile.
+  const goOn = (intent: Intent) =>
+    ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store }));
+  return { store, open, unclear, asked, look, press, goOn };
 }
 
 type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
