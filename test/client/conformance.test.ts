@@ -13,7 +13,7 @@ const built = await mkdtemp(join(tmpdir(), 'pasarela-conformance-'));
 const GO = join(built, 'client');
 beforeAll(async () => {
   await run('go', ['build', '-o', GO, folder('conformance/clients/go.go')], built);
-}, 180_000);
+});
 afterAll(() => rm(built, { recursive: true }));
 
 const CLIENTS = [

@@ -54,4 +54,4 @@ it('an event whose answer is lost comes once over each transport, and twice, beh
   } finally {
     for (const { feed } of follows) feed.close();
   }
-}, 150_000);
+});

@@ -8,7 +8,7 @@ import { goThroughOutages } from './outages.ts';
 let prepared: Awaited<ReturnType<typeof prepareCompiled>>;
 beforeAll(async () => {
   prepared = await prepareCompiled();
-}, 120_000);
+});
 afterAll(() => rm(prepared.work, { recursive: true, force: true }));
 
 // `npm run soak:clients` goes through a thousand.

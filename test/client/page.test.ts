@@ -23,7 +23,7 @@ beforeAll(async () => {
   await install(project, [await packPackage('client', packed)]);
   await rm(packed, { recursive: true, force: true });
   gateway = await startGateway();
-}, 180_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   if (project !== undefined) await rm(project, { recursive: true, force: true });
@@ -65,4 +65,4 @@ it('the programs of the page run as they stand on Node 20, beside the packed fil
   await shows(CREDIT);
   credits.kill();
   expect(shown).toMatch(CREDIT);
-}, 60_000);
+});

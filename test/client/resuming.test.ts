@@ -34,7 +34,7 @@ beforeAll(async () => {
   const prepared = await prepareCompiled();
   compiled = ((await import(prepared.compiled.documented)) as { default: GraphQLTaggedNode }).default;
   await rm(prepared.work, { recursive: true });
-}, 120_000);
+});
 afterAll(async () => {
   await network[Symbol.asyncDispose]();
   await gateway.stop();

@@ -14,7 +14,7 @@ let work: string;
 beforeAll(async () => {
   await Promise.all([prepareExample(), installPackages('test/clients')]);
   work = await mkdtemp(join(tmpdir(), 'pasarela-relay-'));
-}, 180_000);
+});
 afterAll(async () => {
   if (work !== undefined) await rm(work, { recursive: true, force: true });
 });

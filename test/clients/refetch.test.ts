@@ -11,7 +11,7 @@ beforeAll(async () => {
   gateway = await startGateway({ webhooks: false, config: { upstreamReport: true } });
   // Packages are found from here.
   work = await mkdtemp(folder('test/clients/run-'));
-}, 180_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   if (work !== undefined) await rm(work, { recursive: true, force: true });

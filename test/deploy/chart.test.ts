@@ -16,7 +16,7 @@ beforeAll(async () => {
   // Go's own template engine, which Helm's is: the chart calls none of the functions that Helm adds.
   const engine = await import(folder('test/packed/node_modules/@evertdespiegeleer/go-template/dist/main.js'));
   render = engine.parse;
-}, 180_000);
+});
 
 /** What the chart makes, by kind and name, as `helm template NAME charts/pasarela` with some values of one's own would. */
 async function rendered(name: string, own: Json = {}): Promise<ReadonlyMap<string, Json>> {

@@ -101,7 +101,7 @@ let image: Stage;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'pasarela-image-'));
   image = await build(folder);
-}, 180_000);
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const words = (instruction: string): readonly string[] => JSON.parse(image.last.get(instruction) ?? '[]');

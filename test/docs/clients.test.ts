@@ -33,7 +33,7 @@ beforeAll(async () => {
   await prepare();
   clients = CLIENTS.map((name) => new Client(name, work));
   await Promise.all(clients.map((client) => client.start()));
-}, 180_000);
+});
 afterAll(async () => {
   await Promise.all((clients ?? []).map((client) => client.kill()));
   await gateway?.[Symbol.asyncDispose]();
@@ -177,7 +177,7 @@ it('what the pages draw says in a sentence where credits are missing', async () 
   } finally {
     await Promise.all(screens.map((screen) => screen.kill()));
   }
-}, 40_000);
+});
 
 it('the payment of the page is done once, however often it is asked for', async () => {
   const { centralizing, clabeInstrumentIds } = gateway.sandbox;
@@ -230,7 +230,7 @@ it('a list that was there before is shown once, and the feed goes on behind it',
   } finally {
     await client.kill();
   }
-}, 40_000);
+});
 
 it('a payment by SPEI is followed to its end, and each of one person is one, however often it is asked for', async () => {
   const { centralizingInstrumentId, cardInstrumentIds } = await control(gateway.sandbox, 'GET', '/sandbox');
@@ -254,7 +254,7 @@ process.exit();`,
   } finally {
     await screen.kill();
   }
-}, 60_000);
+});
 
 it('what was not shown goes to the mutation that it was sent with, although both have one input', async () => {
   const output = await runBeside(

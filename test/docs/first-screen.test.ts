@@ -19,7 +19,7 @@ beforeAll(async () => {
   await installWithClient(PACKAGES);
   gateway = await startRestartable();
   work = await mkdtemp(folder(`${PACKAGES}/run-`));
-}, 180_000);
+});
 afterAll(async () => {
   await gateway?.[Symbol.asyncDispose]();
   if (work !== undefined) await rm(work, { recursive: true, force: true });
@@ -74,7 +74,7 @@ it('the whole first screen shows credits, pays, says what is unknown, and where 
   } finally {
     await screen.kill();
   }
-}, 60_000);
+});
 
 it('the whole first screen lets go of no payment that may still be made', async () => {
   const inside = await mkdtemp(join(work, 'cut-'));
@@ -100,4 +100,4 @@ it('the whole first screen lets go of no payment that may still be made', async 
     await screen.kill();
     server.close();
   }
-}, 60_000);
+});

@@ -63,7 +63,7 @@ describe('docs/operations.md', () => {
     expect(doctor.ok).toBe(true);
     const possibleTypes = JSON.parse(await readFile(join(checkout, 'possible-types.json'), 'utf8'));
     expect(possibleTypes).toHaveProperty('Event');
-  }, 120_000);
+  });
 
   it('leaves to other programs only what is theirs, and names files and scripts that exist', async () => {
     const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8'));

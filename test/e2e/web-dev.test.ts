@@ -43,7 +43,7 @@ beforeAll(async () => {
     const isOurs = [origin, gateway].some((address) => request.url().startsWith(address));
     if (/^(https?|wss?):/.test(request.url()) && !isOurs) foreign.push(request.url());
   });
-}, 120_000);
+});
 afterAll(async () => {
   await browser?.close();
   if (vite?.pid !== undefined && vite.exitCode === null) process.kill(-vite.pid, 'SIGTERM');

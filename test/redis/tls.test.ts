@@ -20,7 +20,7 @@ it('ends connections over TLS whenever it is told to, under a certificate that i
     });
     expect(ended).toEqual({ stdout: 'all ended\n', stderr: '' });
   }
-}, 120_000);
+});
 
 const NO_FILES = { ca: undefined, cert: undefined, key: undefined };
 

@@ -125,7 +125,7 @@ it('a cursor is taken by its own list alone, forward and back, by all callers of
       }
     }
   }
-}, 120_000);
+});
 
 it.each(['bzE6MA', 'bzE6MQ', 'x'])('the cursor %s, which names no list, is refused', async (cursor) => {
   const token = await callerToken();

@@ -90,7 +90,7 @@ beforeAll(async () => {
   for (const name of ['vitest', 'typescript', '@types'])
     await symlink(folder(`node_modules/${name}`), join(project, 'node_modules', name));
   await writeFile(join(project, 'five-lines.js'), FIVE_LINES);
-}, 180_000);
+});
 afterAll(async () => {
   for (const made of [work, project])
     if (made !== undefined) await rm(made, { recursive: true, force: true });

@@ -77,7 +77,7 @@ it('what arrives while Redis is down is delivered in the order of its arrival', 
   }
   // What was found of the stores answers for a second.
   await expect
-    .poll(async () => (await fetch(`${gateway.url}/readyz`)).json(), { timeout: 20_000 })
+    .poll(async () => (await fetch(`${gateway.url}/readyz`)).json())
     .toMatchObject({ status: 'degraded', degraded: ['events', 'payments'], spooled: 100 });
   expect(await gateway.metric('pasarela_spooled_events')).toBe(100);
   expect(await gateway.query('{ eventCursor }')).toMatchObject({

@@ -69,4 +69,4 @@ it('when a region is lost, nothing that was acknowledged is lost with it, once i
   }
   await Promise.all(readers.map((reader) => reader.leave()));
   await rm(folder, { recursive: true, force: true });
-}, 200_000);
+});

@@ -61,7 +61,7 @@ it('a receipt for which alone the service fails is given up, however much it ans
   }
   expect(await given).toBeNull();
   expect(unattributed).toEqual(['unavailable']);
-}, 20_000);
+});
 
 it('an outage is borne once by one reader, and again by the next', async () => {
   let reads = 0;
@@ -80,7 +80,7 @@ it('an outage is borne once by one reader, and again by the next', async () => {
   expect(unattributed).toHaveLength(101);
   expect(await ownerOf(CLIENT, receiptOf(randomUUID()), readerOf())).toBeNull();
   expect(reads - before).toBeGreaterThan(3);
-}, 30_000);
+});
 
 it('one that names no transaction is asked of nobody', async () => {
   const { ownerOf, unattributed } = start(() => Promise.reject(new Error('nothing is read')));

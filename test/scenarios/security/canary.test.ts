@@ -246,4 +246,4 @@ it('no secret and nothing about people is in a log line, an error, a trace, a me
       );
     }
   }
-}, 120_000);
+});

@@ -90,7 +90,7 @@ beforeAll(async () => {
       }),
     );
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   await program?.[Symbol.asyncDispose]();
@@ -198,7 +198,7 @@ describe('where only listed documents run', () => {
     [own, strict] = await start({ TRUSTED_DOCUMENTS: file });
     for (let time = 0; time < 100; time += 1)
       await post(strict, JSON.stringify({ documentId, variables: { by: time } }));
-  }, 60_000);
+  });
   afterAll(() => own?.[Symbol.asyncDispose]());
 
   it.each(HOSTILE_TEXTS.map((text) => [text.slice(0, 20), text] as const))(

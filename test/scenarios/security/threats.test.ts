@@ -289,7 +289,7 @@ it('nobody holds a connection by sending slowly, or by saying nothing', async ()
   expect(body).toMatch(/^(HTTP\/1\.1 4\d\d|$)/);
   expect(code).toBe(4408);
   pinged.terminate();
-}, 60_000);
+});
 
 describe('an upstream that', () => {
   const MEGABYTE = 'x'.repeat(1024 * 1024);

@@ -419,7 +419,7 @@ beforeAll(async () => {
       });
     }
   }
-}, 60_000);
+});
 afterAll(async () => {
   for (const gateway of gateways) await gateway.stop();
   await sandbox.stop();
