@@ -1,4 +1,5 @@
 import type { UpstreamAnswer } from '../common/attempt.ts';
+import { begunBy } from './begun.ts';
 import type { Call } from './call.ts';
 import { tellMismatch } from './mismatch.ts';
 import { type AnswerReading, type Comparison, mismatched, type Outcome, type outcomeOf } from './outcome.ts';
@@ -67,7 +68,7 @@ export async function storeAnswer(
   const code = kind === 'refused' ? readable(call, () => order.calls.codeOf({ status, text, body }), '') : '';
   let isOwn = true;
   await persistence.persist('answer', async () => {
-    isOwn = await records.answer(name, order.inputHash, answer, transactionId, code);
+    isOwn = await records.answer(name, order.inputHash, answer, transactionId, code, begunBy(order));
     if (!isOwn) tellOf(call, ['id']);
   });
   return isOwn;

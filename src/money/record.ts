@@ -71,26 +71,14 @@ export interface PaymentsFound {
   readonly next: PaymentPosition | undefined;
 }
 
-export interface Claim {
+/** What begins a payment in the record: the order, and whose it is. */
+export interface Begun {
   /** The order. A record of an earlier version, which lacks it, is given it. */
   readonly asked: OrderSummary;
   /** Id of the request, for the journal; undefined if there is none. */
   readonly requestId?: string | undefined;
-  /** Names one call of one process. */
-  readonly owner: string;
-  /** The hash of mutation and input. */
-  readonly inputHash: string;
-  /** How long the key is the caller's, in ms from now. */
-  readonly leaseMs: number;
   /** The owner of the key: `ownerDigest` of the intent. */
   readonly keyOwner: string;
-  /** The other of the two names that this owner's record of the key may have (`recordName`). */
-  readonly other: {
-    /** {@link RecordName.hash} of it. */
-    readonly hash: string;
-    /** True if it is the first owner's; false if it is the name for this owner alone. */
-    readonly isFirst: boolean;
-  };
   /** `twinOf` the intent, by which callers for the whole client find a customer's intent. */
   readonly twin: string;
   /**
@@ -98,6 +86,22 @@ export interface Claim {
    * new key it looks for a customer's.
    */
   readonly isCustomers: boolean;
+}
+
+export interface Claim extends Begun {
+  /** Names one call of one process. */
+  readonly owner: string;
+  /** The hash of mutation and input. */
+  readonly inputHash: string;
+  /** How long the key is the caller's, in ms from now. */
+  readonly leaseMs: number;
+  /** The other of the two names that this owner's record of the key may have (`recordName`). */
+  readonly other: {
+    /** {@link RecordName.hash} of it. */
+    readonly hash: string;
+    /** True if it is the first owner's; false if it is the name for this owner alone. */
+    readonly isFirst: boolean;
+  };
 }
 
 /**
@@ -174,6 +178,8 @@ export interface MoneyRecords extends OpenRecords {
    *
    * @param transactionId of a payment that is done; undefined otherwise
    * @param code of a refusal, for the journal
+   * @param begun what a call has claimed by. Another call may have released the record since, or the store has lost it: it is begun
+   *   again then, so that the answer is the owner's and no stranger's. Without it such a record says nothing of its order and its owner.
    * @returns false if the transaction is known as another payment's, of the last two days at least: nothing was written.
    */
   answer(
@@ -182,6 +188,7 @@ export interface MoneyRecords extends OpenRecords {
     answer: StoredAnswer,
     transactionId?: string,
     code?: string,
+    begun?: Begun,
   ): Promise<boolean>;
   /**
    * Counts that the same request is sent once more. The count need not survive a loss of the store.

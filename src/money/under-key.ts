@@ -1,7 +1,8 @@
 import { backoff } from './backoff.ts';
+import { begunBy } from './begun.ts';
 import type { Call, MoneyResult } from './call.ts';
 import { begin, replay, replayCustomers, takeUp } from './dispatch.ts';
-import { ownerDigest, type RecordName, recordName, twinOf } from './intent.ts';
+import { ownerDigest, type RecordName, recordName } from './intent.ts';
 import type { Claimed } from './record.ts';
 
 const POLL_BACKOFF = { first: 25, most: 500 };
@@ -51,13 +52,10 @@ function renamed(call: Call): Call {
 
 async function claim(call: Call, leaseMs: number): Promise<Claimed> {
   const { name, owner, order, records } = call;
-  const { inputHash, customerId, requestId } = order;
+  const { inputHash } = order;
   const other = { hash: renamed(call).name.hash, isFirst: call.ownerDigest !== undefined };
-  const isCustomers = customerId !== undefined;
-  const whose = { keyOwner: ownerDigest(order), twin: twinOf(order), isCustomers, other };
-  const asked = { operation: order.mutation, customerId: customerId ?? null, ...order.shown };
   try {
-    return await records.claim(name, { owner, inputHash, leaseMs, asked, requestId, ...whose });
+    return await records.claim(name, { owner, inputHash, leaseMs, other, ...begunBy(order) });
   } catch (error) {
     // The claim may have been made, and only its reply lost. It may even have taken over a request that another call had
     // sent, so it must not be released. But it need not hold up the next call. Tried once, because the lease ends by itself

@@ -86,6 +86,39 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await two.claim(own, { ...atOwn, owner: 'c', keyOwner: 'ana' })).toEqual({ state: 'claimed' });
   });
 
+  it.each(['done', 'refused', 'unknown'] as const)(
+    'that is gone begins again with its answer, and is its owner’s, where that is %s',
+    async (kind) => {
+      const name = freshName();
+      const byAna = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS, keyOwner: 'ana' };
+      await one.claim(name, { ...byAna, owner: 'a' });
+      await one.markSent(name, 'a', '{}');
+      // As a repeat does that learns that nothing has moved, while the first call waits for its answer still.
+      expect(await two.release(name, 'a')).toBe(true);
+      const answer = { ...DONE, kind };
+      for (let times = 0; times < 2; times += 1) {
+        expect(await one.answer(name, HASH, answer, undefined, undefined, byAna)).toBe(true);
+      }
+      expect(await two.read(name)).toMatchObject({ keyOwner: 'ana', asked: NOBODYS.asked, answer });
+      expect(await two.claim(name, { ...byAna, owner: 'b', keyOwner: 'ben' })).toEqual({
+        state: 'not-yours',
+      });
+      expect(await two.claim(name, { ...byAna, owner: 'c' })).toEqual({ state: 'answered', answer });
+    },
+  );
+
+  it('of a customer that is gone begins again with its answer, which people of the client are told', async () => {
+    const [theirs, whole] = [freshName(), freshName()];
+    const twin = `twin-${theirs.hash}`;
+    const byCustomer = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS, twin, isCustomers: true };
+    await one.claim(theirs, { ...byCustomer, owner: 'a' });
+    await one.markSent(theirs, 'a', '{}');
+    await two.release(theirs, 'a');
+    await one.answer(theirs, HASH, DONE, undefined, undefined, byCustomer);
+    const byClient = { ...byCustomer, isCustomers: false, owner: 'b' };
+    expect(await two.claim(whole, byClient)).toEqual({ state: 'customers', answer: DONE });
+  });
+
   describe('of a refund', () => {
     let credits = 0;
     const freshCredit = () => {

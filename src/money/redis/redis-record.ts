@@ -102,8 +102,8 @@ function stepsOf(parts: RedisParts) {
     claim: (name, wanted) => steps.claim(name, wanted),
     markSent: (name, owner, body, details) => steps.markSent(name, owner, body, details),
     renew: (name, owner, leaseMs) => steps.renew(name, owner, leaseMs),
-    answer: (name, inputHash, answer, transactionId, code) =>
-      steps.answer(name, inputHash, answer, transactionId, code),
+    answer: (name, inputHash, answer, transactionId, code, begun) =>
+      steps.answer(name, inputHash, answer, transactionId, code, begun),
     sentAgain: (name, requestId = '') => steps.sentAgain(name, requestId),
     release: (name, owner) => steps.release(name, owner),
     due: (clientId, limit) => reaching('due', open.due(clientId, limit)),

@@ -190,8 +190,8 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
   end`);
 
 /**
- * KEYS: record. ARGV: input hash, kind, status, text, retention, letter and rest of its line, then its transaction and the part that
- * is in, where there is one. What is settled is only kept for longer. Returns `anothers`, and writes nothing, where another record has
+ * KEYS: record. ARGV: input hash, kind, status, text, retention, letter and rest of its line, the owner of the key and the line that
+ * begins the payment where there is no record (empty where they are not known), then its transaction and the part that is in, where there is one. What is settled is only kept for longer. Returns `anothers`, and writes nothing, where another record has
  * the transaction.
  *
  * A record that is settled is deleted and written again, as a hash of Redis does not give back the room of fields that are deleted. It
@@ -203,7 +203,9 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
     unpack(redis.call('HMGET', key, 'state', 'input', 'kind', 'whose', 'line', 'askedAt', 'sentAt', 'attempts'))
   if state and input ~= ARGV[1] then return end
   if not (state == 'answered' and kind ~= 'unknown') then
-    if ARGV[8] and isAnothers(ARGV[8], ARGV[9]) then return 'anothers' end
+    if ARGV[10] and isAnothers(ARGV[10], ARGV[11]) then return 'anothers' end
+    local isGone = not state and ARGV[9] ~= ''
+    if isGone then line, whose = journal(ARGV[9]), ARGV[8] end
     if kind ~= ARGV[2] then journal(ARGV[6] .. (line or (':' .. hash)) .. ARGV[7]) end
     local fields = {'state', 'answered', 'input', ARGV[1], 'kind', ARGV[2], 'text', ARGV[4]}
     local status = ARGV[3]
@@ -218,11 +220,13 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
       for name, value in pairs({past = past, whose = whose, askedAt = askedAt}) do
         if value then fields[#fields + 1], fields[#fields + 2] = name, value end
       end
+    elseif isGone then
+      redis.call('HSET', key, 'line', line, 'whose', whose)
     end
     if status then fields[#fields + 1], fields[#fields + 2] = 'status', status end
     redis.call('HSET', key, unpack(fields))
     if ARGV[2] ~= 'unknown' then file(ARGV[2]) end
-    if ARGV[8] then named(ARGV[8], ARGV[9]) end
+    if ARGV[10] then named(ARGV[10], ARGV[11]) end
   end
   redis.call('PEXPIRE', key, ARGV[5])`);
 

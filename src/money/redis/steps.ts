@@ -12,6 +12,7 @@ import {
 } from '../journal/journal.ts';
 import { ageOf, type Clocks, stampOf } from '../lived-time.ts';
 import {
+  type Begun,
   type Claim,
   type Claimed,
   type Hold,
@@ -118,11 +119,13 @@ export class RedisSteps {
     answer: StoredAnswer,
     transactionId: string | undefined,
     code: string | undefined,
+    begun: Begun | undefined,
   ): Promise<boolean> {
     const { kind, status, text } = answer;
     const line = partsOf(answeredLine(answer, transactionId, code));
+    const again = begun && [begun.keyOwner, askedLine(begun.asked, inputHash, name, begun.requestId ?? '')];
     const named = transactionId === undefined ? [] : transactionName(transactionId);
-    const args = [inputHash, kind, status, text, RETENTION_MS, ...line, ...named];
+    const args = [inputHash, kind, status, text, RETENTION_MS, ...line, ...(again ?? ['', '']), ...named];
     return (await this.#write('answer', ANSWER, [keyOf(name)], args)) !== 'anothers';
   }
 

@@ -4,7 +4,7 @@ import { isRepeatable, type RecordName } from '../intent.ts';
 import { askedLine } from '../journal/journal.ts';
 import type { Clocks } from '../lived-time.ts';
 import { packSummary } from '../order-summary.ts';
-import { type Claim, type Claimed, RETENTION_MS } from '../record.ts';
+import { type Begun, type Claim, type Claimed, RETENTION_MS } from '../record.ts';
 import { sending } from './sending.ts';
 import type { SqliteJournal } from './sqlite-journal.ts';
 import { storedAnswer } from './sqlite-payment-reads.ts';
@@ -82,7 +82,8 @@ export class SqliteClaims {
       return this.#fresh(name, wanted, row, at);
     }
     if (row['input_hash'] !== inputHash) return { state: 'other-input' };
-    if (row['asked'] === null) this.#describe.run({ clientId, hash, ...this.#begin(name, wanted) });
+    if (row['asked'] === null)
+      this.#describe.run({ clientId, hash, ...this.#begin(name, inputHash, wanted) });
     if (row['state'] === 'answered') return { state: 'answered', answer: storedAnswer(row) };
     if (row['state'] === 'claimed' || !free) return { state: 'busy' };
     if (isRepeatable(wanted.asked.operation))
@@ -107,9 +108,23 @@ export class SqliteClaims {
     }
     const twin = isCustomers ? wanted.twin : null;
     const expiresAt = at + RETENTION_MS;
-    const begun = this.#begin(name, wanted);
+    const begun = this.#begin(name, inputHash, wanted);
     this.#take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt, keyOwner, twin, ...begun });
     return { state: 'claimed' };
+  }
+
+  /** Makes a record that is gone, of what was sent under it, for its answer. */
+  beginAgain(name: RecordName, inputHash: string, begun: Begun): void {
+    const own = {
+      ...name,
+      inputHash,
+      keyOwner: begun.keyOwner,
+      owner: '',
+      leaseUntil: 0,
+      twin: begun.isCustomers ? begun.twin : null,
+    };
+    const expiresAt = this.#parts.clock.now() + RETENTION_MS;
+    this.#take.run({ ...own, expiresAt, ...this.#begin(name, inputHash, begun) });
   }
 
   /** Whether this owner has a record under its other name: the first owner may have given the first name up since it was made. */
@@ -157,7 +172,7 @@ export class SqliteClaims {
   }
 
   /** Adds the first line of the payment to the journal. */
-  #begin(name: RecordName, { asked, inputHash, requestId = '' }: Claim) {
+  #begin(name: RecordName, inputHash: string, { asked, requestId = '' }: Begun) {
     const { journal, clocks } = this.#parts;
     journal.cut(name.clientId);
     return {

@@ -136,8 +136,11 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
       return mark !== undefined;
     },
     renew: (name, owner, leaseMs) => step('renew', () => steps.renew(name, owner, leaseMs)),
-    answer: (name, inputHash, told, transactionId, code) =>
-      step('answer', () => steps.answer(name, inputHash, told, transactionId, code)),
+    answer: (name, inputHash, told, transactionId, code, begun) =>
+      step('answer', () => {
+        const again = begun && (() => claims.beginAgain(name, inputHash, begun));
+        return steps.answer(name, inputHash, told, { transactionId, code }, again);
+      }),
     sentAgain: (name, requestId = '') => step('sentAgain', () => steps.sentAgain(name, requestId)),
     release: (name, owner) => step('release', () => steps.release(name, owner)),
     due: (clientId, limit) => step('due', () => open.due(clientId, limit)),

@@ -102,13 +102,19 @@ export class SqliteSteps {
     this.#renew.run(leaseEnd(this.#parts.clock.now(), leaseMs), clientId, hash, owner);
   }
 
-  /** @returns false, and writes nothing, if another record has the transaction */
+  /**
+   * @param beginAgain makes the record where there is none
+   * @returns false, and writes nothing, if another record has the transaction
+   */
   answer(
     name: RecordName,
     inputHash: string,
     told: StoredAnswer,
-    transactionId: string | undefined,
-    code: string | undefined,
+    {
+      transactionId,
+      code,
+    }: { readonly transactionId: string | undefined; readonly code: string | undefined },
+    beginAgain: (() => void) | undefined,
   ): boolean {
     const { clientId, hash } = name;
     const { clock, clocks } = this.#parts;
@@ -116,10 +122,12 @@ export class SqliteSteps {
     const expiresAt = clock.now() + RETENTION_MS;
     const settledAt = kind === 'unknown' ? null : clocks.now();
     const named = { settledAt, transactionId: transactionId?.toLowerCase() ?? null };
-    const before = this.#read.get(clientId, hash)?.['answer_kind'];
+    const row = this.#read.get(clientId, hash);
+    const before = row?.['answer_kind'];
     const isSettled = before === 'done' || before === 'refused';
     const isAnothers = this.#another.get(clientId, named.transactionId, hash) !== undefined;
     if (isAnothers && !isSettled) return false;
+    if (row === undefined) beginAgain?.();
     const values = { clientId, hash, inputHash, kind, status, text, expiresAt, ...named };
     const isNews = Number(this.#answer.run(values).changes) === 1 && before !== kind;
     if (isNews) this.#goOn(name, answeredLine(told, transactionId, code));
