@@ -191,8 +191,9 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
 
 /**
  * KEYS: record. ARGV: input hash, kind, status, text, retention, letter and rest of its line, the owner of the key and the line that
- * begins the payment where there is no record (empty where they are not known), then its transaction and the part that is in, where there is one. What is settled is only kept for longer. Returns `anothers`, and writes nothing, where another record has
- * the transaction.
+ * begins the payment where there is no record (empty where they are not known), then its transaction and the part that is in, where
+ * there is one. What is settled is only kept for longer. Returns `anothers`, and writes nothing, where another record has the
+ * transaction.
  *
  * A record that is settled is deleted and written again, as a hash of Redis does not give back the room of fields that are deleted. It
  * keeps the fields that versions before read. A payment that is done leaves `status` out, which no version reads. It keeps a `whose` that
