@@ -27,9 +27,6 @@ const SCHEDULE: Schedule = [
 /** Messages kept until the transaction has been read. All of them name it, so that there are few. */
 const MAX_EARLY = 64;
 
-const sameId = (one: string | null, other: string | null): boolean =>
-  one !== null && other !== null && one.toLowerCase() === other.toLowerCase();
-
 /**
  * What one subscriber has been shown of a receipt. Readings and messages may come in any order and more than once: each
  * answers with what is new about it, and states never step back within one subscription.
@@ -59,6 +56,7 @@ export class Receipt implements States<CepUpdate> {
     return this.#known;
   }
 
+  /** By the transaction's id, its validation's and its tracking key: the spec does not say which `id` a body has. */
   get topics(): readonly string[] {
     return [
       idTopic('CEP', this.#transactionId),
@@ -76,7 +74,7 @@ export class Receipt implements States<CepUpdate> {
       if (this.#early.length > MAX_EARLY) this.#early.shift();
       return [];
     }
-    return this.#isAbout(event) ? this.#showNews(event) : [];
+    return this.#showNews(event);
   }
 
   isNews(transaction: Transaction | null): boolean {
@@ -95,7 +93,7 @@ export class Receipt implements States<CepUpdate> {
     if (this.#shown !== null) {
       return cep !== null && isNews(cep.status, this.#shown.status) ? [this.#show(cep, undefined)] : [];
     }
-    const messages = (this.#early ?? []).filter((event) => this.#isAbout(event));
+    const messages = this.#early ?? [];
     if (cep === null && messages.length === 0 && (lastTry || transaction !== null)) {
       throw new BadInputError(
         transaction === null
@@ -107,15 +105,6 @@ export class Receipt implements States<CepUpdate> {
     this.#early = undefined;
     const updates = cep === null ? [] : [this.#show(cep, undefined)];
     return [...updates, ...messages.flatMap((event) => this.#showNews(event))];
-  }
-
-  /** By the transaction's id, then its validation's, then its tracking key: the spec does not say which `id` a body has. */
-  #isAbout(event: CepEvent): boolean {
-    return (
-      sameId(event.bodyId, this.#transactionId) ||
-      sameId(event.bodyId, this.#validationId) ||
-      (event.trackingKey !== null && event.trackingKey === this.#trackingKey)
-    );
   }
 
   #showNews(event: CepEvent): readonly CepUpdate[] {
