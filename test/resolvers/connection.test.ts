@@ -4,6 +4,7 @@ import {
   decodeOffset,
   edgesOf,
   encodeOffset,
+  listOf,
   pageInfoOf,
   pageOf,
   windowOf,
@@ -40,6 +41,26 @@ describe('a connection', () => {
     encodeOffset('another list', 3),
   ])('refuses the broken cursor %j', (after) => {
     expect(() => windowOf(LIST, { after })).toThrow(PageCursorError);
+  });
+
+  it('refuses a cursor of the whole list in the part that a narrowed caller sees, and of another’s part', () => {
+    const rest = { subject: undefined, keyOwner: undefined, scopes: new Set<never>(), expiresAt: undefined };
+    const seenBy = (customerId?: string) =>
+      listOf({ caller: { clientId: 'client', customerId, ...rest } }, 'Client accounts');
+    const cursorOf = (customerId?: string) => encodeOffset(seenBy(customerId), 3);
+    for (const [seen, of] of [
+      ['one', undefined],
+      [undefined, 'one'],
+      ['one', 'other'],
+    ]) {
+      expect(() => decodeOffset(seenBy(seen), 'after', cursorOf(of))).toThrow(PageCursorError);
+    }
+    expect(decodeOffset(seenBy('one'), 'after', cursorOf('ONE'))).toBe(3);
+  });
+
+  it('ends a page before the items that come after it, also near the beginning', () => {
+    const page = pageOf(LIST, items, { last: 10, before: encodeOffset(LIST, 3) });
+    expect(page.nodes).toEqual([0, 1, 2]);
   });
 
   it('makes cursors that decode to where they point', () => {

@@ -120,6 +120,19 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     expect(errors?.[0]?.extensions['code']).toBe('UPSTREAM_UNAVAILABLE');
   });
 
+  it('finds what one look-up has, though one before it has failed', async () => {
+    await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+      match: { path: '/v1/clients/*/instruments/*' },
+      fault: { status: 500 },
+      times: 100,
+    });
+    const { data, errors } = await gateway.query('query ($id: ID!) { node(id: $id) { __typename } }', {
+      id: ids['Transaction'],
+    });
+    await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+    expect([data, errors]).toEqual([{ node: { __typename: 'Transaction' } }, undefined]);
+  });
+
   it('the name and the codes of a bank stand under one name each', async () => {
     const { data } = await gateway.query('{ banks { name institutionCode clabeCode } }');
     expect(data.banks).toContainEqual({ name: 'STP', institutionCode: '90646', clabeCode: '646' });

@@ -146,12 +146,17 @@ function admitting(options: Partial<AdmissionOptions> = {}) {
     onRefused: () => undefined,
     ...options,
   });
-  return (document: string, execute: () => unknown, given: Partial<Budget> = {}): unknown => {
+  return (
+    document: string,
+    execute: () => unknown,
+    given: Partial<Budget> = {},
+    identity: object = { requester: { caller: 'one', group: 'one' }, isStranger: false, isOverSocket: false },
+  ): unknown => {
     let run = execute as (args: object) => unknown;
     const args = {
       document: parse(document),
       contextValue: {
-        identity: { requester: { caller: 'one', group: 'one' }, isStranger: false, isOverSocket: false },
+        identity,
         budget: { waiters: undefined, deadline: clock.now() + 60_000, ...given },
       },
     };
@@ -178,6 +183,29 @@ it('an operation that fails before it has begun gives its place back', async () 
     'has failed',
   );
   expect(await enter('{ a }', async () => 'executed')).toBe('executed');
+});
+
+it('one who has become known while it waited for a seat of its address takes none of those', async () => {
+  const enter = admitting({ queue: 1 });
+  const address = {
+    requester: { caller: 'address', group: 'address' },
+    isStranger: true,
+    onceIdentified() {},
+  };
+  const [ended, begun, held] = [1, 2, 3].map(() => Promise.withResolvers<string>());
+  const first = enter('{ a }', () => ended?.promise, {}, address);
+  const known = { ...address };
+  const execute = () => {
+    begun?.resolve('begun');
+    return held?.promise;
+  };
+  const second = enter('{ a }', execute, {}, known);
+  Object.assign(known, { requester: { caller: 'person', group: 'client' }, isStranger: false });
+  ended?.resolve('first');
+  await Promise.all([first, begun?.promise]);
+  expect(enter('{ a }', () => 'another', {}, address)).toBe('another');
+  held?.resolve('second');
+  expect(await second).toBe('second');
 });
 
 it('mutations that wait are told of like queries, and all of them together', async () => {

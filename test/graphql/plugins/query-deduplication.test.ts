@@ -114,6 +114,8 @@ describe('queries of one caller in the same words', () => {
     const [first, second] = [ask(), ask()];
     end(0, { data: { text: 'ñ' } });
     const bytes = shared.stringify(await first);
+    // Two equal strings would pass for the same one.
+    expect(bytes).toBeInstanceOf(Buffer);
     expect(String(bytes)).toBe('{"data":{"text":"ñ"}}');
     expect(shared.stringify(await second)).toBe(bytes);
   });
@@ -143,10 +145,13 @@ describe('an execution is not shared', () => {
     const mutation = ask({ document: MUTATION });
     void ask();
     expect(executions).toHaveLength(3);
+    expect(forgotten).toEqual(['one']);
     end(1);
     await mutation;
     void ask();
     expect(executions).toHaveLength(4);
+    // Nor is what its reads had under way.
+    expect(forgotten).toEqual(['one', 'one']);
   });
 
   it('across a mutation of another caller it still is', () => {

@@ -136,6 +136,17 @@ describe('cepStatus', () => {
     expect(watch.slept.slice(0, 2)).toEqual([250, 500]);
   });
 
+  it('keeps the newest of many messages that come before it has been read', async () => {
+    const unnamed = { metadata: { dataCep: { status: 'PENDING' } }, trackingId: '' };
+    const watch = start(null, { ...transaction(null), ...unnamed });
+    const first = watch.next();
+    await settled();
+    watch.send(...Array.from({ length: 64 }, () => message('PENDING')), message('COMPLETED'));
+    await watch.ring();
+    expect(await first).toBe('SNAPSHOT PENDING');
+    expect(await Promise.race([watch.next(), settled()])).toBe('CHANGE COMPLETED');
+  });
+
   it('shows what messages say where the transaction stays unreadable', async () => {
     const watch = start(null);
     const first = watch.next();

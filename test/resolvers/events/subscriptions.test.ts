@@ -62,6 +62,24 @@ it('events are waited for by their types; by a narrowed caller by those that nam
   expect(await waitedFor(CUSTOMER, updates)).toEqual([CLIENT, own.slice(0, 1), false]);
 });
 
+it('a client that comes back over SSE goes on behind what it was told last, whatever its first request says', async () => {
+  const followedFrom = async (told: object): Promise<unknown> => {
+    const asked: unknown[] = [];
+    const events = {
+      async follow(_clientId: string, { after }: Record<string, unknown>) {
+        asked.push(after);
+        return new Nothing();
+      },
+    };
+    const identity = { caller: { clientId: CLIENT } };
+    await followEvents({ after: 'first' }, { identity, reads: { events }, ...told } as unknown as Context);
+    return asked;
+  };
+  expect(await followedFrom({})).toEqual(['first']);
+  expect(await followedFrom({ lastEventId: 'last' })).toEqual(['last']);
+  expect(await followedFrom({ lastEventId: 'last', startsNow: true })).toEqual([undefined]);
+});
+
 it('a transaction is followed by both of its sides, and its receipt by the one that has paid alone', async () => {
   const { time, polls } = share();
   const id = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';

@@ -250,6 +250,29 @@ function changes(): Record<string, { readonly scope: Scope; readonly document: s
 
 const EVENTS = `{ events(first: 100) ${selected(schema.getQueryType(), 'events')} }`;
 
+it('each change is shut to a caller who has all scopes but its own', async () => {
+  const scopeOf: Readonly<Record<string, Scope>> = {
+    createMoneyOut: 'money:move:out',
+    createInternalTransaction: 'money:move:internal',
+    createPennyValidation: 'money:move:validate',
+    refundTransaction: 'money:move:refund',
+    createPrivateAccount: 'accounts:write',
+    createCustomerPrivateAccount: 'accounts:write',
+    registerInstrument: 'accounts:write',
+    createWebhook: 'webhooks:write',
+    createLegacyWebhook: 'webhooks:write',
+    updateWebhook: 'webhooks:write',
+    deleteWebhook: 'webhooks:write',
+  };
+  // Who asks for a token has none yet.
+  const { issueCredentialToken: _open, ...fields } = schema.getMutationType()?.getFields() ?? {};
+  expect(Object.keys(fields).toSorted()).toEqual(Object.keys(scopeOf).toSorted());
+  for (const [name, field] of Object.entries(fields)) {
+    const { failure } = await resolveFor(field, (scope) => scope !== scopeOf[name]);
+    expect({ name, failure }).toEqual({ name, failure: expect.any(ForbiddenError) });
+  }
+});
+
 describe('the ways into the event log', () => {
   it('are shut without events:read, also of what the caller may read', async () => {
     for (const type of Object.values(schema.getTypeMap())) {

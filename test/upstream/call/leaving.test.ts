@@ -20,7 +20,12 @@ it('one who leaves while a repeat is waited for waits no longer, and nothing mor
     response.writeHead(429, { 'retry-after': '25' }).end();
   });
   const left = new AbortController();
-  const rest = upstream.restOf({ leaver: leaverOf(left.signal), deadline: Date.now() + 3_600_000 });
+  const calls: unknown[] = [];
+  const rest = upstream.restOf({
+    leaver: leaverOf(left.signal),
+    deadline: Date.now() + 3_600_000,
+    onCall: (call) => calls.push(call),
+  });
   const read = rest.get(ROUTE);
   await until(() => upstream.requests.length === 1);
   // The answer has been read once its connection serves another.
@@ -28,6 +33,22 @@ it('one who leaves while a repeat is waited for waits no longer, and nothing mor
   left.abort();
   await expect(read).rejects.toMatchObject({ name: 'UpstreamError' });
   expect(upstream.requests).toEqual([expect.stringContaining('/accounts'), 'GET /v1/banks']);
+  // Nor is a call counted that was not made.
+  expect(calls).toHaveLength(1);
+});
+
+it('a change is waited for no longer once its signal says so', async () => {
+  await using upstream = await startUpstream(() => undefined);
+  const left = new AbortController();
+  const change = upstream
+    .restOf({ timeoutMs: 1_000 })
+    .send('POST', ROUTE, { body: '{}', signal: left.signal });
+  await until(() => upstream.requests.length === 1);
+  left.abort();
+  expect(await change).toMatchObject({
+    kind: 'failed',
+    error: { code: 'UPSTREAM_UNAVAILABLE', dispatched: true },
+  });
 });
 
 it('one who has its answer is not listened to any more', async () => {
