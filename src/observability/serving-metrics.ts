@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { SingleFlight } from '../common/single-flight.ts';
 
 /** What the process says of itself, as far as it is counted. */
 interface State {
@@ -83,36 +84,45 @@ function watchedBuild(registers: Registry[], { version, layersOff }: Build): voi
 
 function stateMetrics(registers: Registry[]): ServingMetrics['watchState'] {
   let ask: (() => Promise<State>) | undefined;
-  const degraded = new Gauge({
+  const looks = new SingleFlight<State | undefined>();
+  // All gauges are collected at the same time, so that one look serves them.
+  const look = () => looks.run('', async () => ask?.().catch(() => undefined));
+  new Gauge({
     name: 'pasarela_degraded',
     help: '1 while a part is missing, as /readyz says it.',
     labelNames: ['part'],
     registers,
+    async collect() {
+      const state = await look();
+      for (const part of PARTS) this.set({ part }, state?.degraded.includes(part) ? 1 : 0);
+    },
   });
-  const redisUp = new Gauge({
+  new Gauge({
     name: 'pasarela_redis_up',
     help: '1 while the Redis of the event log answers; absent without Redis.',
     labelNames: ['store'],
     registers,
+    async collect() {
+      const redis = (await look())?.redis;
+      if (redis !== undefined) this.set({ store: 'events' }, redis.answers ? 1 : 0);
+    },
   });
-  const redisTime = new Gauge({
+  new Gauge({
     name: 'pasarela_redis_ping_seconds',
     help: 'How long the Redis of the event log took to answer a PING when it was looked at last.',
     labelNames: ['store'],
     registers,
+    async collect() {
+      const redis = (await look())?.redis;
+      if (redis !== undefined) this.set({ store: 'events' }, redis.milliseconds / 1000);
+    },
   });
   new Gauge({
     name: 'pasarela_ready',
     help: '1 while /readyz answers 200.',
     registers,
-    // One look serves all four: those above are written with it.
     async collect() {
-      const state = await ask?.().catch(() => undefined);
-      this.set(state?.ready === true ? 1 : 0);
-      for (const part of PARTS) degraded.set({ part }, state?.degraded.includes(part) ? 1 : 0);
-      if (state?.redis === undefined) return;
-      redisUp.set({ store: 'events' }, state.redis.answers ? 1 : 0);
-      redisTime.set({ store: 'events' }, state.redis.milliseconds / 1000);
+      this.set((await look())?.ready === true ? 1 : 0);
     },
   });
   return (whom) => {

@@ -148,3 +148,17 @@ it('counts closes of sockets under a code that means something, all others toget
   expect(value('socket_closes_total{code="4429"}')).toBe(1);
   expect(value('socket_closes_total{code="other"}')).toBe(2);
 });
+
+it('shows in each scrape what one look has seen then', async () => {
+  let looks = 0;
+  let isUp = false;
+  metrics.serving.watchState(async () => {
+    looks += 1;
+    return { ready: isUp, degraded: isUp ? [] : ['events'], redis: { answers: isUp, milliseconds: 2000 } };
+  });
+  const names = ['ready', 'degraded{part="events"}', 'redis_up{store="events"}'];
+  expect(names.map(await scrape())).toEqual([0, 1, 0]);
+  isUp = true;
+  expect(names.map(await scrape())).toEqual([1, 0, 1]);
+  expect(looks).toBe(2);
+});
