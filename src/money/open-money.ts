@@ -62,13 +62,13 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   };
 }
 
-function tellOfHold({ why, missing }: Hold, logger: Logger): void {
+function tellOfHold({ why, missing, copied }: Hold, logger: Logger): void {
   if (why === 'off') logger.warn({}, 'PAYMENTS is off: this process sends no payment');
   else if (why === 'stopped')
     logger.warn({}, 'payments have been stopped: they are held until `pasarela payments resume`');
   else {
     logger.error(
-      { missing },
+      { missing, ...(copied === undefined ? {} : { copied: new Date(copied).toISOString() }) },
       'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume`',
     );
   }

@@ -3,7 +3,7 @@ import { type Hold, type MoneyRecords, PaymentsHeldError } from './record.ts';
 
 /** Returns the same records for a process whose configuration stops payments. It answers what is known, and sends nothing. */
 export function withPaymentsOff(records: MoneyRecords): MoneyRecords {
-  const off: Hold = { why: 'off', since: clock.now(), missing: 0 };
+  const off: Hold = { why: 'off', since: clock.now(), missing: 0, copied: undefined };
   return {
     ...records,
     markSent: () => Promise.reject(new PaymentsHeldError('off')),

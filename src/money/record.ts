@@ -263,8 +263,13 @@ export interface Hold {
   readonly why: HoldReason;
   /** Ms since the epoch, by the clock of the store. */
   readonly since: number;
-  /** The least number of payments that are missing; 0 if that is not known. */
+  /**
+   * How many payments are missing that were counted as sent, as far as the processes know that have compared; 0 if that is not known. Some
+   * of them may have moved nothing: a payment that was given back unsent is counted too.
+   */
   readonly missing: number;
+  /** Of a store that was put back: the time of the newest line that the copy had; undefined if nothing says it. Payments since may be missing. */
+  readonly copied: number | undefined;
 }
 
 /**

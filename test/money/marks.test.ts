@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true }));
 
 const note = async (marks: RedisMarks, client: string, sent: number, epoch = 0): Promise<void> => {
-  marks.note(client, { epoch, sent });
+  marks.note(client, { epoch, sent, at: 1_000 * sent });
   await marks.stop();
 };
 
@@ -26,8 +26,8 @@ it('a process that has seen fewer payments of a client leaves what another of it
     await note(second, 'two', round + 1);
     const next = new RedisMarks(path);
     expect([next.of('one'), next.of('two')]).toEqual([
-      { epoch: 0, sent },
-      { epoch: 0, sent: round + 1 },
+      { epoch: 0, sent, at: 1_000 * sent },
+      { epoch: 0, sent: round + 1, at: 1_000 * (round + 1) },
     ]);
   }
 });
@@ -38,14 +38,14 @@ it('a count goes on from where it was once payments go on, though it is lower th
   await note(second, 'one', 1, 1);
   await note(first, 'two', 1);
   const next = new RedisMarks(path);
-  expect(next.of('one')).toEqual({ epoch: 1, sent: 1 });
-  next.note('one', { epoch: 0, sent: 12 });
-  expect(next.of('one')).toEqual({ epoch: 1, sent: 1 });
+  expect(next.of('one')).toEqual({ epoch: 1, sent: 1, at: 1_000 });
+  next.note('one', { epoch: 0, sent: 12, at: 12_000 });
+  expect(next.of('one')).toEqual({ epoch: 1, sent: 1, at: 1_000 });
 });
 
 it('a count that is noted while an earlier one is written is written as well', async () => {
   const marks = new RedisMarks(path);
-  for (const sent of [1, 2, 3]) marks.note('one', { epoch: 0, sent });
+  for (const sent of [1, 2, 3]) marks.note('one', { epoch: 0, sent, at: 1_000 * sent });
   await marks.stop();
-  expect(new RedisMarks(path).of('one')).toEqual({ epoch: 0, sent: 3 });
+  expect(new RedisMarks(path).of('one')).toEqual({ epoch: 0, sent: 3, at: 3_000 });
 });

@@ -241,7 +241,7 @@ it.each([
 });
 
 it.each<[string, MoneyRecords['held']]>([
-  ['are stopped', async () => [{ why: 'stopped', since: 0, missing: 0 }]],
+  ['are stopped', async () => [{ why: 'stopped', since: 0, missing: 0, copied: undefined }]],
   [
     'may be stopped, as nobody can say now',
     async () => Promise.reject(new RecordsUnavailableError('held', 0)),

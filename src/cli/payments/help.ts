@@ -48,8 +48,9 @@ reached; ${CODES}`;
 const STATUS_HELP = `Usage: pasarela payments status
 
 Tells whether payments are held, since when, and why: because an operator has stopped them, or because the record was put back to
-an earlier state (a backup, a Redis that was flushed, a folder that was moved), with how many payments at least are missing from
-it. A key of one that is missing would pay again, so that the gateway sends nothing until resume.
+an earlier state (a backup, a Redis that was flushed, a folder that was moved), with the time of the last line that the copy had, from
+which on payments may be missing, and up to how many are. A key of one that is missing would pay again, so that the gateway sends nothing
+until resume.
 
 Example:
 
@@ -76,8 +77,9 @@ the record cannot be reached, or took the stop for some clients alone: the messa
 
 const RESUME_HELP = `Usage: pasarela payments resume
 
-Lets payments go on, in every process within ten seconds. Where the record was put back, first compare the transactions of that
-time with what callers hold, and have callers drop the keys of payments that were made (docs/operations.md). Run it again where it
+Lets payments go on, in every process within ten seconds. Where the record was put back, first compare the transactions since
+the time that pasarela payments status tells with what callers hold, and have callers drop the keys of payments that were made
+(docs/operations.md). Run it again where it
 fails: until it ends with 0, payments of some clients may be held.
 
 Example:

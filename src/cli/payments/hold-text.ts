@@ -1,8 +1,15 @@
-import type { Hold } from '../../money/record.ts';
+import { type Hold, RETENTION_MS } from '../../money/record.ts';
 
-/** Says why, and since when, payments are held. */
-export function holdText({ why, since, missing }: Hold): string {
-  const held = `Payments have been held since ${new Date(since).toISOString()}`;
+/** Says why, and since when, payments are held; of a record that was put back also from when on to compare. */
+export function holdText({ why, since, missing, copied }: Hold): string {
+  const held = `Payments have been held since ${timeOf(since)}`;
   if (why !== 'put-back') return `${held}: an operator has stopped them.`;
-  return `${held}: their record was put back, to a copy that may be far older than that. Missing from it: ${missing === 0 ? 'an unknown number' : `${missing} or more`}.`;
+  const from =
+    copied === undefined
+      ? `Nothing in it says how old the copy is: compare the transactions of 30 days, from ${timeOf(since - RETENTION_MS)} on, with what callers hold.`
+      : `The last line that the copy had is of ${timeOf(copied)}: compare the transactions from then on with what callers hold.`;
+  const count = missing === 0 ? 'an unknown number' : `up to ${missing}, as the gateways have counted`;
+  return `${held}: their record was put back, to a copy that may be far older than that. ${from} Missing from it: ${count}.`;
 }
+
+const timeOf = (ms: number): string => new Date(ms).toISOString();

@@ -78,13 +78,15 @@ export class RedisHolds {
     const checks = await Promise.all(clients.map((clientId) => this.#check(clientId)));
     const found = checks.filter((check) => check !== undefined);
     const holds: Hold[] = [];
-    if (stopped !== null) holds.push({ why: 'stopped', since: Number(stopped), missing: 0 });
+    if (stopped !== null)
+      holds.push({ why: 'stopped', since: Number(stopped), missing: 0, copied: undefined });
     if (clients.length > 0) {
       this.began();
       holds.push({
         why: 'put-back',
         since: Math.min(clock.now(), ...found.map(({ since }) => since)),
         missing: found.reduce((sum, { missing }) => sum + missing, 0),
+        copied: earliest(checks.map((check) => check?.copied)),
       });
     }
     this.#isHeld = holds.length > 0;
@@ -118,10 +120,19 @@ export class RedisHolds {
     this.#isHeld = false;
   }
 
-  async #check(clientId: string): Promise<Pick<Hold, 'since' | 'missing'> | undefined> {
-    const { epoch, sent } = this.#marks.of(clientId);
-    const reply = await runScript(this.#redis, CHECK, [ledgerOf(clientId)], [epoch, sent]);
+  async #check(clientId: string): Promise<Omit<Hold, 'why'> | undefined> {
+    const { epoch, sent, at } = this.#marks.of(clientId);
+    const reply = await runScript(this.#redis, CHECK, [ledgerOf(clientId)], [epoch, sent, at]);
     if (!Array.isArray(reply)) return undefined;
-    return { since: Number(reply[0]), missing: Number(reply[1]) };
+    const copied = Number(reply[2]);
+    return {
+      since: Number(reply[0]),
+      missing: Number(reply[1]),
+      copied: copied === 0 ? undefined : copied,
+    };
   }
 }
+
+/** Undefined if one of them is not known. */
+const earliest = (times: readonly (number | undefined)[]): number | undefined =>
+  times.reduce((one, other) => (one === undefined || other === undefined ? undefined : Math.min(one, other)));

@@ -7,7 +7,12 @@ import { isBehind, type Mark } from '../mark.ts';
 export const MARKS = 'payments.marks.json';
 /** How many clients' marks are kept. */
 const MOST_CLIENTS = 1_000;
-const NOTHING: Mark = { epoch: 0, sent: 0 };
+const NOTHING: RedisMark = { epoch: 0, sent: 0, at: 0 };
+
+/** A mark, with when its last payment was counted, in ms since the epoch by the clock of Redis; 0 if a version before noted it. */
+interface RedisMark extends Mark {
+  readonly at: number;
+}
 
 /**
  * The highest count of each client's ledger in Redis that this process has seen, or an earlier process with the same folder.
@@ -16,7 +21,7 @@ const NOTHING: Mark = { epoch: 0, sent: 0 };
  */
 export class RedisMarks {
   readonly #path: string;
-  readonly #marks = new Lru<Mark>(MOST_CLIENTS);
+  readonly #marks = new Lru<RedisMark>(MOST_CLIENTS);
   #writing: Promise<void> | undefined;
   #isStale = false;
 
@@ -31,11 +36,11 @@ export class RedisMarks {
     return [...this.#marks.keys()];
   }
 
-  of(clientId: string): Mark {
+  of(clientId: string): RedisMark {
     return this.#marks.get(clientId) ?? NOTHING;
   }
 
-  note(clientId: string, mark: Mark): void {
+  note(clientId: string, mark: RedisMark): void {
     if (!isBehind(this.of(clientId), mark)) return;
     this.#marks.set(clientId, mark);
     this.#isStale = true;
@@ -66,14 +71,14 @@ export class RedisMarks {
   }
 }
 
-function readMarks(path: string): Readonly<Record<string, Mark>> {
+function readMarks(path: string): Readonly<Record<string, RedisMark>> {
   try {
     const read: unknown = JSON.parse(readFileSync(path, 'utf8'));
     if (typeof read !== 'object' || read === null) return {};
     return Object.fromEntries(
       Object.entries(read).flatMap(([client, mark]) => {
-        const { epoch, sent } = Object(mark);
-        return Number.isInteger(epoch) && Number.isInteger(sent) ? [[client, { epoch, sent }]] : [];
+        const { epoch, sent, at = 0 } = Object(mark);
+        return [epoch, sent, at].every(Number.isInteger) ? [[client, { epoch, sent, at }]] : [];
       }),
     );
   } catch {

@@ -20,11 +20,12 @@ const DUE = script(`${NOW}
   return redis.call('ZRANGE', KEYS[1], '-inf', string.format('%.0f', now), 'BYSCORE', 'LIMIT', 0, ARGV[1])`);
 
 /**
- * KEYS: record, those that are due, ledger. ARGV: owner, lease in ms, known epoch, known count, whether its caller has come.
+ * KEYS: record, those that are due, ledger. ARGV: owner, lease in ms, known epoch, known count, whether its caller has come,
+ * when that was counted.
  * Returns texts, empty ones for what there is not; `held` alone while payments are held.
  */
 const TAKE = script(`${NOW} ${HERE} ${FILE}
-  local ledger, knownEpoch, known = KEYS[3], tonumber(ARGV[3]), tonumber(ARGV[4])
+  local ledger, knownEpoch, known, knownAt = KEYS[3], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[6])
   ${COMPARE}
   if held then return {'held'} end
   local state, kind, lease, line = unpack(redis.call('HMGET', key, 'state', 'kind', 'lease', 'line'))
@@ -127,8 +128,8 @@ export class RedisOpen {
     isAsked: boolean,
   ): Promise<OpenPayment | undefined> {
     const keys = [keyOf(name), dueKey(name.clientId), ledgerOf(name.clientId)];
-    const { epoch: knownEpoch, sent: known } = this.#marks.of(name.clientId);
-    const args = [owner, leaseMs, knownEpoch, known, isAsked ? 1 : 0];
+    const { epoch: knownEpoch, sent: known, at } = this.#marks.of(name.clientId);
+    const args = [owner, leaseMs, knownEpoch, known, isAsked ? 1 : 0, at];
     const reply = await runScript(this.#redis, TAKE, keys, args);
     if (!Array.isArray(reply)) return undefined;
     if (reply[0] === 'held') {

@@ -100,18 +100,28 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
   return {'sent', body, sentAt, string.format('%.0f', now - sentAt), wall or '', bootId or '', bootMs or '0'}`);
 
 /**
- * Compares the ledger of a client with what a process knows of it: `epoch` and `known`. Where the ledger is behind, it has been
+ * Compares the ledger of a client with what a process knows of it: `knownEpoch`, `known`, and `knownAt`, when that was counted. Where the
+ * ledger is behind, it has been
  * put back to an earlier state, and payments are held from then on. It may have held them already in that state: the epoch is raised
  * then too, as the next one, which an operator begins, has to be later than any that a process knows. Leaves `held`, `missing`,
- * `epoch` and `sent`.
+ * `epoch`, `sent` and `copied`.
+ *
+ * `copied` is the time of the newest line of the journal that is older than the payment that the process knows. That payment is missing,
+ * so the line was in the copy: a line that was added since is younger. It is 0 where there is none, or where `knownAt` is not known, and
+ * of several the earliest counts.
  */
 export const COMPARE = `
-  local held, missing, epoch, sent = unpack(redis.call('HMGET', ledger, 'held', 'missing', 'epoch', 'sent'))
+  local held, missing, epoch, sent, copied =
+    unpack(redis.call('HMGET', ledger, 'held', 'missing', 'epoch', 'sent', 'copied'))
   epoch, sent = tonumber(epoch or 0), tonumber(sent or 0)
   if epoch < knownEpoch or (epoch == knownEpoch and sent < known) then
+    local before = string.format('%.0f', math.max(knownAt - 1, 0))
+    local newest = redis.call('XREVRANGE', string.match(ledger, '^.*:') .. 'journal', before, '-', 'COUNT', 1)[1]
+    local last = newest and tonumber(string.match(newest[1], '^%d+')) or 0
+    copied = string.format('%.0f', held and math.min(tonumber(copied or 0), last) or last)
     held, missing = tonumber(held or now), math.max(tonumber(missing or 0), known - sent)
     epoch = math.max(epoch, knownEpoch)
-    redis.call('HSET', ledger, 'held', string.format('%.0f', held), 'missing', missing, 'epoch', epoch)
+    redis.call('HSET', ledger, 'held', string.format('%.0f', held), 'missing', missing, 'epoch', epoch, 'copied', copied)
   end`;
 
 /**
@@ -129,15 +139,15 @@ const OTHER_REFUND = `
 /**
  * KEYS: record, ledger, the name of the last refund of the credit. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
  * letter and rest of its line, then what is noted besides: the upstream's key and the original, empty where there is none; and how long
- * the refund of a credit is the only one, in ms. Returns the epoch and the count with this payment; 0 when the record is not the
- * owner's; `held`, since when, and how many payments are missing; `stopped`; `other-refund`.
+ * the refund of a credit is the only one, in ms, and when the known count was counted. Returns the epoch and the count with this payment,
+ * and when it was counted; 0 when the record is not the owner's; `held`; `stopped`; `other-refund`.
  */
 export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OTHER_REFUND}
   local state, owner, line = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'line'))
   if owner ~= ARGV[1] or state == 'answered' then return 0 end
-  local ledger, knownEpoch, known = KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5])
+  local ledger, knownEpoch, known, knownAt = KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[14])
   ${COMPARE}
-  if held then return {'held', tostring(held), tostring(missing)} end
+  if held then return {'held'} end
   if redis.call('HEXISTS', ledger, 'stopped') == 1 then return {'stopped'} end
   if ARGV[12] ~= '' then
     if isRefundedByAnother() then return {'other-refund'} end
@@ -154,13 +164,16 @@ export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OTHER_REF
   redis.call('HSETNX', KEYS[1], 'attempts', 1)
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
   file('open')
-  return {'sent', epoch, sent}`);
+  return {'sent', epoch, sent, string.format('%.0f', now)}`);
 
-/** KEYS: ledger. ARGV: known epoch, known count. Returns since when payments are held and how many are missing, or nothing. */
+/**
+ * KEYS: ledger. ARGV: known epoch, known count, when that was counted. Returns since when payments are held, how many are missing, and the
+ * time of `copied`; nothing where they are not held.
+ */
 export const CHECK = script(`${NOW}
-  local ledger, knownEpoch, known = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
+  local ledger, knownEpoch, known, knownAt = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
   ${COMPARE}
-  if held then return {tostring(held), tostring(missing)} end`);
+  if held then return {tostring(held), tostring(missing), copied or '0'} end`);
 
 /** KEYS: since when payments are stopped. ARGV: now, in ms since the epoch. Written again where it is there, so that WAIT proves it. */
 export const STOP = durableScript(`redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) or ARGV[1])`);
@@ -170,7 +183,7 @@ export const STOP_CLIENT = durableScript(`redis.call('HSET', KEYS[1], 'stopped',
 
 /** KEYS: ledger. ARGV: whether it was put back, so that an epoch begins. Lets the payments of a client go on. */
 export const RESUME = script(`
-  redis.call('HDEL', KEYS[1], 'held', 'missing', 'stopped')
+  redis.call('HDEL', KEYS[1], 'held', 'missing', 'copied', 'stopped')
   if ARGV[1] == '1' then redis.call('HINCRBY', KEYS[1], 'epoch', 1) end`);
 
 /** KEYS: record. ARGV: owner, lease in ms. */

@@ -91,12 +91,12 @@ export class RedisSteps {
     const [hold] = isNew || holds.isHeld ? await held(holds) : [];
     if (hold !== undefined) throw new PaymentsHeldError(hold.why);
     this.#known.add(clientId);
-    const { epoch, sent } = marks.of(clientId);
+    const { epoch, sent, at } = marks.of(clientId);
     const { wall, bootId, bootMs } = stampOf(clocks);
     const original = details?.original?.toLowerCase() ?? '';
     const keys = [keyOf(name), ledgerOf(clientId), keyOf({ clientId, hash: `refund:${original}` })];
     const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
-    const more = [details?.upstreamKey ?? '', details?.original ?? '', ONLY_REFUND_MS];
+    const more = [details?.upstreamKey ?? '', details?.original ?? '', ONLY_REFUND_MS, at];
     const reply = await this.#write('sent', SENT, keys, [...args, ...more]);
     if (!Array.isArray(reply)) return false;
     if (reply[0] === 'held') {
@@ -105,7 +105,7 @@ export class RedisSteps {
     }
     if (reply[0] === 'stopped') throw new PaymentsHeldError('stopped');
     if (reply[0] === 'other-refund') throw new OtherRefundError();
-    marks.note(clientId, { epoch: Number(reply[1]), sent: Number(reply[2]) });
+    marks.note(clientId, { epoch: Number(reply[1]), sent: Number(reply[2]), at: Number(reply[3]) });
     return true;
   }
 

@@ -21,8 +21,9 @@ export class SqliteLedger {
    *
    * @param path of the database
    * @param now ms since the epoch
+   * @param newest the time of the newest line of the journal, in ms since the epoch; undefined if there is none
    */
-  constructor(db: DatabaseSync, path: string, now: number) {
+  constructor(db: DatabaseSync, path: string, now: number, newest: number | undefined) {
     this.#db = db;
     this.#path = path;
     db.exec(`
@@ -30,8 +31,9 @@ export class SqliteLedger {
         epoch INTEGER NOT NULL, sent INTEGER NOT NULL, file TEXT NOT NULL, held_since INTEGER, missing INTEGER
       ) STRICT`);
     const known = db.prepare("SELECT name FROM pragma_table_info('ledger')").all();
-    if (!known.some(({ name }) => name === 'stopped_since'))
-      db.exec('ALTER TABLE ledger ADD COLUMN stopped_since INTEGER');
+    for (const added of ['stopped_since', 'copied'])
+      if (!known.some(({ name }) => name === added))
+        db.exec(`ALTER TABLE ledger ADD COLUMN ${added} INTEGER`);
     const file = this.#file();
     db.prepare(
       'INSERT INTO ledger (rowid, epoch, sent, file) VALUES (1, 0, 0, ?) ON CONFLICT DO NOTHING',
@@ -44,8 +46,9 @@ export class SqliteLedger {
     if (behind || moved) {
       const missing = Math.max(0, outside.sent - stored.sent);
       db.prepare(
-        'UPDATE ledger SET held_since = coalesce(held_since, ?), missing = max(coalesce(missing, 0), ?), epoch = ?',
-      ).run(now, behind ? missing : 0, Math.max(stored.epoch, outside.epoch));
+        `UPDATE ledger SET copied = iif(held_since IS NULL, ?1, min(copied, ?1)),
+          held_since = coalesce(held_since, ?2), missing = max(coalesce(missing, 0), ?3), epoch = ?4`,
+      ).run(newest ?? null, now, behind ? missing : 0, Math.max(stored.epoch, outside.epoch));
     }
     db.prepare('UPDATE ledger SET file = ?').run(file);
     this.#mark = outside;
@@ -53,10 +56,14 @@ export class SqliteLedger {
 
   /** Returns each reason for which payments are held, an operator's first. */
   held(): readonly Hold[] {
-    const { held_since: since, missing, stopped_since: stopped } = this.#row();
+    const { held_since: since, missing, stopped_since: stopped, copied } = this.#row();
     const holds: Hold[] = [];
-    if (stopped !== null) holds.push({ why: 'stopped', since: Number(stopped), missing: 0 });
-    if (since !== null) holds.push({ why: 'put-back', since: Number(since), missing: Number(missing) });
+    if (stopped !== null)
+      holds.push({ why: 'stopped', since: Number(stopped), missing: 0, copied: undefined });
+    if (since !== null) {
+      const last = copied === null ? undefined : Number(copied);
+      holds.push({ why: 'put-back', since: Number(since), missing: Number(missing), copied: last });
+    }
     return holds;
   }
 
@@ -96,7 +103,7 @@ export class SqliteLedger {
   resume(): Mark {
     this.#db
       .prepare(
-        'UPDATE ledger SET epoch = epoch + (held_since IS NOT NULL), held_since = NULL, missing = NULL, stopped_since = NULL',
+        'UPDATE ledger SET epoch = epoch + (held_since IS NOT NULL), held_since = NULL, missing = NULL, copied = NULL, stopped_since = NULL',
       )
       .run();
     const row = this.#row();

@@ -105,6 +105,12 @@ export class SqliteJournal {
     return this.#all('SELECT client_id FROM journal_head').map((row) => String(row['client_id']));
   }
 
+  /** Returns the time of the newest line of any client, in ms since the epoch; undefined if there is none. */
+  newest(): number | undefined {
+    const [row] = this.#all('SELECT max(ms) AS newest FROM journal_line');
+    return row === undefined || row['newest'] === null ? undefined : Number(row['newest']);
+  }
+
   head(clientId: string): JournalHead {
     const [row] = this.#all('SELECT * FROM journal_head WHERE client_id = ?', clientId);
     if (row === undefined) return NOTHING;

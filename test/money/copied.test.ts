@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { holdText } from '../../src/cli/payments/hold-text.ts';
+import { silentLogger } from '../../src/common/logger.ts';
+import { inputHash, recordName } from '../../src/money/intent.ts';
+import type { MoneyRecords } from '../../src/money/record.ts';
+import { MARKS } from '../../src/money/redis/marks.ts';
+import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
+import { NOBODYS } from './orders.ts';
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'pasarela-copied-'));
+});
+afterEach(() => rm(dir, { recursive: true }));
+
+async function send(records: MoneyRecords, clientId: string): Promise<void> {
+  const key = randomUUID();
+  const name = recordName({ clientId, customerId: undefined, key });
+  const hash = inputHash('createMoneyOut', name.hash);
+  await records.claim(name, { ...NOBODYS, owner: 'call', inputHash: hash, leaseMs: 0, twin: key });
+  await records.markSent(name, 'call', '{"sent":true}', { upstreamKey: null, original: null });
+}
+
+/** The time of the newest line, once the clock shows a later one. */
+async function newestOf(records: MoneyRecords, clientId: string): Promise<number> {
+  const newest = Number((await records.journal.head(clientId)).last.split('-')[0]);
+  await until(async () => Date.now() > newest + 5);
+  return newest;
+}
+
+const putBack = { why: 'put-back', since: expect.any(Number), missing: 2 };
+
+describe('a record in SQLite that was put back tells the time of the last line of the copy,', () => {
+  it('also after calls have left lines, and nothing where the file is gone', async () => {
+    let now = 1_000_000;
+    const path = join(dir, 'money.sqlite');
+    const open = () => openSqliteRecords(path, () => now);
+    const clientId = randomUUID();
+    const first = open();
+    await send(first, clientId);
+    await first.stop();
+    await cp(path, join(dir, 'copy'));
+    const second = open();
+    now += 60_000;
+    for (const _payment of [1, 2]) await send(second, clientId);
+    await second.stop();
+    for (const suffix of ['', '-wal', '-shm']) await rm(path + suffix, { force: true });
+    await cp(join(dir, 'copy'), path);
+    now += 60_000;
+    for (const _start of [1, 2]) {
+      const records = open();
+      expect(await records.held()).toEqual([{ ...putBack, since: 1_120_000, copied: 1_000_000 }]);
+      now += 60_000;
+      await expect(send(records, clientId)).rejects.toMatchObject({ why: 'put-back' });
+      await records.stop();
+    }
+    await rm(path);
+    const empty = open();
+    expect(await empty.held()).toMatchObject([{ why: 'put-back', missing: 3, copied: undefined }]);
+    await empty.stop();
+  });
+});
+
+describe('a Redis that was put back tells the time of the last line of the copy,', () => {
+  it('also where calls leave lines before a gateway notices, and nothing where it is empty', async () => {
+    await using redis = await startRedis();
+    const records = await openRedisRecords(redis.url, dir, silentLogger);
+    const unaware = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const clientId = randomUUID();
+    await send(records, clientId);
+    const keys = ['ledger', 'journal', 'journal-head'].map((name) => `pasarela:money:{${clientId}}:${name}`);
+    const copy = await Promise.all(keys.map((key) => redis.admin.dumpBuffer(key)));
+    const copied = await newestOf(records, clientId);
+    for (const _payment of [1, 2, 3]) await send(records, clientId);
+    await newestOf(records, clientId);
+    for (const [index, key] of keys.entries())
+      await redis.admin.restore(key, 0, copy[index] ?? '', 'REPLACE');
+
+    // It knows nothing of the client.
+    await send(unaware, clientId);
+    expect(await records.isPutBack(clientId)).toBe(true);
+    for (const each of [records, unaware]) expect(await each.held()).toEqual([{ ...putBack, copied }]);
+    await expect(send(unaware, clientId)).rejects.toMatchObject({ why: 'put-back' });
+    expect(await records.held()).toEqual([{ ...putBack, copied }]);
+
+    await redis.admin.flushall();
+    await unaware.claim(recordName({ clientId, customerId: undefined, key: 'another' }), {
+      ...{ ...NOBODYS, owner: 'call', inputHash: 'hash', leaseMs: 0, twin: 'another' },
+    });
+    expect(await records.isPutBack(clientId)).toBe(true);
+    expect(await unaware.held()).toMatchObject([{ why: 'put-back', missing: 4, copied: undefined }]);
+    await records.resume();
+    await records.stop();
+    await unaware.stop();
+  });
+
+  it('and no time where the count that it is behind was noted by a version before', async () => {
+    await using redis = await startRedis();
+    const clientId = randomUUID();
+    const first = await openRedisRecords(redis.url, dir, silentLogger);
+    for (const _payment of [1, 2]) await send(first, clientId);
+    await first.stop();
+    const marks = JSON.parse(await readFile(join(dir, MARKS), 'utf8'));
+    expect(marks).toEqual({ [clientId]: { epoch: 0, sent: 2, at: expect.any(Number) } });
+    await writeFile(join(dir, MARKS), JSON.stringify({ [clientId]: { epoch: 0, sent: 2 } }));
+    await redis.admin.hset(`pasarela:money:{${clientId}}:ledger`, 'sent', 1);
+    const records = await openRedisRecords(redis.url, dir, silentLogger);
+    expect(await records.held()).toMatchObject([{ missing: 1, copied: undefined }]);
+    await records.stop();
+  });
+});
+
+it('an operator is told from when on to compare, and up to how many payments are missing', () => {
+  const hold = { why: 'put-back', since: Date.UTC(2026, 10, 26, 12, 3), missing: 2 } as const;
+  expect(holdText({ ...hold, copied: Date.UTC(2026, 10, 26, 3) })).toBe(
+    'Payments have been held since 2026-11-26T12:03:00.000Z: their record was put back, to a copy that may be far older than that. The last line that the copy had is of 2026-11-26T03:00:00.000Z: compare the transactions from then on with what callers hold. Missing from it: up to 2, as the gateways have counted.',
+  );
+  expect(holdText({ ...hold, copied: undefined })).toContain(
+    'compare the transactions of 30 days, from 2026-10-27T12:03:00.000Z on,',
+  );
+});
