@@ -57,3 +57,36 @@ export interface SentDetails {
   /** Id of the credit that a refund returns; null for anything else. */
   readonly original: string | null;
 }
+
+/** What begins a payment in the record: the order, and whose it is. */
+export interface Begun {
+  /** The order. A record of an earlier version, which lacks it, is given it. */
+  readonly asked: OrderSummary;
+  /** Id of the request, for the journal; undefined if there is none. */
+  readonly requestId?: string | undefined;
+  /** The owner of the key: `ownerDigest` of the intent. */
+  readonly keyOwner: string;
+  /** `twinOf` the intent, by which callers for the whole client find a customer's intent. */
+  readonly twin: string;
+  /**
+   * True for a customer's claim: it writes the twin and looks for none. A claim for the whole client writes none; before it takes a
+   * new key it looks for a customer's.
+   */
+  readonly isCustomers: boolean;
+}
+
+export interface Claim extends Begun {
+  /** Names one call of one process. */
+  readonly owner: string;
+  /** The hash of mutation and input. */
+  readonly inputHash: string;
+  /** How long the key is the caller's, in ms from now. */
+  readonly leaseMs: number;
+  /** The other of the two names that this owner's record of the key may have (`recordName`). */
+  readonly other: {
+    /** {@link RecordName.hash} of it. */
+    readonly hash: string;
+    /** True if it is the first owner's; false if it is the name for this owner alone. */
+    readonly isFirst: boolean;
+  };
+}

@@ -1,10 +1,10 @@
 import type { isRepeatable, MoneyMutation, RecordName } from './intent.ts';
 import type { JournalStore } from './journal/store.ts';
 import type { ReadingStore } from './reconciling/reading-store.ts';
-import type { OrderSummary, Sent, SentDetails, StoredAnswer } from './record-parts.ts';
+import type { Begun, Claim, OrderSummary, Sent, SentDetails, StoredAnswer } from './record-parts.ts';
 import type { OpenRecords } from './settling/open-records.ts';
 
-export type { OrderSummary, Sent, StoredAnswer } from './record-parts.ts';
+export type { Begun, Claim, OrderSummary, Sent, StoredAnswer } from './record-parts.ts';
 
 /** How long a record is kept after it was last written, in ms: 30 days. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
@@ -69,39 +69,6 @@ export interface PaymentsFound {
   readonly records: readonly PaymentRecord[];
   /** Where the search goes on; undefined if nothing is left. */
   readonly next: PaymentPosition | undefined;
-}
-
-/** What begins a payment in the record: the order, and whose it is. */
-export interface Begun {
-  /** The order. A record of an earlier version, which lacks it, is given it. */
-  readonly asked: OrderSummary;
-  /** Id of the request, for the journal; undefined if there is none. */
-  readonly requestId?: string | undefined;
-  /** The owner of the key: `ownerDigest` of the intent. */
-  readonly keyOwner: string;
-  /** `twinOf` the intent, by which callers for the whole client find a customer's intent. */
-  readonly twin: string;
-  /**
-   * True for a customer's claim: it writes the twin and looks for none. A claim for the whole client writes none; before it takes a
-   * new key it looks for a customer's.
-   */
-  readonly isCustomers: boolean;
-}
-
-export interface Claim extends Begun {
-  /** Names one call of one process. */
-  readonly owner: string;
-  /** The hash of mutation and input. */
-  readonly inputHash: string;
-  /** How long the key is the caller's, in ms from now. */
-  readonly leaseMs: number;
-  /** The other of the two names that this owner's record of the key may have (`recordName`). */
-  readonly other: {
-    /** {@link RecordName.hash} of it. */
-    readonly hash: string;
-    /** True if it is the first owner's; false if it is the name for this owner alone. */
-    readonly isFirst: boolean;
-  };
 }
 
 /**
