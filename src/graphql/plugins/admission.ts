@@ -177,10 +177,7 @@ async function enter(
   const party = new Party();
   if (leaver?.isGone === true) return undefined;
   const own = party.join(waiter);
-  const unwatch = leaver?.whenGone(() => party.leave(own));
-  try {
-    return await admission.enter(party);
-  } finally {
-    unwatch?.();
-  }
+  // The leaver lasts as long as this operation: once there is a seat, nobody listens to the party any more.
+  leaver?.whenGone(() => party.leave(own));
+  return admission.enter(party);
 }
