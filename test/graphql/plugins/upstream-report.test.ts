@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { useUpstreamReport } from '../../../src/graphql/plugins/upstream-report.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { type CallerClaims, callerToken, serviceFor } from '../../helpers/service.ts';
 import { subscribeOverWebSocket } from '../../helpers/subscriber.ts';
@@ -103,13 +104,26 @@ it('tells how long a call waited for its seat apart from how long it took, in th
     expect(calls).toHaveLength(2);
     const [, second] = calls;
     expect(second?.waited).toBeGreaterThan(0);
-    // It left once it had waited, and took its time after that. Each figure is rounded to tenths.
-    expect(second?.began).toBeGreaterThanOrEqual((second?.waited ?? 0) - 0.2);
+    // It left once the first had its answer, a tenth of a second later, and took its time after that. Each figure is rounded to tenths.
+    expect(second?.began).toBeGreaterThanOrEqual(99);
     expect((second?.began ?? 0) + (second?.milliseconds ?? 0)).toBeLessThanOrEqual(took + 0.2);
   }
   await control(sandbox, 'DELETE', '/sandbox/faults');
   const metrics = await (await fetch(`${single.url}/metrics`)).text();
   expect(metrics).toMatch(/^pasarela_upstream_wait_seconds_count\{wait="queue"\} 2$/m);
+});
+
+it('tells the wait of the answer for its turn with that for the seat', () => {
+  const call = { route: '/v1/banks', startedAt: 0, milliseconds: 5, queuedMs: 30, unreadMs: 20 };
+  const report = { calls: [call], sharedCalls: [], way: undefined, lookUps: () => new Map() };
+  const made: unknown[] = [];
+  // Only these members of the hook's payload are used, and of what it returns.
+  const onExecute = useUpstreamReport().onExecute as unknown as (payload: object) => {
+    onExecuteDone(payload: object): void;
+  };
+  const { onExecuteDone } = onExecute({ args: { contextValue: { identity: { seesCalls: true }, report } } });
+  onExecuteDone({ result: {}, setResult: (result: unknown) => made.push(result) });
+  expect(made).toMatchObject([{ extensions: { upstream: [{ milliseconds: 5, waited: 50 }] } }]);
 });
 
 it('says of the bank catalog, once it has been read, that no call was made', async () => {
