@@ -96,8 +96,12 @@ it('a party lasts until the latest of its deadlines, and is as pressing as the m
   const late = party.join({ ...placeOf('b', 30), urgency: 'money' });
   party.join(placeOf('c', 20));
   expect([party.deadline, party.urgency]).toEqual([30, 'money']);
+  const left: unknown[] = [];
+  party.watch({ left: (waiter) => left.push(waiter) });
   party.leave(late);
   expect([party.deadline, party.urgency]).toEqual([20, 'operations']);
+  party.leave(late);
+  expect(left).toEqual([late]);
 });
 
 it('work under way is shared within its namespace until it ends, well or badly, and no longer', async () => {

@@ -159,6 +159,23 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       expect((await change(REGISTER, { ...card(), customerId })).instrument.customerId).toBe(customerId);
     });
 
+    it('stands in its customer’s list at once, also where two are registered in one operation', async () => {
+      const [customerId] = world.customerIds;
+      const listed =
+        '... on RegisterInstrumentSuccess { instrument { customer { instruments { totalCount } } } }';
+      const { data, errors } = await gateway.query(
+        `mutation ($input: RegisterInstrumentInput!) {
+          first: registerInstrument(input: $input) { ${listed} } second: registerInstrument(input: $input) { ${listed} }
+        }`,
+        { input: { ...card(), customerId } },
+      );
+      expect(errors).toBeUndefined();
+      const [first, second] = [data.first, data.second].map(
+        ({ instrument }) => instrument.customer.instruments.totalCount,
+      );
+      expect(second).toBe(first + 1);
+    });
+
     it('is registered from a virtual CLABE, whose fields are passed on as they are', async () => {
       const { bank, clabe, holder } = sandboxOptions.choices?.virtualClabeFields ?? {
         bank: '',
@@ -395,6 +412,16 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       expect(await asked()).toBe(calls);
       const right = await issue({ clientId: world.clientId, clientSecret: world.clientSecret }, key);
       expect(right.data.result).toMatchObject({ __typename: 'CredentialToken' });
+    });
+
+    it('and credentials are asked for once in an operation', async () => {
+      const field = `credentials(clientId: "${world.clientId}") { id }`;
+      const { errors } = await gateway.query(
+        `{ one: ${field} two: ${field} }`,
+        {},
+        { authorization: undefined, 'x-api-key': world.apiKey },
+      );
+      expect(errors).toMatchObject([{ path: ['two'], extensions: { code: 'TOO_COMPLEX' } }]);
     });
 
     it('is not asked for with an empty secret', async () => {

@@ -1,5 +1,5 @@
 import { buildSchema, type ExecutionResult, parse } from 'graphql';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { useLimits } from '../../../src/graphql/plugins/limits.ts';
 import { DEFAULT_PAGE, MAX_PAGE } from '../../../src/resolvers/connection.ts';
 
@@ -27,7 +27,10 @@ function executing(text: string, cost: number) {
     const done = hook({ args, setExecuteFn });
     const { errors } = execute();
     done?.onExecuteDone?.();
-    if (errors !== undefined) expect(errors[0]?.extensions['code']).toBe('TOO_COMPLEX');
+    if (errors !== undefined) {
+      expect(errors[0]?.extensions['code']).toBe('TOO_COMPLEX');
+      expect(errors[0]?.message).toContain('Ask for fewer items with "first".');
+    }
     return errors === undefined ? 'executed' : 'refused';
   };
 }
@@ -57,4 +60,18 @@ it('what one size of a page costs says nothing of another', () => {
     'executed',
     'refused',
   ]);
+});
+
+it('what an operation costs is kept for whoever asks it next, once a known caller has', () => {
+  const execute = executing('query ($first: Int) { items(first: $first) { nodes { id name } } }', 50);
+  const measured = vi.spyOn(SCHEMA, 'getQueryType');
+  const timesOf = (isIdentified: boolean): number => {
+    measured.mockClear();
+    expect(execute({ first: 10 }, isIdentified)).toBe('executed');
+    return measured.mock.calls.length;
+  };
+  const times = timesOf(false);
+  expect(times).toBeGreaterThan(0);
+  expect([timesOf(false), timesOf(true), timesOf(true), timesOf(false)]).toEqual([times, times, 0, 0]);
+  measured.mockRestore();
 });

@@ -115,6 +115,33 @@ it('what credits of the log lead to costs one round trip, and one list for each 
   expect(listsAsked(upstream).sort()).toEqual(['accounts', 'banks', 'customers']);
 });
 
+it('the owners of credits cost the list of customers alone', async () => {
+  await using running = await start([]);
+  const { gateway, upstream } = running;
+  await fetch(gateway.ingress.url(CLIENT_ID, 'MONEY_IN') ?? '', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(speiCredit({ body: { beneficiary_account: '1', owner_id: 'c-1' } })),
+  });
+  const { data } = await ask(
+    gateway,
+    '{ events(first: 3) { nodes { ... on MoneyInEvent { owner { ... on Customer { id } } } } } }',
+  );
+  expect(data.events.nodes).toEqual([{ owner: { id: 'c-1' } }]);
+  expect(listsAsked(upstream)).toEqual(['customers']);
+});
+
+it('a fragment that stands above a list and beneath one has its lists read ahead', async () => {
+  await using running = await start(['instruments', 'banks']);
+  // The instrument above is not there.
+  const { data } = await ask(
+    running.gateway,
+    `query { instrument(id: "i-9") { ...Its } client { instruments(first: 2) { nodes { ...Its } } } }
+      fragment Its on Instrument { bank { id } }`,
+  );
+  expect(data?.client.instruments.nodes).toEqual([{ bank: { id: 'b-1' } }, { bank: { id: 'b-1' } }]);
+});
+
 it('a list that stands under a condition is read only when it is needed', async () => {
   await using running = await start([]);
   const document = JOIN.replace('Join', 'Join($yes: Boolean!)').replace('bank', 'bank @include(if: $yes)');

@@ -173,14 +173,23 @@ describe('a stream of a credential that ends', () => {
   });
 });
 
+it('a subscription that is refused has its credential asked about where the service has refused it', () => {
+  let doubted = 0;
+  const identity = { isOverSocket: false, doubtIfRefused: () => (doubted += 1) };
+  const refused = { errors: [new GraphQLError('no')] };
+  expect(subscribed(useCredentialEnd(), { identity }, refused)).toBe(refused);
+  expect(doubted).toBe(1);
+});
+
 describe('a stream that fails', () => {
   const masked: unknown[] = [];
+  const failed: unknown[] = [];
   const masking = useErrorMasking({
     translate: toPublicError,
     translateInvalid: (error) => error,
     locationsOf: () => ({}),
     onMasked: (error, requestId) => masked.push([error, requestId]),
-    onFailed: () => undefined,
+    onFailed: (result) => failed.push(result),
   });
 
   it('ends with a last result of what callers may read, and the rest is told to the operator', () => {
@@ -201,6 +210,13 @@ describe('a stream that fails', () => {
       'end',
     ]);
     expect(masked).toEqual([[secret, 'r1']]);
+  });
+
+  it('counts as failed where it has not begun, and a result without errors does not', () => {
+    const context = { requestId: 'r2' };
+    const refused = subscribed(masking, context, { errors: [new GraphQLError('no')] });
+    subscribed(masking, context, { data: { a: 1 } });
+    expect(failed).toEqual([refused]);
   });
 });
 

@@ -4,14 +4,32 @@ import { describe, expect, it } from 'vitest';
 import { Party } from '../../../src/common/party.ts';
 import { createBreaker } from '../../../src/upstream/call/breaker.ts';
 import type { UpstreamError } from '../../../src/upstream/call/errors.ts';
-import { createHttp } from '../../../src/upstream/call/http.ts';
+import { createHttp, type UpstreamHttp } from '../../../src/upstream/call/http.ts';
 import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
+import { stillTime } from '../../helpers/still-time.ts';
 import { until } from '../../helpers/until.ts';
 
 /** Those who wait, where it does not matter who they are. */
 const party = (caller = 'caller', deadline = Date.now() + 600_000): Party =>
   new Party({ requester: { caller, group: caller }, urgency: 'operations', deadline });
 const ROUTE = '/v1/clients/{clientId}/accounts';
+
+it('the time of a call holds neither its wait for a seat nor that of its answer for its turn', async () => {
+  using time = stillTime();
+  await using upstream = await startUpstream(() => undefined);
+  const calls: unknown[] = [];
+  const http: UpstreamHttp = {
+    ...upstream.http,
+    async send(request) {
+      await time.pass(100);
+      Object.assign(request, { queuedMs: 30, unreadMs: 20 });
+      return { kind: 'answered', status: 200, body: {}, text: '{}', retryAfterMs: undefined };
+    },
+  };
+  const startedAt = performance.now() + 30;
+  await upstream.restOf({ http, onCall: (call) => calls.push(call) }).get(ROUTE);
+  expect(calls).toMatchObject([{ startedAt, milliseconds: 50, queuedMs: 30, unreadMs: 20 }]);
+});
 
 describe('a GET to the upstream', () => {
   it('returns the parsed body of any 2xx', async () => {

@@ -6,6 +6,7 @@ import { silentLogger } from '../../../src/common/logger.ts';
 import type { Party } from '../../../src/common/party.ts';
 import { leaverOf } from '../../../src/common/waiters.ts';
 import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
+import { SharedWork } from '../../../src/upstream/call/shared-work.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
 import { ListReader } from '../../../src/upstream/lists/reader.ts';
@@ -119,6 +120,19 @@ it('a walk over a list goes on in the place of one who joins, where the one who 
   expect(held).toHaveLength(busy.length);
   for (const response of held) json(response, {});
   await Promise.all(busy);
+});
+
+it('kept work waits for nothing more once it has ended: what it has begun besides is given up', async () => {
+  const work = new SharedWork<string>();
+  let waiting: Party | undefined;
+  work.keep({ requester: requesterOf('caller'), urgency: 'streams', deadline: Date.now() + 60_000 });
+  work.begin(async (party) => {
+    waiting = party;
+    expect(party.isGone).toBe(false);
+    return 'done';
+  });
+  expect(await work.result).toBe('done');
+  expect(waiting?.isGone).toBe(true);
 });
 
 it('who asks whom a token stands for may leave: it is found out for the others, and given up with the last', async () => {

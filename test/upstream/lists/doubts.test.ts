@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLogger } from '../../../src/common/logger.ts';
+import { leaverOf } from '../../../src/common/waiters.ts';
 import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
 import { fixedCredential } from '../../../src/upstream/call/credential.ts';
 import { type ClientLists, createClientLists } from '../../../src/upstream/lists/client-lists.ts';
@@ -156,6 +157,41 @@ it('a look at the ends of a list that has been gone through anew meanwhile has i
   opened.resolve();
   expect(await looking).toBeNull();
   expect(upstream.requests).toHaveLength(walked);
+});
+
+it('a look at the ends that all have left does not hide the one begun after it from those who come then', async () => {
+  await find('account-0');
+  now += MAX_AGE_MS + 1;
+  const opened = Promise.withResolvers<void>();
+  gate = opened.promise;
+  const before = upstream.requests.length;
+  let closed = 0;
+  // The two calls of the look that is left.
+  const endedEarly = before + 2;
+  beforeAnswer = ({ socket }, number) => {
+    if (number <= endedEarly) socket.once('close', () => (closed += 1));
+    return undefined;
+  };
+  const left = new AbortController();
+  const look = (leaver?: AbortController, onCall = () => undefined as unknown) => {
+    const rest = upstream.restOf({
+      ...{ identity: 'token', onCall },
+      ...(leaver === undefined ? {} : { leaver: leaverOf(leaver.signal) }),
+    });
+    const places = lists.of(CLIENT_ID, ACCOUNT_LIST, '');
+    return places.ensureComplete(new ListReader(rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST)), now);
+  };
+  const leaving = expect(look(left)).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+  await until(() => upstream.requests.length === endedEarly);
+  left.abort();
+  const second = look();
+  await leaving;
+  await until(() => closed === 2 && upstream.requests.length === before + 4);
+  let calls = 0;
+  const third = look(undefined, () => (calls += 1));
+  opened.resolve();
+  await Promise.all([second, third]);
+  expect(calls).toBe(0);
 });
 
 it('one whose token is refused while it goes through a list fails alone: who waits for that goes on itself', async () => {
