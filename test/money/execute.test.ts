@@ -3,16 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { GivenUpError } from '../../src/common/attempt.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { type MoneyMutation, recordName } from '../../src/money/intent.ts';
 import { JournalEntries } from '../../src/money/journal/entries.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
+import type { SettlingCalls } from '../../src/money/settling/open-payment.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
+import { recordingLogger } from '../helpers/events.ts';
 import { freePort } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
-import { fastAmbient, MUTATIONS, NOBODYS, order, told } from './orders.ts';
+import { fastAmbient, MUTATIONS, NOBODYS, order, repeatable, told } from './orders.ts';
 import { type Fault, serviceError, startUpstream, type Upstream } from './upstream.ts';
 
 const HOUR = 3_600_000;
@@ -110,6 +113,48 @@ it.each(MUTATIONS)(
     expect(told).toMatchObject({ state: 'answered' });
   },
 );
+
+/** How a payment is looked for under its caller's credential; the hashes of those looked for go into `looked`. */
+function lookedForInto(looked: string[]): NonNullable<MoneyOrder['later']> {
+  const calls: SettlingCalls = {
+    async repeat({ name }) {
+      looked.push(name.hash);
+      return { kind: 'failed', error: new GivenUpError('it is away', { dispatched: true }) };
+    },
+    reading: () => ({ compare: () => ({ kind: 'unreadable' }), isServiceError: () => false }),
+    codeOf: () => 'A_CODE',
+    look: async () => ({ kind: 'open', seen: 'nothing' }),
+    isOver: () => false,
+  };
+  return { calls: () => calls, until: Number.MAX_SAFE_INTEGER, credential: 'token' };
+}
+
+/** Money out that is left unknown, and is looked for from then on. */
+async function leaveUnknown(own: Money, keyOwner: string, later: MoneyOrder['later']): Promise<void> {
+  const caller = new AbortController();
+  const made = repeatable(order(upstream.url, 'createMoneyOut', key, { keyOwner }));
+  const send: typeof made.calls.send = (...args) => made.calls.send(...args).finally(() => caller.abort());
+  // The spread loses which calls belong to which mutation; they are those of `made`.
+  const leaving = { ...made, later, calls: { ...made.calls, send } } as MoneyOrder;
+  upstream.faults.push('reset-after');
+  expect(await own.execute(leaving, limits(300_000, caller.signal))).toMatchObject({ kind: 'unknown' });
+}
+
+it('a second owner’s payment that is left unknown is logged and looked for as their own', async () => {
+  const anas = order(upstream.url, 'createMoneyOut', key, { keyOwner: 'ana' });
+  await money.execute(anas, limits());
+  const log = recordingLogger();
+  const own = createMoney({ records, logger: log, ambient, leaseMs: HOUR });
+  const looked: string[] = [];
+  await leaveUnknown(own, 'ben', lookedForInto(looked));
+  const { clientId, customerId } = anas;
+  const bens = await own.payments.byKey({ clientId, customerId, keyOwner: 'ben', key });
+  await until(() => looked.length > 0);
+  await own.stop();
+  expect(looked[0]).toBe(bens?.hash);
+  const lines = log.lines.filter(({ message }) => message === 'payment');
+  expect(lines.map(({ fields }) => fields)).toMatchObject([{ paymentId: bens?.id }]);
+});
 
 /** A payment whose first answer is lost, and whose repeats get a 429 that asks to wait; with the pauses that the call made. */
 async function payThrottled(retryAfterMs: number, ms: number) {
@@ -291,6 +336,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
       await expect(failing.execute(make(mutation), limits())).rejects.toMatchObject({
         code: 'STORE_UNAVAILABLE',
       });
+      expect(failing.inFlight()).toBe(0);
       await failing.stop();
     }
     expect(posts()).toBe(0);
@@ -521,6 +567,44 @@ describe('createMoneyOut', () => {
     expect(mismatches).toEqual(['createMoneyOut']);
   });
 
+  it('is alarmed of also where the record, which was away, says only later that the answer is another payment’s', async () => {
+    const made = make('createMoneyOut');
+    const another = recordName({ ...made, key: 'another-intent' });
+    const done = { kind: 'done', status: 200, text: '{}' } as const;
+    await records.answer(another, 'another input', done, `createMoneyOut-${key}-1`);
+    let away = true;
+    const answer: MoneyRecords['answer'] = async (...args) => {
+      if (away) throw new RecordsUnavailableError('test', new Error('away'));
+      return records.answer(...args);
+    };
+    const onMismatch = (mutation: MoneyMutation) => mismatches.push(mutation);
+    const failing = createMoney({ records: { ...records, answer }, logger, ambient, onMismatch });
+    expect(await failing.execute(made, limits())).toMatchObject({ kind: 'done' });
+    away = false;
+    await failing.stop();
+    expect(mismatches).toEqual(['createMoneyOut']);
+  });
+
+  it('is unknown for the reason that was seen last, also where it is too late to ask by then', async () => {
+    upstream.faults.push('other-amount-after');
+    const made = make('createMoneyOut');
+    const send: typeof made.calls.send = (...args) =>
+      made.calls.send(...args).finally(() => {
+        skip = 23 * HOUR;
+      });
+    // The spread loses which calls belong to which mutation; they are those of `made`.
+    const late = { ...made, calls: { ...made.calls, send } } as MoneyOrder;
+    expect(await money.execute(late, limits())).toMatchObject({
+      ...{ kind: 'unknown', reason: 'ANSWER_DOES_NOT_MATCH', safeToRetry: false },
+    });
+  });
+
+  it('ends soon where the service says 409 to a first attempt, and is away from then on', async () => {
+    upstream.faults.push(409, ...Array.from({ length: 20 }, () => 503));
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'unknown', safeToRetry: false });
+    expect(posts()).toBe(5);
+  });
+
   it('is in the journal with the requests that have asked for it, and why it was refused', async () => {
     const asks = (requestId: string) => ({ ...make('createMoneyOut', { amount: '0' }), requestId });
     upstream.faults.push('reset-after', 401);
@@ -700,6 +784,24 @@ describe.each(ONCE)('%s', (mutation) => {
   });
 });
 
+it.each(ONCE)(
+  '%s has moved nothing where the service turned it away, also while its key cannot be given back',
+  async (mutation) => {
+    let away = true;
+    const failing = moneyOver({
+      release: async (...args) => {
+        if (away) throw new RecordsUnavailableError('test', new Error('away'));
+        return records.release(...args);
+      },
+    });
+    upstream.faults.push(429);
+    expect(await failing.execute(make(mutation), limits())).toMatchObject({ kind: 'nothing-moved' });
+    away = false;
+    await failing.stop();
+    expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
+  },
+);
+
 describe.each(REPORTED)('%s', (mutation) => {
   it('is refused on a 409 of the service', async () => {
     upstream.faults.push(409);
@@ -751,6 +853,13 @@ describe('refundTransaction', () => {
     expect(await pay('refundTransaction')).toMatchObject({ kind: 'unknown', original: undefined });
     expect(await pay('refundTransaction')).toMatchObject({ kind: 'unknown', original: refunded });
     expect([movements(), posts()]).toEqual([1, 1]);
+  });
+
+  it('tells each caller how the credit reads, also after the answer to another order', async () => {
+    upstream.faults.push('other-amount-after');
+    const told = { kind: 'unknown', original: { body: { transactionStatus: 'REFUNDED' } } };
+    expect(await pay('refundTransaction')).toMatchObject(told);
+    expect(await pay('refundTransaction')).toMatchObject(told);
   });
 
   it('does not read the credit again for a caller that has left', async () => {

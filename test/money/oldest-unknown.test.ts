@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
+import { createMoney } from '../../src/money/execute.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
@@ -37,3 +39,26 @@ it.each(STORES.slice(0, 2))(
     expect(await payments.oldUnknown()).toBe(0);
   },
 );
+
+it('a payment counts also where the process settles its client’s payments and has paid nothing for it', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const store = await (STORES[0] as (typeof STORES)[number])[1]();
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  const [clientId, key] = [randomUUID(), randomUUID()];
+  const name = recordName({ clientId, customerId: undefined, key });
+  const hash = inputHash('createMoneyOut', key);
+  await records.claim(name, { ...NOBODYS, owner: 'call', inputHash: hash, leaseMs: 0, twin: key });
+  await records.markSent(name, 'call', '{}', { upstreamKey: null, original: null });
+  const money = createMoney({ records: { ...records, clients: async () => [] }, logger });
+  cleanup.defer(() => money.stop());
+  expect(await money.payments.oldestUnknown()).toBeUndefined();
+  const never = () => {
+    throw new Error('It is not due yet.');
+  };
+  money.serve(clientId, {
+    ...{ repeat: never, reading: never, codeOf: never, look: never, isOver: () => false },
+  });
+  expect(await money.payments.oldestUnknown()).toBe((await records.read(name))?.createdAt);
+});
