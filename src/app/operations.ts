@@ -145,7 +145,9 @@ function ingressOf(
       if (credited === undefined) return;
       // An owner or an account that the lists lack is new.
       lists.noteItem(clientId, ACCOUNTS, 'clabeNumber', credited.account);
-      if (credited.ownerId !== clientId) lists.noteItem(clientId, CUSTOMERS, 'id', credited.ownerId);
+      const { ownerId } = credited;
+      if (ownerId.toLowerCase() !== clientId.toLowerCase())
+        lists.noteItem(clientId, CUSTOMERS, 'id', ownerId);
     },
   });
 }

@@ -129,6 +129,11 @@ export class Reads {
     this.#report.clear();
   }
 
+  /** Notes that an event names an item of a list: an index that lacks it is not believed any longer. */
+  noteItem(route: string, key: string, value: string): void {
+    this.#options.lists.noteItem(this.#identity.caller.clientId, route, key, value);
+  }
+
   /** Drops what the loaders remember in the midst of an operation: after a call that has changed something. */
   forget(): void {
     this.#options.onInvalidate(this.#identity.credential, this.#identity.upstreamIdentity);

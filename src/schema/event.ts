@@ -5,12 +5,12 @@ import {
   type Event,
   type MoneyInEvent,
   moneyInAccount,
+  moneyInOwner,
   moneyInTransaction,
   type Party,
   payerBank,
   type StatusUpdateEvent,
 } from '../resolvers/events/event.ts';
-import { ownerOf } from '../resolvers/owner.ts';
 import { transactionSubCategory } from '../resolvers/transaction.ts';
 import { when } from '../resolvers/values.ts';
 import { builder, ofParent, reads, withGraphScope } from './builder.ts';
@@ -158,7 +158,7 @@ builder.objectFields(MoneyInEventType, (t) => ({
     type: OwnerType,
     description: 'The owner of the instrument that received it; null when it cannot be found.',
     extensions: reads('customers'),
-    resolve: withGraphScope((event, _args, context) => ownerOf(event, context)),
+    resolve: withGraphScope((event, _args, context) => moneyInOwner(event, context)),
   }),
   transaction: t.field({
     type: TransactionType,

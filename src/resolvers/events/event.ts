@@ -2,11 +2,13 @@ import { toMessageAmount } from '../../common/amounts.ts';
 import type { MaybePromise } from '../../common/maybe-promise.ts';
 import { EVENT_TYPES, type EventType, type MoneyInDecision, type StoredEvent } from '../../events/log.ts';
 import type { Context } from '../../operation/context.ts';
-import type { Account } from '../../upstream/accounts.ts';
+import { ACCOUNTS, type Account } from '../../upstream/accounts.ts';
 import type { Bank } from '../../upstream/banks.ts';
 import { isObject, type JsonObject, present } from '../../upstream/call/json.ts';
 import { isUuid } from '../../upstream/call/path.ts';
+import { CUSTOMERS } from '../../upstream/customers.ts';
 import type { Transaction } from '../../upstream/transactions.ts';
+import { type Owner, ownerOf } from '../owner.ts';
 
 /** Someone on one side of a movement, as a message names them. */
 export interface Party {
@@ -186,12 +188,26 @@ export const moneyInTransaction = (
     ? context.reads.session.transactions.get(event.transactionId)
     : null;
 
-/** The account that a credit has gone to, among those that the caller may see. */
-export const moneyInAccount = (
-  { beneficiary }: MoneyInEvent,
+/**
+ * The account that a credit has gone to, among those that the caller may see. It may be newer than the list that this process
+ * knows, where another process had it opened.
+ */
+export function moneyInAccount(
+  { beneficiary: { account } }: MoneyInEvent,
   { reads }: Context,
-): MaybePromise<Account | null> =>
-  beneficiary.account === null ? null : reads.session.accounts.find('clabeNumber', beneficiary.account);
+): MaybePromise<Account | null> {
+  if (account === null) return null;
+  reads.noteItem(ACCOUNTS, 'clabeNumber', account);
+  return reads.session.accounts.find('clabeNumber', account);
+}
+
+/** The owner of the instrument that received a credit, who may be as new. */
+export function moneyInOwner(event: MoneyInEvent, context: Context): MaybePromise<Owner | null> {
+  const { clientId } = context.identity.caller;
+  const id = event.ownerId;
+  if (id !== null && id.toLowerCase() !== clientId.toLowerCase()) context.reads.noteItem(CUSTOMERS, 'id', id);
+  return ownerOf(event, context);
+}
 
 /** The bank of the catalog that has the code of the payer's institution. The code of an internal credit is of no catalog. */
 export const payerBank = (

@@ -76,8 +76,7 @@ export function createClientLists({ onPlaces, ...options }: ClientListsOptions):
       for (const [key, places] of known.entries()) if (key.startsWith(prefix)) places.markChanged();
     },
     noteItem(clientId, route, key, value) {
-      const places = known.peek(keyOf(clientId, route));
-      if (places?.known?.places(key, value).length === 0) places.markChanged();
+      known.peek(keyOf(clientId, route))?.noteItem(key, value);
     },
   };
 }

@@ -21,6 +21,10 @@ const CONFIRMED_WALKS = 10;
 const RENEW_AFTER = 0.5;
 /** How often an operation tries to have a complete index. */
 const TRIES = 4;
+/** Items that events name and the index lacks, of which it is remembered that the list was doubted for them. */
+const MAX_NAMED = 1_000;
+/** How long it is not doubted again for the same item, in milliseconds: the service may list it to nobody. */
+const NAMED_MS = 10_000;
 /** Identities at the service for which an index is known to be complete. */
 const MAX_IDENTITIES = 1_000;
 
@@ -60,6 +64,8 @@ export class ListPlaces<T extends object> {
   #hasChanged = false;
   /** The same for the index that the walk under way is making. */
   #hasChangedInWalk = false;
+  /** When the list was last doubted for an item that an event names, by key and value. */
+  readonly #named = new Lru<number>(MAX_NAMED);
   /** True if the ends have agreed with the index so far. */
   #isConfirmable = false;
   /** Counts the changes to the index. */
@@ -94,6 +100,19 @@ export class ListPlaces<T extends object> {
   markChanged(): void {
     this.#hasChanged = true;
     this.#hasChangedInWalk = true;
+  }
+
+  /**
+   * Notes that an event names an item. If the index lacks it, the list has changed; so it may have while the first walk is under
+   * way.
+   */
+  noteItem(key: string, value: string): void {
+    if (this.#walked !== undefined && this.#walked.index.places(key, value).length > 0) return;
+    const name = `${key} ${value}`;
+    const now = this.#options.now();
+    if (now - (this.#named.get(name) ?? Number.NEGATIVE_INFINITY) < NAMED_MS) return;
+    this.#named.set(name, now);
+    this.markChanged();
   }
 
   /**

@@ -175,6 +175,21 @@ describe('where the items of a large list stand', () => {
     expect(await operation().find('id', 'account-5001')).toMatchObject({ id: 'account-5001' });
   });
 
+  it('is doubted once in ten seconds for an item that events name and the service does not list', async () => {
+    await operation().find('id', 'account-0');
+    const nobody = async () => expect(await operation().find('id', 'nobody')).toBeNull();
+    const named = async () => {
+      lists.noteItem(CLIENT_ID, ACCOUNTS, 'clabeNumber', 'clabe of nobody');
+      await nobody();
+    };
+    expect(await callsOf(nobody)).toBe(0);
+    expect(await callsOf(named)).toBe(2);
+    expect(await callsOf(named)).toBe(0);
+    items.push(item(6_000));
+    lists.noteItem(CLIENT_ID, ACCOUNTS, 'clabeNumber', 'clabe-6000');
+    expect(await operation().find('id', 'account-6000')).toMatchObject({ id: 'account-6000' });
+  });
+
   it('finds what has moved', async () => {
     await operation().find('id', 'account-0');
     const [moved] = items.splice(900, 1);
