@@ -63,21 +63,29 @@ it('the messages of one caller take turns with those of others, however many soc
   await new Promise((resolve) => server.close(resolve));
 });
 
-it('a socket whose client reads nothing is ended before much waits in it', async () => {
+/** The two ends of one socket, the gateway's as a peer. */
+async function startPeer(turns: Pick<Turns, 'turn'>) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
   client.on('error', () => undefined);
   const [socket] = (await once(server, 'connection')) as [WebSocket];
   await once(client, 'open');
-  client.pause();
   const seat = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 }).enter(undefined);
   if (typeof seat === 'string') throw new Error('nobody else has a seat');
-  const peer = new Peer(
-    socket,
-    { authorization: undefined, address: undefined, turnKey: 'one', seat },
-    { onTold: () => undefined, turns: new Turns(() => performance.now()) },
-  );
+  const arrival = { authorization: undefined, address: undefined, turnKey: 'one', seat };
+  const peer = new Peer(socket, arrival, { onTold: () => undefined, turns });
+  const stop = async () => {
+    client.terminate();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { client, socket, peer, [Symbol.asyncDispose]: stop };
+}
+
+it('a socket whose client reads nothing is ended before much waits in it', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, socket, peer } = ends;
+  client.pause();
   const largest = { waiting: 0 };
   await until(() => {
     if (!peer.isOpen) return true;
@@ -88,6 +96,34 @@ it('a socket whose client reads nothing is ended before much waits in it', async
   expect(largest.waiting).toBeLessThan(6 * 2 ** 20);
   // What is sent to one that has ended goes nowhere.
   await peer.send(MEGABYTE);
-  client.terminate();
-  await new Promise((resolve) => server.close(resolve));
+});
+
+it('a socket whose credential ends amid a mutation is closed once that is answered', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, peer } = ends;
+  const closed = once(client, 'close');
+  const answer = Promise.withResolvers<void>();
+  const mutation = peer.busyWith('one', () => answer.promise);
+  peer.expired();
+  expect([peer.isOpen, peer.isEnding]).toEqual([true, true]);
+  answer.resolve();
+  await mutation;
+  const [code] = await closed;
+  expect([code, peer.isOpen]).toEqual([4403, false]);
+});
+
+it('messages that wait for a turn of a socket which is closed meanwhile are not taken', async () => {
+  const turn = Promise.withResolvers<void>();
+  await using ends = await startPeer({ turn: () => turn.promise });
+  const { client, socket, peer } = ends;
+  const taken: string[] = [];
+  let came = 0;
+  socket.on('message', () => (came += 1));
+  peer.onMessage(async (message) => void taken.push(message));
+  for (const message of ['hello', 'pay']) client.send(message);
+  await until(() => came === 2);
+  peer.close(4403, 'Forbidden');
+  turn.resolve();
+  await once(client, 'close');
+  expect(taken).toEqual(['hello']);
 });
