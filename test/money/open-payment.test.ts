@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { GivenUpError } from '../../src/common/attempt.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { systemAmbient } from '../../src/money/ambient.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
 import { JournalEntries } from '../../src/money/journal/entries.ts';
 import { createPersistence } from '../../src/money/persist.ts';
-import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
+import { type Claim, type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
 import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
 import {
   type SettlingCalls,
@@ -33,14 +33,19 @@ const REFUSED = {
 } as const;
 
 /** A payment that was sent and whose answer was lost. */
-async function leaveOpen(records: MoneyRecords, operation: 'createMoneyOut' | 'createInternalTransaction') {
+async function leaveOpen(
+  records: MoneyRecords,
+  operation: 'createMoneyOut' | 'createInternalTransaction',
+  whose: Partial<Claim> = {},
+) {
   const key = randomUUID();
   const name = recordName({ clientId: CLIENT, customerId: undefined, key });
   const hash = inputHash(operation, key);
   const asked = { operation, customerId: null, ...SHOWN };
-  await records.claim(name, { ...NOBODYS, owner: 'call', inputHash: hash, leaseMs: 0, twin: key, asked });
+  const claim = { ...NOBODYS, owner: 'call', inputHash: hash, leaseMs: 0, twin: key, asked, ...whose };
+  await records.claim(name, claim);
   await records.markSent(name, 'call', '{}', { upstreamKey: key, original: null });
-  return { name, hash };
+  return { name, hash, claim };
 }
 
 /** The service's answers as a gateway would read them, where each is what the test says. */
@@ -167,6 +172,48 @@ it.each(STORES)(
     ]);
   },
 );
+
+describe.each(STORES)('a payment whose record is gone meanwhile, over %s', (_kind, makeStore) => {
+  it.each([
+    ['repeat', 'createMoneyOut'],
+    ['look', 'createInternalTransaction'],
+  ] as const)('is settled by a %s as its owner’s', async (how, operation) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const records = await store.open();
+    cleanup.defer(() => records.stop());
+    const { name, claim } = await leaveOpen(records, operation, { keyOwner: 'ana', isCustomers: true });
+    await records.hasten(name);
+    const payment = await records.takeOpen(name, OWNER, 60_000);
+    if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+    const id = randomUUID();
+    const { repeat, look } = callsWith({ ...accepted(id), ...seen(id) });
+    const onceGone = async <T>(call: () => Promise<T>): Promise<T> => {
+      expect(await records.release(name, OWNER)).toBe(true);
+      return call();
+    };
+    const never = () => expect.unreachable();
+    const calls = {
+      repeat: () => onceGone(() => repeat(payment, '')),
+      look: () => onceGone(() => look(payment, records)),
+    };
+    const result = await settleOpen(payment, callsWith({ [how]: calls[how] }), {
+      ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
+      ...{ onSettled: () => {}, onMismatch: never, onLookFailed: never, onGivenUp: never },
+    });
+    expect(result).toBe('settled');
+    expect(await records.read(name)).toMatchObject({ keyOwner: 'ana', asked: claim.asked });
+    const byBen = { ...claim, owner: 'b', keyOwner: 'ben' };
+    expect(await records.claim(name, byBen)).toEqual({ state: 'not-yours' });
+    const whole = { clientId: CLIENT, hash: randomUUID() };
+    const byClient = { ...claim, owner: 'c', keyOwner: '', isCustomers: false };
+    expect(await records.claim(whole, byClient)).toMatchObject({
+      state: 'customers',
+      answer: { kind: 'done' },
+    });
+  });
+});
 
 it('what is found once the lease may have ended settles nothing', async () => {
   await using cleanup = new AsyncDisposableStack();

@@ -114,7 +114,7 @@ const ASKED: OrderSummary = {
 };
 const openPayment = (name: RecordName): OpenPayment => ({
   ...{ name, asked: ASKED, inputHash: 'hash', upstreamKey: null, closed: null, original: null },
-  ...{ tries: 0, isCurrent: true, body: '{}', sentAt: 0, ageMs: 0 },
+  ...{ tries: 0, isCurrent: true, body: '{}', sentAt: 0, ageMs: 0, keyOwner: '', twin: null },
 });
 
 it('ends a look when three in a row have no answer, not three of many', async () => {

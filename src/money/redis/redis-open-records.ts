@@ -63,6 +63,7 @@ const TAKE = script(`${NOW} ${HERE} ${FILE}
   found[14] = tostring(tries - 1)
   found[15] = tostring(epoch)
   found[17] = asked
+  found[18] = redis.call('HGET', key, 'whose') or '?'
   found[16] = string.format('%.0f', now - (found[4] == '' and now or tonumber(found[4])))
   return found`);
 
@@ -140,7 +141,8 @@ export class RedisOpen {
     const fields = reply as string[];
     const [input = '', original = '', body = '', sentAt, wall = '', bootId = '', bootMs, upstreamKey = ''] =
       fields;
-    const [epoch, kind = '', status = '', text = '', state, tries, nowEpoch, age, written] = fields.slice(8);
+    const [epoch, kind = '', status = '', text = '', state, tries, nowEpoch, age, written, whose = '?'] =
+      fields.slice(8);
     const asked = readSummary(written, input);
     if (asked === null) {
       await this.putOff({ name, tries: Number(tries) }, undefined, '');
@@ -159,6 +161,8 @@ export class RedisOpen {
       original: original === '' ? null : original,
       closed: state === 'answered' ? storedAnswer([kind, status, text]) : null,
       tries: Number(tries),
+      keyOwner: whose === '?' ? null : whose,
+      twin: null,
       // What an earlier version sent has no epoch.
       isCurrent: (epoch || '0') === nowEpoch,
     };

@@ -2,6 +2,7 @@ import { type Attempt, type UpstreamAnswer, verdictOf } from '../../common/attem
 import { clock } from '../../common/clock.ts';
 import type { Ambient } from '../ambient.ts';
 import { askedToWaitMs, backoff, RETRY_WINDOW_MS } from '../backoff.ts';
+import { begunAs } from '../begun.ts';
 import { isRepeatable } from '../intent.ts';
 import { type AnswerReading, outcomeOf } from '../outcome.ts';
 import { isStopped } from '../payments-off.ts';
@@ -226,7 +227,8 @@ async function store(
   const isKnown = await persistence.persist('answer', async () => {
     isLate = isTooLate();
     if (isLate) return;
-    isOwn = await records.answer(payment.name, payment.inputHash, answer, transactionId, code);
+    const { name, inputHash } = payment;
+    isOwn = await records.answer(name, inputHash, answer, transactionId, code, begunAs(payment));
     if (isOwn) onSettled(payment, answer.kind, by);
     else if (by === 'repeat') onMismatch(payment, ['id']);
   });

@@ -30,6 +30,10 @@ export interface OpenPayment extends Sent, SentDetails {
   readonly closed: StoredAnswer | null;
   /** How often it was taken before. */
   readonly tries: number;
+  /** As in `Claim`; null in a record of an earlier version. */
+  readonly keyOwner: string | null;
+  /** As in `Claim`; null for a payment of the whole client, and in a store that keeps twins apart from their records. */
+  readonly twin: string | null;
 }
 
 /** A payment that was taken. `tries` tells this taking from a later one. */

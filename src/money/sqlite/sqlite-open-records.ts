@@ -95,6 +95,8 @@ export class SqliteOpen {
       original: row['original'] === null ? null : String(row['original']),
       closed: isAnswered ? storedAnswer(row) : null,
       tries: Number(row['tries'] ?? 0),
+      keyOwner: row['key_owner'] === null ? null : String(row['key_owner']),
+      twin: row['twin'] === null ? null : String(row['twin']),
       // What an earlier version sent has no epoch.
       isCurrent: (row['epoch'] ?? 0) === row['now_epoch'],
     };
