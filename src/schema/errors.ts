@@ -15,7 +15,7 @@ import { PaymentType, TransactionType } from './refs.ts';
 const UserErrorCodeType = builder.enumType('UserErrorCode', {
   description: 'What went wrong, for a program to branch on.',
   values: {
-    INVALID_INPUT: { description: 'A field of the input is malformed; `field` names it.' },
+    INVALID_INPUT: { description: 'A field of the input is malformed; `field` names it, where it is known.' },
     AMOUNT_NOT_POSITIVE: { description: 'The amount is zero or negative.' },
     CURRENCY_UNSUPPORTED: { description: 'The currency is not `MXN`.' },
     DESCRIPTION_INVALID: {
@@ -34,7 +34,10 @@ const UserErrorCodeType = builder.enumType('UserErrorCode', {
     EXTERNAL_TRANSFER_NOT_ALLOWED: {
       description: 'The destination of an internal transaction is external. Use `createMoneyOut`.',
     },
-    IDEMPOTENCY_KEY_REUSED: { description: 'The key was used before, for other contents. Nothing was sent.' },
+    IDEMPOTENCY_KEY_REUSED: {
+      description:
+        'The key was used before, for other contents. This call has sent nothing; the payment of the key may have moved money.',
+    },
     IDEMPOTENCY_IN_PROGRESS: {
       description: 'An earlier call with this key is still running. Ask again with the same key.',
     },

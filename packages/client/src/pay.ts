@@ -7,7 +7,7 @@ import { ask, type Source, type TypedDocument } from './source.ts';
 
 /** How long one call may take before it counts as lost, in milliseconds: longer than the gateway takes for an operation. */
 const ANSWER_MS = 35_000;
-/** How long `pay` goes on asking about an unclear payment before it returns `unknown`, in milliseconds. */
+/** How long `pay` begins another call about an unclear payment, in milliseconds. After that it returns `unknown`. */
 const PATIENCE_MS = 60_000;
 
 export interface PayOptions {
@@ -36,7 +36,7 @@ export type Outcome<Result extends PaymentResult> = Settled<Result> & {
 };
 
 /**
- * Pays once. It makes and keeps the idempotency key before it sends anything, and every repetition has that key: on a bad
+ * Pays once, for all who share the store. It makes and keeps the idempotency key before it sends anything, and every repetition has that key: on a bad
  * network, after a restart of the app, when the person presses the button again, and in another tab.
  *
  * Ends in done, refused or unknown. If it throws, such as the error of a store that cannot keep the intent, this call has sent

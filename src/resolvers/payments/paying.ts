@@ -214,7 +214,7 @@ function errorOf(result: MoneyResult, order: MoneyOrder, rules: RefusalRules): E
       return new ConflictError(
         result.code,
         result.code === 'IDEMPOTENCY_KEY_REUSED'
-          ? 'The key was used before, for other contents. Nothing was sent: use a new key for a new payment.'
+          ? 'The key was used before, for other contents, and this call has sent nothing. The payment of the key may have moved money: ask `payment(idempotencyKey:)` before you pay with another key.'
           : 'An earlier call with this key is still running. Ask again with the same key and contents.',
         { field: ['input', 'idempotencyKey'] },
       );
