@@ -66,3 +66,24 @@ it('more events than may wait, while the log is being read, are read from it', a
   stream.stop();
   await log.stop();
 });
+
+it('a stream gives no place to go on from while its reader takes an event, as that one would be left out', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const taken = Promise.withResolvers<void>();
+  let began = 0;
+  const stream = await log.follow(CLIENT);
+  const take = () => {
+    began += 1;
+    return taken.promise;
+  };
+  stream.connect({ take, finish: () => undefined });
+  expect(stream.bookmark()).toBeDefined();
+  source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  await until(() => began === 1);
+  expect(stream.bookmark()).toBeUndefined();
+  taken.resolve();
+  await until(() => stream.bookmark() === source.entries.at(-1)?.event.cursor);
+  stream.stop();
+  await log.stop();
+});

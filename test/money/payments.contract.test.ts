@@ -371,6 +371,26 @@ describe('the payments of a version before', () => {
     await records.stop();
   });
 
+  it('are found by a call for the whole client once their customer comes back, over Redis', async () => {
+    await using redis = await startRedis();
+    const { openRedisRecords } = await import('../../src/money/redis/redis-record.ts');
+    const { silentLogger } = await import('../../src/common/logger.ts');
+    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const named = (customerId: string | undefined) =>
+      recordName({ clientId: CLIENT, customerId, key: 'ours' });
+    const theirs = named('00000000-0000-4000-8000-000000000001');
+    const input = inputHash('createMoneyOut', 'ours');
+    await redis.admin.hset(`pasarela:money:{${CLIENT}}:${theirs.hash}`, {
+      ...{ state: 'sent', owner: 'a', lease: 0, input, body: '{}', sentAt: String(Date.now() - 5_000) },
+    });
+    const alike = { ...NOBODYS, inputHash: input, leaseMs: 0 };
+    const again = await records.claim(theirs, { ...alike, owner: 'theirs', isCustomers: true });
+    expect(again).toMatchObject({ state: 'sent' });
+    const whole = await records.claim(named(undefined), { ...alike, owner: 'whole' });
+    expect(whole).toEqual({ state: 'customers', answer: undefined });
+    await records.stop();
+  });
+
   it('may come after: it finds what it knows in a record of this version, over Redis', async () => {
     await using redis = await startRedis();
     const { openRedisRecords } = await import('../../src/money/redis/redis-record.ts');
