@@ -252,6 +252,50 @@ it('what is found once the lease may have ended settles nothing', async () => {
   expect(await settle(1_000)).toBe('settled');
 });
 
+it.each(STORES)(
+  'what was stored in time is told as settled though its reply was lost, and what was not is not stored late, over %s',
+  async (_kind, makeStore) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const records = await store.open();
+    cleanup.defer(() => records.stop());
+    let leapMs = 0;
+    const measured = performance.now.bind(performance);
+    const spy = vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+    cleanup.defer(() => spy.mockRestore());
+    for (const isDone of [true, false]) {
+      const { name } = await leaveOpen(records, 'createInternalTransaction');
+      await records.hasten(name);
+      const payment = await records.takeOpen(name, OWNER, 60_000);
+      if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+      let tries = 0;
+      const losing: MoneyRecords = {
+        ...records,
+        async answer(...args) {
+          tries += 1;
+          if (tries > 1) return records.answer(...args);
+          if (isDone) await records.answer(...args);
+          leapMs += 16_000;
+          throw new RecordsUnavailableError('answer', undefined);
+        },
+      };
+      const persistence = createPersistence(systemAmbient, logger);
+      const told: string[] = [];
+      const never = () => expect.unreachable();
+      const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
+        ...{ records: losing, persistence, ambient: systemAmbient },
+        onSettled: (_payment, kind, by) => told.push(`${kind} by ${by}`),
+        ...{ onMismatch: never, onLookFailed: never, onGivenUp: never },
+      });
+      expect(result).toBe('open');
+      await persistence.stop();
+      expect(told).toEqual(isDone ? ['done by evidence'] : []);
+      expect((await records.read(name))?.answer?.kind).toBe(isDone ? 'done' : undefined);
+    }
+  },
+);
+
 it.each([
   ['the pause that the service asks for', 60_000, 60_000],
   ['ten minutes where it asks for more', 86_400_000, 600_000],

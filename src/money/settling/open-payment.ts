@@ -3,7 +3,7 @@ import { clock } from '../../common/clock.ts';
 import type { Ambient } from '../ambient.ts';
 import { askedToWaitMs, backoff, RETRY_WINDOW_MS } from '../backoff.ts';
 import { begunAs } from '../begun.ts';
-import { isRepeatable } from '../intent.ts';
+import { isRepeatable, type RecordName } from '../intent.ts';
 import { type AnswerReading, outcomeOf } from '../outcome.ts';
 import { isStopped } from '../payments-off.ts';
 import type { Persistence } from '../persist.ts';
@@ -224,16 +224,24 @@ async function store(
 ): Promise<'settled' | 'anothers' | 'open'> {
   let isOwn = true;
   let isLate = false;
+  let wasTried = false;
+  const { name, inputHash } = payment;
   const isKnown = await persistence.persist('answer', async () => {
-    isLate = isTooLate();
+    // A try that failed in time may have been done, and only its reply lost: then nobody else tells that the payment is settled.
+    isLate = isTooLate() && !(wasTried && (await isStored(records, name, answer)));
     if (isLate) return;
-    const { name, inputHash } = payment;
+    wasTried = true;
     isOwn = await records.answer(name, inputHash, answer, transactionId, code, begunAs(payment));
     if (isOwn) onSettled(payment, answer.kind, by);
     else if (by === 'repeat') onMismatch(payment, ['id']);
   });
   if (!isKnown || isLate) return 'open';
   return isOwn ? 'settled' : 'anothers';
+}
+
+async function isStored(records: MoneyRecords, name: RecordName, answer: StoredAnswer): Promise<boolean> {
+  const known = (await records.read(name))?.answer;
+  return known?.kind === answer.kind && known.text === answer.text;
 }
 
 /** True if no answer came, or if the service or a proxy turned the call away: other payments would fare the same. */
