@@ -156,6 +156,24 @@ it('a second owner’s payment that is left unknown is logged and looked for as 
   expect(lines.map(({ fields }) => fields)).toMatchObject([{ paymentId: bens?.id }]);
 });
 
+it('a payment that is left unknown is looked for in the place of one that was only asked about', async () => {
+  let now = ambient.now();
+  const own = createMoney({ records, logger, ambient: { ...ambient, now: () => now }, leaseMs: HOUR });
+  const looked: string[] = [];
+  const later = lookedForInto(looked);
+  const { clientId } = make('createMoneyOut');
+  now += 10_000;
+  for (let asked = 0; asked < 100; asked += 1) own.remember({ clientId, hash: `${asked}` }, later);
+  // None of these is due before it.
+  now -= 10_000;
+  await leaveUnknown(own, 'ana', later);
+  await until(() => {
+    now += 1_000;
+    return looked.length > 0;
+  });
+  await own.stop();
+});
+
 /** A payment whose first answer is lost, and whose repeats get a 429 that asks to wait; with the pauses that the call made. */
 async function payThrottled(retryAfterMs: number, ms: number) {
   const pauses: number[] = [];
