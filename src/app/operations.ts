@@ -74,7 +74,6 @@ export function createOperations(base: Base, stores: Stores): Operations {
     listsMaxAgeMs: config.listsMaxAgeMs,
     utcOffset: config.upstreamUtcOffset,
     maxItems: config.limits.cost,
-    now,
     turns: base.turns,
     events: stores.events,
     services: {

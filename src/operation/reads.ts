@@ -29,8 +29,6 @@ export interface ReadsOptions {
   readonly listsMaxAgeMs: number;
   /** Offset of upstream timestamps that carry none, such as `-06:00`. */
   readonly utcOffset: string;
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number;
   readonly events: EventLog;
   /** Undefined where no operation shares the reads of another. */
   readonly reads: Coalescer | undefined;

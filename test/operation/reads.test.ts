@@ -86,7 +86,6 @@ async function operation(
     listsMaxAgeMs: 0,
     utcOffset: '-06:00',
     maxItems: 10,
-    now,
     turns: new Turns(now),
     events,
     services,

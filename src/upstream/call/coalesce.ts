@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { clock } from '../../common/clock.ts';
 import type { Party } from '../../common/party.ts';
 import { type Flight, SingleFlight } from '../../common/single-flight.ts';
+import { LateChanges } from './late-changes.ts';
 import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
 
 /** How long a read waited in this process, in milliseconds: for seats before it left, and for its answers' turns to be read. */
@@ -62,19 +63,13 @@ export interface Coalescer {
   forget(caller: string): void;
   /**
    * Makes the caller's later reads fresh: it has changed something, or has heard of a change. The answers of those that begin
-   * within {@link MAY_LAG_MS} are not kept, as they may not show the change yet.
+   * within 5 s (late-changes.ts) are not kept, as they may not show the change yet.
    */
   noteChange(caller: string): void;
 }
 
 /** A read that began longer ago than this, in milliseconds, is not joined: what it saw may be that old. */
 const JOINED_WITHIN_MS = 1_000;
-/**
- * For how long after a change the service may still tell what was before it, in milliseconds. It may make a credit available only once its
- * webhook is answered, which comes after the event was published, and its reads may lag behind: a followed transaction is read again
- * after 1 and 3 s (upstream/session/polls.ts). Source: docs/assumptions.md, "order of reads".
- */
-const MAY_LAG_MS = 5_000;
 /**
  * Text of the answers that are kept for others, in bytes, of all callers together. An answer that is longer is not kept. As each counts for
  * a part of this at least, 256 are kept at most.
@@ -124,27 +119,6 @@ class KeptAnswers {
 
   forget(caller: string): void {
     for (const path of [...(this.#paths.get(caller) ?? [])]) this.#kept.delete(keyOf(caller, path));
-  }
-}
-
-/** The callers that have changed something, or have heard of a change, a short while ago. */
-class LateChanges {
-  /** By caller: when that was last, the earliest first. */
-  readonly #changedAt = new Map<string, number>();
-
-  note(caller: string, now: number): void {
-    for (const [other, at] of this.#changedAt) {
-      if (now - at <= MAY_LAG_MS) break;
-      this.#changedAt.delete(other);
-    }
-    this.#changedAt.delete(caller);
-    this.#changedAt.set(caller, now);
-  }
-
-  /** True if a read that began then may not show the caller's latest change. */
-  mayMiss(caller: string, startedAt: number): boolean {
-    const at = this.#changedAt.get(caller);
-    return at !== undefined && startedAt - at <= MAY_LAG_MS;
   }
 }
 

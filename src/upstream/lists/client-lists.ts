@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { LateChanges } from '../call/late-changes.ts';
 import { Paging } from './paging.ts';
 import { ListPlaces, type PlacesOptions } from './places.ts';
 import type { ListDefinition } from './reader.ts';
@@ -45,6 +46,7 @@ export function createClientLists({ onPlaces, ...options }: ClientListsOptions):
     ttlResolution: CLOCK_MS,
     updateAgeOnGet: true,
   });
+  const changes = new LateChanges();
   const keyOf = (clientId: string, route: string, part = '') => `${clientId.toLowerCase()} ${route} ${part}`;
 
   return {
@@ -67,11 +69,16 @@ export function createClientLists({ onPlaces, ...options }: ClientListsOptions):
         keep();
         onPlaces(clientId);
       };
-      const places = new ListPlaces<T>({ ...options, onChanged });
+      const places = new ListPlaces<T>({
+        ...options,
+        onChanged,
+        mayMiss: (startedAt) => changes.mayMiss(clientId.toLowerCase(), startedAt),
+      });
       keep();
       return places;
     },
     markChanged(clientId) {
+      changes.note(clientId.toLowerCase(), options.now());
       const prefix = `${clientId.toLowerCase()} `;
       for (const [key, places] of known.entries()) if (key.startsWith(prefix)) places.markChanged();
     },

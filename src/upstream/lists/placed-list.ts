@@ -28,8 +28,6 @@ interface Owned<T> {
 
 interface PlacedLoaderOptions<T> {
   readonly lists: ClientLists;
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number;
   /** The part that the caller is narrowed to; undefined for all of the list. */
   readonly owned?: Owned<T> | undefined;
   /** Called with the ids of each batch of look-ups by id, so that what belongs to those items can be read beside them. */
@@ -58,7 +56,6 @@ export function createPlacedLoader<T extends object, Filter extends Query = NoFi
 class PlacedList<T extends object> implements ListSource<T> {
   readonly #reader: ListReader<T>;
   readonly #places: ListPlaces<T>;
-  readonly #now: () => number;
   #whole: Promise<Listing<T> | undefined> | undefined;
   #arriving: Promise<Listing<T> | undefined> | undefined;
   readonly #onIds: ((ids: readonly string[]) => void) | undefined;
@@ -67,11 +64,10 @@ class PlacedList<T extends object> implements ListSource<T> {
   constructor(
     reader: ListReader<T>,
     places: ListPlaces<T>,
-    { now, onIds }: Pick<PlacedLoaderOptions<T>, 'now' | 'onIds'>,
+    { onIds }: Pick<PlacedLoaderOptions<T>, 'onIds'>,
   ) {
     this.#reader = reader;
     this.#places = places;
-    this.#now = now;
     this.#onIds = onIds;
   }
 
@@ -93,7 +89,7 @@ class PlacedList<T extends object> implements ListSource<T> {
     }
     const [id] = this.#reader.list.keys;
     this.#onIds?.(questions.filter(({ key }) => key === id).map(({ value }) => value));
-    return search(this.#reader, this.#places, questions, this.#now());
+    return search(this.#reader, this.#places, questions, this.#places.moment());
   }
 
   async window(offset: number, limit: number): Promise<ListWindow<T>> {

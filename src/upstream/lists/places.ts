@@ -28,6 +28,16 @@ const NAMED_MS = 10_000;
 /** Identities at the service for which an index is known to be complete. */
 const MAX_IDENTITIES = 1_000;
 
+/** What is known of changes at a moment: only reads that began later show whether there were more. */
+export interface Moment {
+  /** In milliseconds of the monotonic clock. */
+  readonly at: number;
+  /** How many changes of the list had been told of. */
+  readonly changes: number;
+  /** How many answers had shown another total than the index. */
+  readonly differences: number;
+}
+
 export interface PlacesOptions {
   /** How long what is known of a list is believed, in milliseconds (`LISTS_MAX_AGE`). */
   readonly maxAgeMs: number;
@@ -39,13 +49,16 @@ export interface PlacesOptions {
 interface ListPlacesOptions extends PlacesOptions {
   /** Called when the index is new, or has grown: an answer from before shows other places. */
   readonly onChanged: () => void;
+  /** True if a read that began then may not show a change that the client has made, or has been told of. */
+  readonly mayMiss: (startedAt: number) => boolean;
 }
 
 /**
  * Knows where the items of one client's list stand, for all callers of that client. It answers two questions. Where was an
  * item last seen? That counts only once the item has been read there. Are the known items all that there are? That is
  * believed for `LISTS_MAX_AGE`; after that the list's two ends confirm it, or a walk over the whole list makes the index
- * again. It is believed no longer once an answer shows another total, or a change is reported.
+ * again. It is believed no longer once an answer shows another total, or a change is reported. What was read while the service
+ * may not have shown a change yet is believed only for the questions that had been asked before.
  *
  * The service does not say whether all tokens of a client see the same (docs/assumptions.md, "what a token sees"). So the first
  * answer serves everybody, and the second one only whom the service takes for the same as who has asked it.
@@ -58,20 +71,18 @@ export class ListPlaces<T extends object> {
   readonly #confirmations = new Map<string, SharedWork<boolean>>();
   #walkMs = 0;
   #walkedAt = Number.NEGATIVE_INFINITY;
-  /** By identity: the time as of which the index was known to hold all items. */
-  #completeAt = new Lru<number>(MAX_IDENTITIES);
-  /** True if something has shown since then that it may lack some. */
-  #hasChanged = false;
-  /** The same for the index that the walk under way is making. */
-  #hasChangedInWalk = false;
+  /** By identity: the moment as of which the index was known to hold all items. */
+  #complete = new Lru<Moment>(MAX_IDENTITIES);
+  /** Counts the changes that were told. */
+  #changes = 0;
+  /** Counts the answers whose total was not that of the index. */
+  #differences = 0;
   /** When the list was last doubted for an item that an event names, by key and value. */
   readonly #named = new Lru<number>(MAX_NAMED);
   /** True if the ends have agreed with the index so far. */
   #isConfirmable = false;
   /** Counts the changes to the index. */
   #version = 0;
-  /** The latest version from which the total of an answer differed. */
-  #differedFrom = -1;
   /**
    * True if the last answer to a call without parameters was the whole list, false if it was the first page; undefined before
    * the first such answer.
@@ -96,10 +107,14 @@ export class ListPlaces<T extends object> {
     return this.#walked?.size ?? paging.largest;
   }
 
+  /** Returns the moment of a question that is asked now. */
+  moment(): Moment {
+    return { at: this.#options.now(), changes: this.#changes, differences: this.#differences };
+  }
+
   /** Notes that the list has changed, or may have: the index may lack items. */
   markChanged(): void {
-    this.#hasChanged = true;
-    this.#hasChangedInWalk = true;
+    this.#changes += 1;
   }
 
   /**
@@ -122,16 +137,20 @@ export class ListPlaces<T extends object> {
    * two, and shows nothing.
    */
   noteTotal(total: number, version: number): void {
-    if (this.#walked === undefined || this.#walked.index.size === total) return;
-    this.#differedFrom = Math.max(this.#differedFrom, version);
+    if (this.#walked === undefined || this.#walked.index.size === total || version !== this.#version) return;
+    this.#differences += 1;
   }
 
   /** True if the index was known to hold all items at `since` or later, or is still believed to. */
-  #isComplete({ rest }: ListReader<T>, since: number): boolean {
-    if (this.#walked === undefined || this.#hasChanged || this.#differedFrom === this.#version) return false;
-    const completeAt = this.#completeAt.get(rest.identity);
-    if (completeAt === undefined) return false;
-    return completeAt >= since || this.#options.now() - completeAt <= this.#options.maxAgeMs;
+  #isComplete({ rest }: ListReader<T>, since: Moment): boolean {
+    const complete = this.#complete.get(rest.identity);
+    if (complete === undefined) return false;
+    const isAsOf = ({ changes, differences }: Moment) =>
+      complete.changes >= changes && complete.differences >= differences;
+    if (complete.at >= since.at && isAsOf(since)) return true;
+    const now = this.moment();
+    const { maxAgeMs, mayMiss } = this.#options;
+    return now.at - complete.at <= maxAgeMs && isAsOf(now) && !mayMiss(complete.at);
   }
 
   /** Returns the index, however old; makes it if there is none. */
@@ -148,7 +167,7 @@ export class ListPlaces<T extends object> {
    * @param since when the question was asked.
    * @throws UpstreamError if the list cannot be read, or not within the time of the operation.
    */
-  async ensureComplete(reader: ListReader<T>, since: number): Promise<void> {
+  async ensureComplete(reader: ListReader<T>, since: Moment): Promise<void> {
     for (let tries = 0; tries < TRIES; tries += 1) {
       if (this.#isComplete(reader, since)) {
         const age = this.#options.now() - this.#walkedAt;
@@ -192,10 +211,10 @@ export class ListPlaces<T extends object> {
     const { route } = reader;
     const start = now();
     let loggedAt = start;
+    let lastReads = this.moment();
     const walked = await walkList(reader, {
-      now,
       onLastReads: () => {
-        this.#hasChangedInWalk = false;
+        lastReads = this.moment();
       },
       onProgress: (seen, total) => {
         if (now() - loggedAt < PROGRESS_MS) return;
@@ -206,19 +225,22 @@ export class ListPlaces<T extends object> {
     this.#walkedAt = now();
     this.#walkMs = this.#walkedAt - start;
     this.#walked = walked;
-    this.#completeAt = new Lru(MAX_IDENTITIES);
-    this.#completeAt.set(reader.rest.identity, walked.seenAt);
-    this.#hasChanged = this.#hasChangedInWalk;
+    this.#complete = new Lru(MAX_IDENTITIES);
+    this.#change(reader, lastReads);
     this.#isConfirmable = true;
-    this.#change();
     if (loggedAt > start) {
       const milliseconds = Math.round(this.#walkMs);
       logger.info({ route, items: walked.index.size, milliseconds }, 'A list has been read');
     }
   }
 
-  #change(): void {
+  /**
+   * Notes that the index is another from now on, and holds all items as of `moment`. Totals that differed from the index before
+   * show nothing of it.
+   */
+  #change({ rest }: ListReader<T>, moment: Moment): void {
     this.#version += 1;
+    this.#complete.set(rest.identity, { ...moment, differences: this.#differences });
     this.#options.onChanged();
   }
 
@@ -255,27 +277,21 @@ export class ListPlaces<T extends object> {
 
   async #compare(reader: ListReader<T>, walked: Walked): Promise<boolean> {
     const { index, size } = walked;
-    const startedAt = this.#options.now();
+    const started = this.moment();
     const lastPage = Math.max(0, Math.ceil(index.size / size) - 1);
-    this.#hasChanged = false;
-    this.#differedFrom = -1;
-    let agrees = false;
-    try {
-      const ends = lastPage === 0 ? [0] : [0, lastPage];
-      const slices = await Promise.all(ends.map((page) => reader.page(page, size)));
-      const pages = Math.ceil((slices[0]?.total ?? 0) / size);
-      // New items at the end may stand on a page of their own.
-      if (pages === lastPage + 2) slices.push(await reader.page(lastPage + 1, size));
-      if (this.#walked !== walked) return true;
-      const verdict = compareEnds(reader, index, size, slices);
-      agrees = verdict !== 'changed';
-      if (verdict === 'grown') this.#change();
-      this.#isConfirmable = agrees;
-      if (agrees) this.#completeAt.set(reader.rest.identity, startedAt);
-      return agrees;
-    } finally {
-      if (!agrees && this.#walked === walked) this.#hasChanged = true;
-    }
+    const ends = lastPage === 0 ? [0] : [0, lastPage];
+    const slices = await Promise.all(ends.map((page) => reader.page(page, size)));
+    const pages = Math.ceil((slices[0]?.total ?? 0) / size);
+    // New items at the end may stand on a page of their own.
+    if (pages === lastPage + 2) slices.push(await reader.page(lastPage + 1, size));
+    if (this.#walked !== walked) return true;
+    const verdict = compareEnds(reader, index, size, slices);
+    this.#isConfirmable = verdict !== 'changed';
+    if (verdict === 'as known') this.#complete.set(reader.rest.identity, started);
+    else if (verdict === 'grown') this.#change(reader, started);
+    // What one identity sees shows that the index does not hold: nobody believes it any more.
+    else this.#complete = new Lru(MAX_IDENTITIES);
+    return this.#isConfirmable;
   }
 }
 

@@ -1,7 +1,7 @@
 import { present } from '../call/json.ts';
 import { changesTooFast } from './envelope.ts';
 import type { Question } from './listing.ts';
-import type { ListPlaces } from './places.ts';
+import type { ListPlaces, Moment } from './places.ts';
 import type { ListReader, ListSlice } from './reader.ts';
 
 /** A look-up. Its comparison may be its own, because a key may differ from `value` in case. */
@@ -22,7 +22,7 @@ export async function search<T extends object>(
   reader: ListReader<T>,
   places: ListPlaces<T>,
   questions: readonly Sought<T>[],
-  since: number,
+  since: Moment,
 ): Promise<readonly (readonly T[])[]> {
   const answers = new Map<Sought<T>, readonly T[]>();
   let open = questions;

@@ -19,16 +19,13 @@ const PAGE_DELAY_MS = 500;
 
 /** The result of a walk. */
 export interface Walked {
-  /** Every item of the list, as it was at `seenAt`. */
+  /** Every item of the list, as it was when the last reads began. */
   readonly index: PlaceIndex;
   /** The size of the pages in which the list came. */
   readonly size: number;
-  /** When the last reads of the walk began. */
-  readonly seenAt: number;
 }
 
 export interface WalkOptions {
-  readonly now: () => number;
   /** Called when the last reads begin: the index may lack a change that is made after that. */
   readonly onLastReads: () => void;
   /** Called with the number of items seen so far, and of all. */
@@ -58,8 +55,7 @@ export async function walkList<T extends object>(
     const before = seen?.size;
     const going = new Pass(reader, options, seen);
     try {
-      const seenAt = await going.run();
-      if (seenAt !== undefined) return { index: going.index, size: going.size, seenAt };
+      if (await going.run()) return { index: going.index, size: going.size };
       if (going.isStuck(before)) {
         throw invalidList(
           reader.route,
@@ -107,33 +103,31 @@ class Pass<T extends object> {
     return this.isReusable && before === this.index.size;
   }
 
-  /** @returns when the last reads began, if all items are in the index; undefined if some are not. */
-  async run(): Promise<number | undefined> {
-    const start = this.#options.now();
+  /** @returns true if all items are in the index. */
+  async run(): Promise<boolean> {
     this.#options.onLastReads();
     const { paging } = this.#reader;
     if (paging.firstPage === undefined) {
       const first = await this.#reader.first();
-      if (isWholeList(first)) return this.#takeWhole(first, start);
+      if (isWholeList(first)) return this.#takeWhole(first);
     }
     const head = await this.#read(0, paging.largest);
-    if (isWholeList(head)) return this.#takeWhole(head, start);
+    if (isWholeList(head)) return this.#takeWhole(head);
     this.size = head.size;
     if (this.#before === undefined) this.index = new PlaceIndex(this.#reader.list.keys, head.total);
     this.#take(head);
     await this.#readOn();
-    const seenAt = this.#options.now();
     this.#options.onLastReads();
     await this.#readAgain(this.#samples());
     if (this.index.size < this.total) await this.#chase();
-    return !this.#hasShrunk && this.index.size === this.total ? seenAt : undefined;
+    return !this.#hasShrunk && this.index.size === this.total;
   }
 
-  #takeWhole(slice: ListSlice<T>, start: number): number {
+  #takeWhole(slice: ListSlice<T>): true {
     this.index = new PlaceIndex(this.#reader.list.keys, slice.total);
     this.size = slice.size;
     this.#take(slice);
-    return start;
+    return true;
   }
 
   /** Reads from the second page to the last. The number of the last page may change meanwhile. */

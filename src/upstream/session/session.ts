@@ -83,8 +83,6 @@ export interface SessionOptions {
   readonly banks: BankCache;
   /** What the process knows of the lists of all clients. */
   readonly lists: ClientLists;
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number;
   readonly utcOffset: string;
 }
 
@@ -101,7 +99,7 @@ export function createSession(
   options: SessionOptions,
 ): Session {
   const scope = customerScope(customerId);
-  const { lists, now } = options;
+  const { lists } = options;
   const ownedBy = <T>(key: keyof T & string, isSeen: (item: T) => boolean) =>
     scope.customerId === undefined ? undefined : { key, customerId: scope.customerId, isSeen };
   /** True if the accounts of the customers that are looked up are read beside them. */
@@ -109,12 +107,10 @@ export function createSession(
   const banks = new WholeLoader(() => options.banks.read(rest));
   const accounts: AccountLoader = createPlacedLoader(rest, ACCOUNT_LIST, {
     lists,
-    now,
     owned: ownedBy('ownerId', scope.account),
   });
   const customers: CustomerLoader = createPlacedLoader(rest, CUSTOMER_LIST, {
     lists,
-    now,
     owned: ownedBy('id', scope.customer),
     onIds: (ids) => prefetchesAccounts && accounts.prefetch('ownerId', ids),
   });

@@ -104,7 +104,7 @@ it('a walk over a list goes on in the place of one who joins, where the one who 
     });
     return {
       reader: new ListReader(rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST)),
-      found: () => createPlacedLoader(rest, ACCOUNT_LIST, { lists, now: () => 0 }).find('id', id),
+      found: () => createPlacedLoader(rest, ACCOUNT_LIST, { lists }).find('id', id),
     };
   };
   const [slow, quick] = [ask('slow', 'account-7'), ask('quick', 'account-250')];

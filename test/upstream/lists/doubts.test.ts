@@ -66,7 +66,7 @@ const operation = (token = 'token') =>
   createPlacedLoader(
     upstream.restOf({ identity: token, authorize: fixedCredential({ authorization: `Bearer ${token}` }) }),
     ACCOUNT_LIST,
-    { lists, now: () => now },
+    { lists },
   );
 const find = async (id: string) => operation().find('id', id);
 
@@ -118,6 +118,29 @@ it('a list that was doubted is doubted still when the look at it fails, twice', 
     expect(await find(`account-${number}`)).toMatchObject({ id: `account-${number}` });
   }
 });
+
+it('nobody believes what was known before a change while somebody else asks about it', async () => {
+  await find('account-0');
+  items.push(item(7_000));
+  lists.markChanged(CLIENT_ID);
+  const both = await Promise.all([find('account-7000'), find('account-7000')]);
+  expect(both).toEqual([item(7_000), item(7_000)]);
+});
+
+it.each(['known', 'not known'])(
+  'what a list that was %s shows right after a change is believed by nobody who asks later',
+  async (before) => {
+    if (before === 'known') await find('account-0');
+    lists.markChanged(CLIENT_ID);
+    expect(await find('account-7000')).toBeNull();
+    items.push(item(7_000));
+    now += MAX_AGE_MS - 1;
+    expect(await find('account-7000')).toMatchObject({ id: 'account-7000' });
+    // From now on the service shows what was changed.
+    now += 2;
+    expect([await absent(), await absent()]).toEqual([2, 0]);
+  },
+);
 
 it('an item that has moved to the end is not taken for all that has come', async () => {
   await find('account-0');
@@ -179,7 +202,10 @@ it('a look at the ends that all have left does not hide the one begun after it f
       ...(leaver === undefined ? {} : { leaver: leaverOf(leaver.signal) }),
     });
     const places = lists.of(CLIENT_ID, ACCOUNT_LIST, '');
-    return places.ensureComplete(new ListReader(rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST)), now);
+    return places.ensureComplete(
+      new ListReader(rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST)),
+      places.moment(),
+    );
   };
   const leaving = expect(look(left)).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
   await until(() => upstream.requests.length === endedEarly);

@@ -55,7 +55,7 @@ describe.each([
       const known = lists();
       // The second operation finds in an index what the first has learned.
       for (let operation = 0; operation < 2; operation += 1) {
-        const loader = createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists: known, now: () => 0 });
+        const loader = createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists: known });
         expect(await loader.find(key, 'shared')).toMatchObject({ id: 'account-3' });
         expect((await loader.where(key, 'shared')).map(({ id }) => id)).toEqual(
           twins.map((twin) => `account-${twin}`),
@@ -65,7 +65,6 @@ describe.each([
       const isSeen = ({ ownerId }: Account) => ownerId === 'owner-0';
       const owned = createPlacedLoader(upstream.rest, ACCOUNT_LIST, {
         lists: known,
-        now: () => 0,
         owned: { key: 'ownerId', customerId: 'owner-0', isSeen },
       });
       const first = twins.find((twin) => twin % 3 === 0);
@@ -84,8 +83,8 @@ describe('of two items with one id', () => {
   it('no account and no customer is found: its list cannot be told from one that did not move', async () => {
     await serve(twice({ name: 'first' }));
     for (const loader of [
-      createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists: lists(), now: () => 0 }),
-      createPlacedLoader(upstream.rest, CUSTOMER_LIST, { lists: lists(), now: () => 0 }),
+      createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists: lists() }),
+      createPlacedLoader(upstream.rest, CUSTOMER_LIST, { lists: lists() }),
     ]) {
       await expect(loader.begin()).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
     }

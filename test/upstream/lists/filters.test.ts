@@ -51,7 +51,7 @@ describe.each([
 
   it('is asked for with a filter as a list of its own, whatever its noun', async () => {
     await serve(numbers(() => true).map(account), defaultSize);
-    const options = { lists: lists(), now: () => 0 };
+    const options = { lists: lists() };
     const loader = createPlacedLoader<Account, Filter>(upstream.rest, ACCOUNT_LIST, options);
     const closed = numbers((number) => number % 2 === 1);
     for (let time = 0; time < 2; time += 1) {
@@ -68,7 +68,6 @@ describe.each([
     await serve(numbers(() => true).map(account), defaultSize);
     const loader = createPlacedLoader<Account, Filter>(upstream.rest, ACCOUNT_LIST, {
       lists: lists(),
-      now: () => 0,
       owned,
     });
     const own = numbers((number) => number % 6 === 3);

@@ -188,7 +188,7 @@ describe('a list that grows, shrinks, reorders, repages, lies and fails between 
       moments.push({ at: now, snapshot: start });
       // Where the index may have been confirmed by its ends, it may be as old as twelve of its ages.
       const oldest = moments.find((moment) => moment.at >= now - 12 * maxAgeMs)?.snapshot ?? start;
-      const loader = createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists, now: () => now });
+      const loader = createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists });
       const outcomes = await Promise.all(questions.map((asked) => outcomeOf(() => ask(loader, asked))));
       for (const [index, outcome] of outcomes.entries()) {
         const asked = questions[index];

@@ -25,10 +25,7 @@ const freshLists = () =>
 
 /** The account of an id, by an operation that knows nothing of the list yet. */
 const findAccount = async (rest: Rest, id: string): Promise<Account | null> =>
-  createPlacedLoader(rest, ACCOUNT_LIST, { lists: freshLists(), now: () => performance.now() }).find(
-    'id',
-    id,
-  );
+  createPlacedLoader(rest, ACCOUNT_LIST, { lists: freshLists() }).find('id', id);
 
 interface Paging {
   readonly total: number;
@@ -90,8 +87,7 @@ describe('a list without documented paging', () => {
       json(response, { data, currentPage: page, perPage, totalItem: all.length });
     });
     const lists = freshLists();
-    const load = () =>
-      createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists, now: () => performance.now() });
+    const load = () => createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists });
     expect(await load().find('id', 'item-468')).toMatchObject({ id: 'item-468' });
     expect(await load().find('id', 'item-250')).toBeNull();
     // What names it finds it: to say that there is none would not be true.

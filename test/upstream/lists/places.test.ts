@@ -67,7 +67,7 @@ beforeEach(async () => {
 afterEach(() => upstream[Symbol.asyncDispose]());
 
 /** A new operation. */
-const operation = () => createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists, now: () => now });
+const operation = () => createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists });
 const ids = (found: readonly Account[]) => found.map(({ id }) => id);
 
 /** How many calls something takes. */
@@ -219,7 +219,7 @@ describe('where the items of a large list stand', () => {
       deadline: Date.now() + 20_000,
     });
     await until(() => lists.of(CLIENT_ID, ACCOUNT_LIST, '').known !== undefined);
-    const next = createPlacedLoader(rest, ACCOUNT_LIST, { lists, now: () => now });
+    const next = createPlacedLoader(rest, ACCOUNT_LIST, { lists });
     expect(
       await callsOf(async () =>
         expect(await next.find('id', 'account-5')).toMatchObject({ id: 'account-5' }),

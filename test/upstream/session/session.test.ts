@@ -24,7 +24,6 @@ async function operation(
   const session = createSession(upstream.rest, () => upstream.rest, customerId, {
     banks: createBankCache(BANK_FIELD_NAMES, 60_000, now),
     lists,
-    now,
     utcOffset: '-06:00',
   });
   return { session, requests: upstream.requests, [Symbol.asyncDispose]: upstream[Symbol.asyncDispose] };
@@ -88,7 +87,7 @@ it('what a payment has to know first is read by calls of its own', async () => {
     upstream.restOf({ headers: { 'x-for': 'reading' } }),
     () => upstream.restOf({ headers: { 'x-for': 'a payment' } }),
     undefined,
-    { banks: createBankCache(BANK_FIELD_NAMES, 60_000, now), lists, now, utcOffset: '-06:00' },
+    { banks: createBankCache(BANK_FIELD_NAMES, 60_000, now), lists, utcOffset: '-06:00' },
   );
   expect(await session.transactions.get(OWN)).toMatchObject({ description: 'reading' });
   expect(await session.original(OWN)).toMatchObject({ description: 'a payment' });
