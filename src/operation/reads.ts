@@ -135,8 +135,13 @@ export class Reads {
   /** Drops what the loaders remember in the midst of an operation: after a call that has changed something. */
   forget(): void {
     this.#options.onInvalidate(this.#identity.credential, this.#identity.upstreamIdentity);
-    this.#options.lists.markChanged(this.#identity.caller.clientId);
     this.#session = undefined;
+  }
+
+  /** Does the same after a call that may have opened an account: what is known of the client's lists may lack it. */
+  forgetLists(): void {
+    this.forget();
+    this.#options.lists.markChanged(this.#identity.caller.clientId);
   }
 
   #prefetch(session: Session): void {

@@ -89,7 +89,7 @@ export async function createPrivateAccount(
     client_id: clientId,
     account_id: uuid('accountId'),
   });
-  context.reads.forget();
+  context.reads.forgetLists();
   return { account: successOf(attempt, readAccount, ACCOUNT_RULES) };
 }
 
@@ -114,6 +114,6 @@ export async function createCustomerPrivateAccount(
       ...(ownerId === undefined ? {} : { owner_id: ownerId }),
     },
   );
-  context.reads.forget();
+  context.reads.forgetLists();
   return { account: successOf(attempt, readAccount, ACCOUNT_RULES) };
 }

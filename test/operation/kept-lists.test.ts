@@ -116,3 +116,28 @@ it('what the service has shown one token alone makes nothing absent for another'
   // The first and the last page, once, with the places that all of them share.
   expect(calls).toEqual([0, 2, 0, 0]);
 });
+
+it('only a change that may lengthen a list has its ends read again', async () => {
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { service: serviceFor(sandbox), listsMaxAgeMs: MAX_AGE_MS },
+  });
+  const token = await callerToken();
+  const told = (document: string) => ask(gateway, token, document);
+  const like = await told(
+    `{ ${NOBODY} client { accounts(first: 1) { nodes { bankId ownerId clientBankAdapterId accountId } } } }`,
+  );
+  expect((await told(`{ ${NOBODY} }`)).calls).toBe(0);
+
+  await told(
+    'mutation { deleteWebhook(input: { id: "11111111-2222-4333-8444-555555555555" }) { __typename } }',
+  );
+  expect((await told(`{ ${NOBODY} }`)).calls).toBe(0);
+
+  const [{ bankId, ownerId, clientBankAdapterId, accountId }] = like.data.client.accounts.nodes;
+  const input = `{ bankId: "${bankId}", ownerId: "${ownerId}", clientBankAdapterId: "${clientBankAdapterId}", accountId: "${accountId}" }`;
+  const opened = await told(`mutation { createPrivateAccount(input: ${input}) { __typename } }`);
+  expect(opened.data.createPrivateAccount.__typename).toBe('CreatePrivateAccountSuccess');
+  expect((await told(`{ ${NOBODY} }`)).calls).toBeGreaterThan(0);
+});
