@@ -40,18 +40,23 @@ class Source extends PushStream<ExecutionResult> {
 let clock: Bell;
 let source: Source;
 let gone: AbortController;
+let cuts: number;
 let reader: ReadableStreamDefaultReader<Uint8Array>;
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   clock = bell();
   source = new Source();
   gone = new AbortController();
+  cuts = 0;
   reader = new ReadableStream(body()).getReader();
 });
 
 function body(): EventStreamBody {
   const metrics = { delivered: () => undefined, gap: () => undefined, lag: () => undefined };
-  const connection = { incoming: { waiters: gone } };
+  const cut = () => {
+    cuts += 1;
+  };
+  const connection = { incoming: { waiters: gone }, cut };
   return new EventStreamBody(source, connection, { metrics, rounds: new Rounds(clock) });
 }
 
@@ -104,6 +109,23 @@ it('adds nothing for a client that does not read', async () => {
   expect([await read(), await read()]).toEqual([':\n\n', 'id: c0\n\n']);
   vi.advanceTimersByTime(12_000);
   expect(await read()).toBe(':\n\n');
+});
+
+it('a client that reads nothing for two pings loses its connection, and none that has read in between', async () => {
+  expect(await read()).toBe(':\n\n');
+  // It is read, and the stream is quiet: what is sent first waits for the client from then on.
+  vi.advanceTimersByTime(12_000);
+  vi.advanceTimersByTime(12_000);
+  expect(cuts).toBe(0);
+  expect(await read()).toBe(':\n\n');
+  void source.give(1);
+  vi.advanceTimersByTime(12_000);
+  expect(await read()).toBe(event(1));
+  void source.give(2);
+  vi.advanceTimersByTime(12_000);
+  expect(cuts).toBe(0);
+  vi.advanceTimersByTime(12_000);
+  expect(cuts).toBe(1);
 });
 
 it.each([
