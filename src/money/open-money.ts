@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import type { Logger } from '../common/logger.ts';
 import { createMoney, type Money } from './execute.ts';
+import { logHolds } from './hold-log.ts';
 import type { MoneyMutation } from './intent.ts';
 import { JOURNAL_RETENTION_MS } from './journal/journal.ts';
 import type { PaymentOutcome } from './payment-outcome.ts';
 import { withPaymentsOff } from './payments-off.ts';
 import type { ComparisonOutcome } from './reconciling/reconciler.ts';
-import type { Hold, MoneyRecords } from './record.ts';
+import type { MoneyRecords } from './record.ts';
 import type { SettledBy } from './settling/settler.ts';
 import { openSqliteRecords } from './sqlite/sqlite-record.ts';
 
@@ -52,26 +53,15 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   const { comparison: onComparison, difference: onDifference } = metrics ?? {};
   const told = { onMismatch, onPayment, onSettled, onComparison, onDifference };
   const money = createMoney({ records, logger, ...told });
-  for (const hold of await money.held().catch(() => [])) tellOfHold(hold, logger);
+  const endHoldLog = await logHolds(records, logger);
   return {
     ...money,
     async stop(over) {
+      endHoldLog();
       await money.stop(over);
       await records.stop();
     },
   };
-}
-
-function tellOfHold({ why, missing, copied }: Hold, logger: Logger): void {
-  if (why === 'off') logger.warn({}, 'PAYMENTS is off: this process sends no payment');
-  else if (why === 'stopped')
-    logger.warn({}, 'payments have been stopped: they are held until `pasarela payments resume`');
-  else {
-    logger.error(
-      { missing, ...(copied === undefined ? {} : { copied: new Date(copied).toISOString() }) },
-      'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume`',
-    );
-  }
 }
 
 /** The file that holds the records where there is no Redis. */

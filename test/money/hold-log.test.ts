@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
+import { inputHash, recordName } from '../../src/money/intent.ts';
+import { openMoney } from '../../src/money/open-money.ts';
+import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
+import { recordingLogger } from '../helpers/events.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
+import { NOBODYS } from './orders.ts';
+
+const PUT_BACK =
+  'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume`';
+const STOPPED = 'payments have been stopped: they are held until `pasarela payments resume`';
+const GO_ON = [
+  'payments are no longer stopped',
+  'payments are no longer held for a record that was put back',
+];
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'pasarela-hold-log-'));
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await rm(dir, { recursive: true });
+});
+
+/** Leaves the mark of one sent payment in the folder. */
+async function sendOne(url: string): Promise<void> {
+  const records = await openRedisRecords(url, dir, silentLogger);
+  const name = recordName({ clientId: randomUUID(), customerId: undefined, key: 'key' });
+  const hash = inputHash('createMoneyOut', name.hash);
+  await records.claim(name, { ...NOBODYS, owner: 'call', inputHash: hash, leaseMs: 0, twin: 'key' });
+  await records.markSent(name, 'call', '{}', { upstreamKey: null, original: null });
+  await records.stop();
+}
+
+it('a process that runs logs once that payments are held, for each reason, and once that they no longer are', async () => {
+  await using redis = await startRedis();
+  await sendOne(redis.url);
+  // Timers go by the test's word.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const logger = recordingLogger();
+  const money = await openMoney({ redisUrl: redis.url, dataDir: dir, logger });
+  const operator = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const told = () => logger.lines.map(({ level, message }) => `${level}: ${message}`);
+  const look = () => vi.advanceTimersByTime(10_000);
+  const lookUntil = (count: number) =>
+    until(async () => {
+      look();
+      return told().length >= count;
+    });
+  expect(told()).toEqual([]);
+
+  await redis.admin.flushall();
+  await lookUntil(1);
+  await operator.holdPayments();
+  await lookUntil(2);
+  expect(told()).toEqual([`error: ${PUT_BACK}`, `warn: ${STOPPED}`]);
+  expect(logger.lines[0]?.fields).toEqual({ missing: 1 });
+
+  await operator.resume();
+  await lookUntil(4);
+  expect(told().slice(2)).toEqual(expect.arrayContaining(GO_ON.map((line) => `info: ${line}`)));
+  for (let looks = 0; looks < 3; looks += 1) {
+    look();
+    expect(await money.held()).toEqual([]);
+  }
+  expect(told()).toHaveLength(4);
+  await operator.stop();
+  await money.stop();
+});
