@@ -87,9 +87,9 @@ function fieldsOfPlans(): readonly string[] {
     );
 }
 
-/** What a field may ask of an operation's context and run again: what the session has read stays, and what is counted is counted anew. */
+/** What a field may ask of an operation’s context and run again: what the session has read stays, what is counted is counted anew, and an item is noted once. */
 const AGAIN =
-  /^(reads\.(session|prefetched)|budget\.(countItems|maxItems)|services\.(ingress|logger|utcOffset)|info)\b/;
+  /^(reads\.(session|prefetched|noteItem)|budget\.(countItems|maxItems)|services\.(ingress|logger|utcOffset)|info)\b/;
 
 /** An answer without what differs from request to request. */
 function comparable({ status, data, errors }: GraphQLAnswer) {
