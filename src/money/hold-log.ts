@@ -32,8 +32,7 @@ export async function logHolds(records: Pick<MoneyRecords, 'held'>, logger: Logg
 const includes = (holds: readonly Hold[], { why }: Hold): boolean => holds.some((hold) => hold.why === why);
 
 function logBegin({ why, missing, copied }: Hold, logger: Logger): void {
-  if (why === 'off') logger.warn({}, 'PAYMENTS is off: this process sends no payment');
-  else if (why === 'stopped')
+  if (why === 'stopped')
     logger.warn({}, 'payments have been stopped: they are held until `pasarela payments resume`');
   else {
     logger.error(

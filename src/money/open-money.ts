@@ -53,7 +53,9 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   const { comparison: onComparison, difference: onDifference } = metrics ?? {};
   const told = { onMismatch, onPayment, onSettled, onComparison, onDifference };
   const money = createMoney({ records, logger, ...told });
-  const endHoldLog = await logHolds(records, logger);
+  if (isOff) logger.warn({}, 'PAYMENTS is off: this process sends no payment');
+  // Not of the records that say `off`, which hide that the store does not answer.
+  const endHoldLog = await logHolds(opened, logger);
   return {
     ...money,
     async stop(over) {

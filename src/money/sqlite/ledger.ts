@@ -21,9 +21,10 @@ export class SqliteLedger {
    *
    * @param path of the database
    * @param now ms since the epoch
-   * @param newest the time of the newest line of the journal, in ms since the epoch; undefined if there is none
+   * @param newest returns the time of the newest line of the journal, in ms since the epoch; undefined if there is none. It reads all
+   *   lines, so it is called only where the record was put back
    */
-  constructor(db: DatabaseSync, path: string, now: number, newest: number | undefined) {
+  constructor(db: DatabaseSync, path: string, now: number, newest: () => number | undefined) {
     this.#db = db;
     this.#path = path;
     db.exec(`
@@ -48,7 +49,7 @@ export class SqliteLedger {
       db.prepare(
         `UPDATE ledger SET copied = iif(held_since IS NULL, ?1, min(copied, ?1)),
           held_since = coalesce(held_since, ?2), missing = max(coalesce(missing, 0), ?3), epoch = ?4`,
-      ).run(newest ?? null, now, behind ? missing : 0, Math.max(stored.epoch, outside.epoch));
+      ).run(newest() ?? null, now, behind ? missing : 0, Math.max(stored.epoch, outside.epoch));
     }
     db.prepare('UPDATE ledger SET file = ?').run(file);
     this.#mark = outside;

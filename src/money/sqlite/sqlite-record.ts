@@ -107,7 +107,7 @@ function openParts(
   const rows = { now: () => clock.now(), sending: sendingOf };
   const payments = new SqlitePayments(db, rows);
   const journal = new SqliteJournal(db, clocks.now, journalMs);
-  const ledger = new SqliteLedger(db, path, clocks.now(), journal.newest());
+  const ledger = new SqliteLedger(db, path, clocks.now(), () => journal.newest());
   const open = new SqliteOpen(db, rows);
   const readings = new SqliteReadings(db, rows.now);
   const parts = { db, clock, clocks, journal };
