@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket as NetSocket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { ambient, type Timer, useAmbient } from '../../packages/client/src/ambient.ts';
@@ -108,6 +108,25 @@ it('gives up a connection that has died between a ping and its answer, also wher
   socket.close();
   close();
 }, 10_000);
+
+it('gives up a connection whose closing was begun by the gateway, and never ended', async () => {
+  const { url, close } = await serve((message, connection) => {
+    if (message.type !== 'subscribe') return;
+    // Nothing more of the client gets through, not even its answer to this frame: close, with 4403.
+    connection.pause();
+    (connection as unknown as { readonly _socket: NetSocket })._socket.write(
+      Buffer.from([0x88, 0x02, 0x11, 0x33]),
+    );
+  });
+  const socket = createSocket({ url, token: () => 'any', heartbeat: { everyMs: 50, withinMs: 100 } });
+  const cause = await new Promise((resolve) => {
+    const sink = { opened() {}, next() {}, bookmark() {}, ended: resolve };
+    socket.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
+  });
+  expect(cause).toMatchObject({ code: 4499 });
+  socket.close();
+  close();
+});
 
 /** A gateway of this test's own. @returns its address */
 async function serve(

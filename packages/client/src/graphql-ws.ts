@@ -69,12 +69,12 @@ interface State {
   readonly bookmarks: Map<string, (cursor: string) => void>;
 }
 
-/** Ends a connection whose answer is overdue. A peer that is gone without a word does not answer. */
+/** Ends a connection of which nothing comes in time. A peer that is gone without a word does not answer. */
 interface Watchdog {
   expect(withinMs?: number): void;
-  /** The answer has come. */
-  heard(): void;
-  /** Another message has come: the expected answer gets its whole time again. */
+  /** Nothing is expected any more: the connection has ended. */
+  rest(): void;
+  /** Another message has come: what is expected gets its whole time again. */
   lives(): void;
 }
 
@@ -86,19 +86,16 @@ export function createSocket(options: SocketOptions): Socket {
   const { heartbeat = HEARTBEAT, answerMs = 35_000 } = options;
   const state: State = { socket: undefined, lastId: 0, bookmarks: new Map() };
   let overdue: Timer | undefined;
-  let isAsked = false;
-  const heard = () => {
-    isAsked = false;
-    ambient.clearTimeout(overdue);
-  };
+  /** How long the connection may be silent. */
+  let mayTakeMs: number;
   const watchdog: Watchdog = {
     expect(withinMs = heartbeat.withinMs) {
-      heard();
-      isAsked = true;
+      watchdog.rest();
+      mayTakeMs = withinMs;
       overdue = ambient.setTimeout(() => made?.terminate(), withinMs);
     },
-    heard,
-    lives: () => isAsked && watchdog.expect(),
+    rest: () => ambient.clearTimeout(overdue),
+    lives: () => watchdog.expect(mayTakeMs),
   };
   let made: Client | undefined;
   const client = (): Client => {
@@ -127,10 +124,12 @@ export function createSocket(options: SocketOptions): Socket {
 function clientOptions(
   options: SocketOptions,
   state: State,
-  { expect, heard, lives }: Watchdog,
+  { expect, rest, lives }: Watchdog,
 ): ClientOptions {
   const { url, token, heartbeat = HEARTBEAT, webSocketImpl, onConnection } = options;
   const patienceMs = 2 * heartbeat.withinMs;
+  // graphql-ws sends no ping over a socket that is closing, which it may be for ever on a network that is gone.
+  const expectNext = () => expect(heartbeat.everyMs + heartbeat.withinMs);
   const next = tokens(token, patienceMs);
   /** The token for the connection that is being made; rejected with why there is none. */
   let given: Promise<Shown>;
@@ -160,7 +159,7 @@ function clientOptions(
     },
     on: {
       connected(opened) {
-        heard();
+        expectNext();
         state.socket = opened as OpenSocket;
         shown?.accept();
         tellAll([() => onConnection?.({ state: 'open' })]);
@@ -173,9 +172,9 @@ function clientOptions(
       // What a socket still gives that was left says nothing of the one that is being connected.
       // Whatever else arrives first, a ping stays unanswered: graphql-ws sends no other one until its answer is here.
       message: () => state.socket !== undefined && lives(),
-      pong: (received) => received && state.socket !== undefined && heard(),
+      pong: (received) => received && state.socket !== undefined && expectNext(),
       closed(event) {
-        heard();
+        rest();
         state.socket = undefined;
         const { code } = event as { code?: number };
         if (code === REFUSED) shown?.refuse();
