@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { inspect, promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
-import type { RecordName } from '../../src/money/intent.ts';
+import { MONEY_MUTATIONS, type RecordName } from '../../src/money/intent.ts';
 import { JOURNAL_RETENTION_MS } from '../../src/money/journal/journal.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
-import { type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
+import { type MoneyRecords, PAYMENT_CLASSES, RETENTION_MS } from '../../src/money/record.ts';
 import { OtherRefundError } from '../../src/money/record-parts.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
@@ -106,6 +107,35 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
       expect(await two.claim(name, { ...byAna, owner: 'c' })).toEqual({ state: 'answered', answer });
     },
   );
+
+  it.each([
+    ['was given back meanwhile', 'done', async () => undefined],
+    ['was given back meanwhile', 'refused', async () => undefined],
+    // As by the next call with its key, which has not sent yet.
+    ['was given back and claimed anew', 'done', (name: RecordName) => claim(one, name, 'b')],
+  ] as const)('that %s is found by a search once its answer comes: %s', async (_what, kind, next) => {
+    const name = { ...freshName(), clientId: randomUUID() };
+    await claim(one, name, 'a');
+    await one.markSent(name, 'a', '{}');
+    await two.release(name, 'a');
+    await next(name);
+    const begun = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS };
+    await one.answer(name, HASH, { ...DONE, kind }, undefined, undefined, begun);
+    const search = {
+      ...{ clientId: name.clientId, customerId: undefined, from: undefined, to: undefined },
+      ...{
+        operations: MONEY_MUTATIONS,
+        classes: PAYMENT_CLASSES,
+        beyond: undefined,
+        isBack: false,
+        limit: 9,
+      },
+    };
+    const { records } = await two.search(search);
+    expect(records).toMatchObject([{ hash: name.hash, attempts: 1, answer: { kind } }]);
+    // Nothing says any more when it was sent: no later than its answer.
+    expect(records[0]?.sent?.sentAt).toBe(records[0]?.settledAt);
+  });
 
   it('of a customer that is gone begins again with its answer, which people of the client are told', async () => {
     const [theirs, whole] = [freshName(), freshName()];

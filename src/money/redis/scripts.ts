@@ -210,7 +210,8 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
  *
  * A record that is settled is deleted and written again, as a hash of Redis does not give back the room of fields that are deleted. It
  * keeps the fields that versions before read. A payment that is done leaves `status` out, which no version reads. It keeps a `whose` that
- * is empty: a version up to 0.2.0 takes a record without that field for everybody's, and would tell its answer to any owner.
+ * is empty: a version up to 0.2.0 takes a record without that field for everybody's, and would tell its answer to any owner. A payment
+ * whose record no longer says when it was sent counts as sent at its end.
  */
 export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
   local state, input, kind, whose, line, askedAt, sentAt, attempts =
@@ -226,8 +227,8 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
     if ARGV[2] ~= 'unknown' then
       redis.call('DEL', key)
       local begunAt = line and string.match(line, '^%d+') or 0
-      local function since(time) return time and string.format('%.0f', time - begunAt) or '' end
-      local past = (line or '') .. ',' .. since(sentAt) .. ',' .. since(now) .. ',' .. (attempts or '')
+      local function since(time) return string.format('%.0f', time - begunAt) end
+      local past = (line or '') .. ',' .. since(sentAt or now) .. ',' .. since(now) .. ',' .. (attempts or '')
       if ARGV[2] == 'done' and whose then
         past, status = past .. ',' .. status, nil
       end

@@ -61,9 +61,9 @@ export class SqliteSteps {
       UPDATE intent SET lease_until = ? WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
     this.#answer = db.prepare(`
       INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, answer_kind, status, text, expires_at,
-        settled_at, transaction_id)
-      VALUES (:clientId, :hash, 'answered', '', 0, :inputHash, :kind, :status, :text, :expiresAt, :settledAt, :transactionId)
-      ON CONFLICT DO UPDATE SET
+        settled_at, sent_at, transaction_id)
+      VALUES (:clientId, :hash, 'answered', '', 0, :inputHash, :kind, :status, :text, :expiresAt, :settledAt, :settledAt, :transactionId)
+      ON CONFLICT DO UPDATE SET sent_at = coalesce(sent_at, excluded.sent_at),
         state = excluded.state, answer_kind = excluded.answer_kind, status = excluded.status, text = excluded.text,
         expires_at = excluded.expires_at, body = CASE WHEN excluded.answer_kind = 'unknown' THEN body END,
         original = CASE WHEN excluded.answer_kind = 'unknown' THEN original END, upstream_key = NULL,
@@ -103,6 +103,8 @@ export class SqliteSteps {
   }
 
   /**
+   * A record that no longer says when it was sent gets the time of its end, as a search finds what was sent.
+   *
    * @param beginAgain makes the record where there is none
    * @returns false, and writes nothing, if another record has the transaction
    */
