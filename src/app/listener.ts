@@ -7,6 +7,7 @@ import {
   createConnections,
   pathOf,
   STALL_MS,
+  WatchedResponse,
 } from '../transport/connections.ts';
 import type { Route } from '../transport/router.ts';
 import type { Base } from './base.ts';
@@ -42,6 +43,7 @@ export function createListener(
       requestTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       keepAliveTimeout: config.keepAliveTimeoutMs,
+      ServerResponse: WatchedResponse,
     },
     (request, response) => {
       connections.watch(response);

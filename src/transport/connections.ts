@@ -4,8 +4,26 @@ import type { ClientAddress } from '../common/client-address.ts';
 import { clock } from '../common/clock.ts';
 import { noteRefusal } from '../common/refusals.ts';
 
-/** How long a client may leave what it is sent unread, in milliseconds. */
+// An import would read each export of the module. For one of them, `WebSocket`, Node loads a second undici: a twentieth of a
+// start.
+const http = process.getBuiltinModule('node:http');
+
+/**
+ * After this time without a byte the socket's own timer looks whether the client has read, in milliseconds. It lets the first
+ * part of an answer pass as progress, so that a client which reads nothing loses its connection after up to twice as long.
+ */
 export const STALL_MS = 20_000;
+
+/** An answer whose connection is watched also while its body is streamed: `@whatwg-node/server` ends the socket's timer for that. */
+export class WatchedResponse extends http.ServerResponse {
+  override write(...written: readonly unknown[]): boolean {
+    // Of a request that was sent behind others, the response has no socket until those are answered.
+    const { socket } = this.req;
+    if (socket.timeout === 0) socket.setTimeout(STALL_MS);
+    // The overloads of Node.
+    return super.write(...(written as Parameters<ServerResponse['write']>));
+  }
+}
 
 /**
  * Ends connections: each with the answer that it carries, once the server is stopping, and any whose client does not read its

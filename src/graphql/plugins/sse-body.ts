@@ -8,11 +8,6 @@ import { originOf } from '../executor/graphql-js.ts';
 
 /** A comment this often keeps proxies from closing a quiet stream, in milliseconds. */
 const PING_MS = 12_000;
-/**
- * After so many of them in a row that could not be sent, as the client has read nothing since, its connection is cut. The socket's own
- * timer does not see to it: `@whatwg-node/server` ends that for a streamed body.
- */
-const UNREAD_PINGS = 2;
 
 /** What a stream needs of the transport that its operation came over. */
 export interface CuttableConnection {
@@ -51,7 +46,6 @@ export class EventStreamBody
   #ping: Timer | undefined;
   /** Called when the client has read what it was sent. */
   #read: (() => void) | undefined;
-  #unreadPings = 0;
   /** Whether it is to be told where it stands: first as soon as it is live. */
   #isOwedMark = true;
 
@@ -77,16 +71,13 @@ export class EventStreamBody
     // Headers reach some clients only with the first byte of the body.
     controller.enqueue(PING);
     this.#ping = clock.setInterval(() => {
-      if (this.#isRead) return controller.enqueue(PING);
-      this.#unreadPings += 1;
-      if (this.#unreadPings === UNREAD_PINGS) this.#connection.cut?.();
+      if (this.#isRead) controller.enqueue(PING);
     }, PING_MS);
     this.#parts.rounds.add(this);
     this.#results.connect(this);
   }
 
   pull(): void {
-    this.#unreadPings = 0;
     const read = this.#read;
     this.#read = undefined;
     read?.();

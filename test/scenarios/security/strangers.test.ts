@@ -69,7 +69,7 @@ async function post(
   return { text: await response.text(), status: response.status };
 }
 
-/** Runs beside all other tests: the gateway waits 20 s for a client that does not read. */
+/** Runs beside all other tests: the gateway waits 20 to 40 s for a client that does not read. */
 let unread: Promise<void>;
 
 beforeAll(async () => {
@@ -114,7 +114,7 @@ async function socketsOf({ process: { pid } }: Program): Promise<number> {
   return targets.filter((target) => target.startsWith('socket:')).length;
 }
 
-/** Asks for answers, reads none of them, and resolves once the gateway holds none any more. */
+/** Asks for answers in each form, whole or streamed, reads none of them, and resolves once the gateway holds none any more. */
 async function leaveUnread(): Promise<void> {
   const [own, address] = await start();
   await using _program = own;
@@ -122,9 +122,10 @@ async function leaveUnread(): Promise<void> {
   const body = JSON.stringify({
     query: '{ __schema { types { name description fields { name description } } } }',
   });
-  const request = `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const head = `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
   const idle = await socketsOf(own);
-  const clients = Array.from({ length: 3 }, () => {
+  const clients = ['application/json', 'text/event-stream', 'multipart/mixed'].map((accept) => {
+    const request = `${head}Accept: ${accept}\r\n\r\n${body}`;
     const socket = connect(Number(port), hostname).on('error', () => undefined);
     socket.pause();
     socket.write(request.repeat(120));
