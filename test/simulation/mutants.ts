@@ -1,4 +1,5 @@
-// npm run simulate:mutants -- [names…] [--seeds 500] [--hours 0.02]: takes in one mistake at a time, and tells which seed finds it.
+// npm run simulate:mutants -- [names…] [--seeds 500] [--hours 0.02] [--commit HEAD]: takes in one mistake at a time, and tells which seed finds
+// it. With --commit it runs what is committed there, so that the files may be edited meanwhile.
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,6 +18,7 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '500' },
     hours: { type: 'string', default: '0.02' },
+    commit: { type: 'string' },
   },
 });
 
@@ -89,14 +91,25 @@ async function find(copy: string, { name, patch }: Mutant): Promise<Run> {
 }
 
 const copy = mkdtempSync(join(tmpdir(), 'pasarela-mutant-'));
-let missed = 0;
-try {
+
+/** Copies what the simulator runs on: the files as they are, or as they are at a commit. */
+function copySources(commit: string | undefined): void {
+  if (commit !== undefined) {
+    const archive = execFileSync('git', ['archive', commit, ...COPIED], { cwd: ROOT, maxBuffer: 1e9 });
+    execFileSync('tar', ['-x', '-C', copy], { input: archive });
+    return;
+  }
   for (const path of COPIED) {
     cpSync(join(ROOT, path), join(copy, path), {
       recursive: true,
       filter: (source) => !source.includes('node_modules') && !source.endsWith('/dist'),
     });
   }
+}
+
+let missed = 0;
+try {
+  copySources(values.commit);
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   for (const mutant of mutants) {
     const { name, what } = mutant;
