@@ -15,6 +15,8 @@ export interface Weather {
 
 interface Piece {
   readonly chunk: Buffer | null;
+  /** Whether the connection is forgotten once this has arrived. */
+  readonly isLast: boolean;
   readonly done: (error?: Error | null) => void;
 }
 
@@ -48,7 +50,7 @@ class End extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
-    this.#post({ chunk, done });
+    this.#post({ chunk, isLast: this.#network.isLast(this, chunk), done });
     this.#network.answered(this.owner, chunk);
   }
 
@@ -61,7 +63,7 @@ class End extends Duplex {
   }
 
   override _final(done: (error?: Error | null) => void): void {
-    this.#post({ chunk: null, done });
+    this.#post({ chunk: null, isLast: false, done });
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
@@ -69,7 +71,8 @@ class End extends Duplex {
     const { peer } = this;
     if (peer !== undefined && !peer.destroyed && !this.isForgotten) {
       this.#network.later(peer.owner, this.owner, () => {
-        if (!peer.destroyed) peer.destroy(this.readableEnded || this.writableFinished ? undefined : reset());
+        if (!peer.destroyed && !this.isForgotten)
+          peer.destroy(this.readableEnded || this.writableFinished ? undefined : reset());
       });
     }
     done(error);
@@ -103,6 +106,11 @@ class End extends Duplex {
           });
         if (!this.destroyed) this.#network.told(this.owner, () => piece?.done());
       }
+      if (piece?.isLast === true) {
+        this.isForgotten = true;
+        peer.isForgotten = true;
+        return;
+      }
     }
   }
 
@@ -131,6 +139,29 @@ class End extends Duplex {
 const failure = (call: string, code: string): Error => Object.assign(new Error(`${call} ${code}`), { code });
 const reset = (): Error => failure('read', 'ECONNRESET');
 
+/** Whether the last of these frames closes a WebSocket. What was written in one go are whole frames, or HTTP. */
+function closes(chunk: Buffer): boolean {
+  let at = 0;
+  let opcode = 0;
+  while (at + 2 <= chunk.length) {
+    const [first = 0, second = 0] = chunk.subarray(at);
+    if ((first & RESERVED_BITS) !== 0) return false;
+    opcode = first & 0x0f;
+    const short = second & 0x7f;
+    const length = short < 126 ? 0 : short === 126 ? 2 : 8;
+    const size = length === 0 ? short : chunk.readUIntBE(at + 2 + (length === 8 ? 2 : 0), length === 8 ? 6 : 2);
+    at += 2 + length + (second > 0x7f ? MASK_BYTES : 0) + size;
+  }
+  return opcode === CLOSE;
+}
+
+/** Of a frame without compression none of these is set; of the letter that HTTP begins with one is. */
+const RESERVED_BITS = 0x70;
+const MASK_BYTES = 4;
+const CLOSE = 8;
+/** A browser waits for ever for the end of a WebSocket that is closing. No timer is set for longer than this, in ms. */
+const FOR_EVER_MS = 2 ** 31 - 1;
+
 /** The network between apps, gateways and the REST service: connections in memory, over which real HTTP and WebSocket bytes go. */
 export class Network {
   readonly sim: Simulation;
@@ -139,6 +170,8 @@ export class Network {
   readonly #servers = new Map<string, { readonly server: Server; readonly process: Process | undefined }>();
   readonly #ends = new Set<End>();
   readonly #endings = new WeakMap<Process, string>();
+  /** Processes each of whose WebSockets is forgotten on its way as soon as one end has been told that the other closes it. */
+  readonly forgottenAsTheyClose = new Set<string>();
   connections = 0;
   /** How many of them are WebSockets, or streams of events. */
   streams = 0;
@@ -195,6 +228,12 @@ export class Network {
     if (process === undefined || bytes === undefined || !chunk.includes(bytes)) return;
     this.#endings.delete(process);
     this.sim.after(0, undefined, () => process.kill());
+  }
+
+  /** Whether a connection is to be forgotten once these bytes have arrived. */
+  isLast({ owner, peer }: End, chunk: Buffer): boolean {
+    const names = [owner?.name, peer?.owner?.name];
+    return names.some((name) => this.forgottenAsTheyClose.has(name ?? '')) && closes(chunk);
   }
 
   /** All connections of a process are forgotten on their way; it may make others. */
@@ -297,10 +336,13 @@ export class Network {
       constructor(url: string | URL, protocols?: string | string[]) {
         const { host } = new URL(url);
         network.streams += 1;
-        super(url, protocols, {
+        const options = {
           perMessageDeflate: false,
+          // An option of ws that its types do not know yet.
+          closeTimeout: FOR_EVER_MS,
           createConnection: (() => network.connect(`http://${host}`)) as never,
-        });
+        };
+        super(url, protocols, options);
       }
     } as typeof WebSocket;
   }

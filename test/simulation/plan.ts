@@ -190,6 +190,7 @@ const KINDS = [
   'payments stopped',
   'record put back',
   'gateway cut off from Redis as it pays',
+  'connections forgotten as they close',
 ] as const;
 
 /** What happens in the midst of payments. */
@@ -207,6 +208,7 @@ const HASTE = 0.3;
 const LATER: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'connections forgotten',
   'gateway killed as it answers',
+  'connections forgotten as they close',
   ...OF_PAYMENTS,
 ]);
 
@@ -357,6 +359,21 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       const { name } = chance.pick([...apps, ...gateways]);
       network.forget(name);
       return { words: `of ${name}`, ms: 0, end: () => {} };
+    },
+    'connections forgotten as they close': (chance) => {
+      const place = chance.pick(gateways);
+      const isReplaced = chance.happens(0.5) && place.isUp;
+      network.forgottenAsTheyClose.add(place.name);
+      if (isReplaced)
+        place.stop().then(
+          () => place.start(),
+          (error: unknown) => sim.fail(error),
+        );
+      return {
+        words: `of ${place.name}${isReplaced ? ', which is replaced' : ''}`,
+        ms: seconds(chance, 5, 40),
+        end: () => network.forgottenAsTheyClose.delete(place.name),
+      };
     },
     'slow reader': (chance) => {
       const reader = chance.pick(world.readers);

@@ -42,6 +42,8 @@ export interface Report {
 
 /** How long nothing goes wrong before everything has to be well, in milliseconds: a minute, and what a client waits for at most. */
 const CALM_MS = 100_000;
+/** How long before that each account is credited once more, so that a reader who has fallen silent has something to miss, in milliseconds. */
+const LAST_CREDITS_MS = 30_000;
 /** How long the last message of the service takes to everybody, in milliseconds. */
 const LAST_WORD_MS = 5_000;
 /** How long a crowd and what it asked for take, in milliseconds. */
@@ -92,7 +94,9 @@ async function runOnce(options: RunOptions): Promise<Report> {
     nemesis.stop();
     plan.calm(world);
     sim.say('Nothing goes wrong any more.');
-    await sim.runUntil(sim.elapsed + CALM_MS);
+    await sim.runUntil(sim.elapsed + CALM_MS - LAST_CREDITS_MS);
+    world.creditAll();
+    await sim.runUntil(sim.elapsed + LAST_CREDITS_MS);
     // What has happened by now is what everybody is to know.
     world.service.standStill();
     await sim.runUntil(sim.elapsed + LAST_WORD_MS);

@@ -314,12 +314,22 @@ export class World {
 
   credit(): void {
     const client = this.#chance.happens(0.8) ? this.demo : this.#chance.pick(this.clients);
-    const account = this.#chance.pick(client.accounts.filter(({ status }) => status === 'ACTIVE'));
-    const amount = `${1 + this.#chance.below(999)}.00`;
+    const { clabe } = this.#chance.pick(client.accounts.filter(({ status }) => status === 'ACTIVE'));
+    this.#credit(clabe, `${1 + this.#chance.below(999)}.00`);
+  }
+
+  /** Credits every account once. */
+  creditAll(): void {
+    for (const { accounts } of this.clients) {
+      for (const { clabe, status } of accounts) if (status === 'ACTIVE') this.#credit(clabe, '1.00');
+    }
+  }
+
+  #credit(clabe: string, amount: string): void {
     this.credits += 1;
     const { service } = this;
     service.process.run(() => {
-      const order = { clabe: account.clabe, amount, payerName: 'Ordenante', concept: 'Pago' };
+      const order = { clabe, amount, payerName: 'Ordenante', concept: 'Pago' };
       service.made.control.credit(order).catch((error: unknown) => this.sim.fail(error));
     });
   }
