@@ -149,7 +149,8 @@ function closes(chunk: Buffer): boolean {
     opcode = first & 0x0f;
     const short = second & 0x7f;
     const length = short < 126 ? 0 : short === 126 ? 2 : 8;
-    const size = length === 0 ? short : chunk.readUIntBE(at + 2 + (length === 8 ? 2 : 0), length === 8 ? 6 : 2);
+    const size =
+      length === 0 ? short : chunk.readUIntBE(at + 2 + (length === 8 ? 2 : 0), length === 8 ? 6 : 2);
     at += 2 + length + (second > 0x7f ? MASK_BYTES : 0) + size;
   }
   return opcode === CLOSE;

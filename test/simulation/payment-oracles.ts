@@ -6,7 +6,8 @@ import type { GatewayPlace } from './gateways.ts';
 import type { History } from './history.ts';
 import { type Order, wrongWith } from './orders.ts';
 import type { Told } from './raw.ts';
-import { countedIn, recordsIn } from './records.ts';
+import { countedIn, isRecord, recordsIn, settledIn } from './records.ts';
+import type { RedisServer } from './redis/server.ts';
 import type { World } from './world.ts';
 
 /** Watches over all that is told of payments, and over processes that end. */
@@ -23,6 +24,20 @@ export function watchOverPayments(world: World): void {
   for (const payer of world.payers)
     Object.assign(payer, { movedBy, onTold: (_: unknown, order: Order) => onTold(payer.name, order) });
   for (const place of world.gateways) place.onEnded = (process) => checkEnded(world, place, process);
+  for (const server of world.redis.servers) server.onScript = (keys) => watchRecords(world, server, keys);
+}
+
+/** What a record has as settled no script changes any more: somebody may have been told. */
+function watchRecords({ sim }: World, server: RedisServer, keys: readonly string[]): () => void {
+  const records = keys.filter(isRecord);
+  const before = records.map((key) => settledIn(server.keyspace, key));
+  return () => {
+    for (const [index, key] of records.entries()) {
+      const now = settledIn(server.keyspace, key);
+      if (before[index] !== undefined && now !== before[index])
+        sim.fail(new Broken(`${key} is recorded as ${before[index]}, and then as ${now ?? 'open'}`));
+    }
+  };
 }
 
 /** One key moves money at most once; what was told is what the ledger says, and final answers agree. */

@@ -191,6 +191,7 @@ const KINDS = [
   'record put back',
   'gateway cut off from Redis as it pays',
   'connections forgotten as they close',
+  'payment closed as Redis is away',
 ] as const;
 
 /** What happens in the midst of payments. */
@@ -209,6 +210,7 @@ const LATER: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'connections forgotten',
   'gateway killed as it answers',
   'connections forgotten as they close',
+  'payment closed as Redis is away',
   ...OF_PAYMENTS,
 ]);
 
@@ -226,6 +228,7 @@ const OF_REDIS: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'replies of Redis lost',
   'record put back',
   'gateway cut off from Redis as it pays',
+  'payment closed as Redis is away',
 ]);
 
 /** What happens more where somebody subscribes anew all the time. */
@@ -320,6 +323,22 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
         redis.cut.delete(name);
       };
       return { words: `${name}, ${step}`, ms: seconds(chance, 10, 30), end };
+    },
+    'payment closed as Redis is away': (chance) => {
+      const { name, process } = chance.pick(gateways);
+      const ms = seconds(chance, 0.5, 15);
+      service.closing = {
+        process,
+        onAnswer() {
+          redis.cut.add(name);
+          sim.after(ms, undefined, () => redis.cut.delete(name));
+        },
+      };
+      const end = () => {
+        service.closing = undefined;
+        redis.cut.delete(name);
+      };
+      return { words: `of ${name}`, ms: seconds(chance, 10, 30), end };
     },
     'payments stopped': (chance) => {
       world.operator.stopPayments();

@@ -1,9 +1,18 @@
 import type { Mark } from '../../src/money/mark.ts';
 import type { Keyspace } from './redis/keyspace.ts';
 
+/** Whether a key is that of the record of a payment. */
+export const isRecord = (key: string): boolean => /^pasarela:money:\{[^}]*\}:[\w-]{43}$/.test(key);
+
 /** The keys of the records of payments. */
-export const recordsIn = (keyspace: Keyspace): string[] =>
-  keyspace.keys().filter((key) => /^pasarela:money:\{[^}]*\}:[\w-]{43}$/.test(key));
+export const recordsIn = (keyspace: Keyspace): string[] => keyspace.keys().filter(isRecord);
+
+/** How a payment was settled, by its record; undefined where it is not. */
+export function settledIn(keyspace: Keyspace, key: string): string | undefined {
+  // HMGET replies with a list of texts, null for what there is not.
+  const [state, kind] = keyspace.run('HMGET', [key, 'state', 'kind']) as (string | null)[];
+  return state === 'answered' && kind != null && kind !== 'unknown' ? kind : undefined;
+}
 
 /** How many payments of a client are recorded as sent. */
 export function countedIn(keyspace: Keyspace, clientId: string): Mark {

@@ -66,6 +66,13 @@ export interface Acknowledged {
   readonly at: number;
 }
 
+/** A process whose next payment is answered so that nothing may be sent under its key again. */
+export interface Closing {
+  readonly process: Process | undefined;
+  /** Called as the answer arrives. */
+  onAnswer(): void;
+}
+
 interface Answer {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -104,6 +111,7 @@ export class Service {
   readonly told = new Map<Process, Set<string>>();
   /** Told of each payment that leaves a process: its text, and whether the same has left before. */
   onPayment: (process: Process, body: string, isAgain: boolean) => void = () => {};
+  closing: Closing | undefined;
   /** Told of each process that was told of a payment's success. */
   onTold: (process: Process) => void = () => {};
   /** Told of each process that sends a payment. */
@@ -202,8 +210,10 @@ export class Service {
         : 0;
       this.#sim.after(late + this.#latency(), this.process, () => {
         if (this.#network.isCut(caller, this.process)) return;
-        void this.#serve(options, where).then((answer) => {
-          if (this.#draws(calls.lostAnswer, 'lost answer', where)) {
+        const closing = this.#closingOf(caller, options);
+        const served = closing === undefined ? this.#serve(options, where) : this.#close(options, where);
+        void served.then((answer) => {
+          if (closing === undefined && this.#draws(calls.lostAnswer, 'lost answer', where)) {
             fail(this.#latency(), 'ECONNRESET');
             return;
           }
@@ -213,6 +223,7 @@ export class Service {
           tell(slow + this.slownessMs + this.#latency(), () => {
             isOver = true;
             end('isSaid' in answer && answer.status < 300);
+            closing?.onAnswer();
             handler.onResponseStart?.(controller as never, answer.status, answer.headers, '');
             handler.onResponseData?.(controller as never, Buffer.from(answer.text));
             handler.onResponseEnd?.(controller as never, {});
@@ -229,10 +240,7 @@ export class Service {
   async #serve(options: DispatchOptions, where: string) {
     const { calls } = this;
     if (this.#draws(calls.error / 2, 'error before the work', where)) return this.#failure();
-    const headers = options.headers as Record<string, string>;
-    const isKeyed =
-      options.method === 'GET' ||
-      Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key');
+    const isKeyed = options.method === 'GET' || isWithKey(options);
     const strange = options.method === 'GET' ? undefined : this.#strangeAnswer(where);
     if (strange !== undefined && this.#chance.happens(0.5)) return strange;
     const answer = await this.#ask(options);
@@ -252,6 +260,33 @@ export class Service {
     const isOther = other !== undefined && text !== undefined && text !== other.text;
     if (isOther && this.#draws(calls.mixed, 'answer to another', where)) return { ...other, text };
     return { ...answer, isSaid: true };
+  }
+
+  /** Takes the order to close the next payment of a process, where this is one that can be closed. */
+  #closingOf(caller: Process | undefined, { method, body }: DispatchOptions): Closing | undefined {
+    const text = String(body ?? '');
+    const { closing } = this;
+    const isMeant = closing !== undefined && closing.process === caller && method === 'POST';
+    if (!isMeant || !isPayment(text) || !text.includes('"1.00"')) return undefined;
+    this.closing = undefined;
+    return closing;
+  }
+
+  /**
+   * Answers a payment so that it is closed: money out by a conflict, which another request with its key may have, before or after the
+   * work; all else by what is no answer to it.
+   */
+  async #close(options: DispatchOptions, where: string): Promise<Answer> {
+    const isKeyed = isWithKey(options);
+    this.mayFail('closing answer', where);
+    const conflict: Answer = {
+      status: 409,
+      headers: { 'content-type': 'text/plain' },
+      text: '<html>busy</html>',
+    };
+    if (isKeyed && this.#chance.happens(0.5)) return conflict;
+    const answer = await this.#ask(options);
+    return isKeyed ? conflict : { ...answer, text: answer.text.replaceAll('1.00', '2.00') };
   }
 
   /** Notes a payment that leaves a process. @returns notes its end, and whether that was the service's own word of success */
@@ -350,6 +385,10 @@ export class Service {
     return { status: response.status, text };
   }
 }
+
+/** Whether the service knows a request again by a key. */
+const isWithKey = ({ headers }: DispatchOptions): boolean =>
+  Object.keys(headers as Record<string, string>).some((name) => name.toLowerCase() === 'idempotency-key');
 
 /** Whether a text orders a movement of money. */
 const isPayment = (text: string): boolean => /"(?:description|refundReason)":/.test(text);

@@ -58,6 +58,9 @@ export class RedisServer {
   /** Told of each entry that is appended to a stream here. */
   onAppend: (key: string, position: string, fields: readonly string[]) => void = () => {};
 
+  /** Told of the keys of each script before it runs here. What it returns is called once the script has run. */
+  onScript: (keys: readonly string[]) => () => void = () => () => {};
+
   constructor(sim: Simulation, name: string, isPrimary: boolean) {
     this.name = name;
     this.#sim = sim;
@@ -197,8 +200,11 @@ export class RedisServer {
       scripts.set(sha, compiled);
     }
     this.#known.add(sha);
-    const keys = Number(count);
-    return compiled({ call: (name, ...args) => this.run(name, args) }, rest.slice(0, keys), rest.slice(keys));
+    const keys = rest.slice(0, Number(count));
+    const hasRun = this.onScript(keys);
+    const reply = compiled({ call: (name, ...args) => this.run(name, args) }, keys, rest.slice(keys.length));
+    hasRun();
+    return reply;
   }
 
   #beginHistory(former: string): void {
