@@ -67,7 +67,9 @@ export async function pay<
 /**
  * Finishes a payment that {@link unsettled} has listed: tells how it ended, or goes on asking with its key. It never makes
  * another payment. If another tab has been told meanwhile that it was refused, or has acknowledged it, this returns that end
- * and sends nothing. If it was forgotten meanwhile, or is too old to ask about, it is `unknown`, without `safeToRetry`.
+ * and sends nothing. The store has such an end within an hour after it was acknowledged, or, if it was refused, within an hour
+ * after the intent was made; the next call of a payment that is sent from this store drops it after that. If it was dropped or
+ * forgotten meanwhile, or is too old to ask about, it is `unknown`, without `safeToRetry`.
  *
  * Throws if the store cannot be read: this call has sent nothing then.
  *
