@@ -1,7 +1,13 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { clock } from '../common/clock.ts';
 import { MONEY_MUTATIONS, type MoneyIntent, ownerDigest, type RecordName, recordName } from './intent.ts';
-import type { MoneyRecords, PaymentPosition, PaymentRecord, PaymentSearch } from './record.ts';
+import {
+  type MoneyRecords,
+  type PaymentPosition,
+  type PaymentRecord,
+  type PaymentSearch,
+  PaymentsHeldError,
+} from './record.ts';
 import { LOOKED_FOR_MS } from './settling/open-records.ts';
 
 /** A record and the name that it has for people. */
@@ -30,7 +36,8 @@ interface PaymentsPage {
  * Reads what became of payments. It never sends anything, and takes no key. A payment whose call claimed it and ended before
  * it sent anything counts as absent.
  *
- * Every method rejects with `RecordsUnavailableError` when the store cannot be reached.
+ * Every method rejects with `RecordsUnavailableError` when the store cannot be reached. `byKey` and `byId` reject with
+ * `PaymentsHeldError` where nothing is found while payments are held for a store that was put back: it may have forgotten the payment.
  */
 export interface Payments {
   /** Returns the payment of the caller's own key; undefined if the caller has not used it. */
@@ -81,23 +88,11 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
     return record !== undefined && isTheirs ? named(clientId, record) : undefined;
   };
 
-  /** Finds it, or is certain that it is absent: a store that a failover has replaced does not know what was paid since. */
-  const certain = async (
-    clientId: string,
-    find: () => Promise<RecordedPayment | undefined>,
-  ): Promise<RecordedPayment | undefined> => {
-    const found = await find();
-    if (found !== undefined) return found;
-    await records.confirmReads(clientId);
-    // Also where it was replaced between the two.
-    return find();
-  };
-
   return {
     byKey(holder) {
       const { clientId } = holder;
       const mark = ownerDigest(holder);
-      return certain(clientId, async () => {
+      return certain(records, clientId, async () => {
         const [first, own] = await Promise.all([
           records.read(recordName(holder)),
           records.read(recordName(holder, mark)),
@@ -110,7 +105,7 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
       if (!ID.test(id)) return undefined;
       const { clientId } = reader;
       const hash = hashOf(await records.idKey(clientId), id);
-      return certain(clientId, async () => shown(reader, await records.read({ clientId, hash })));
+      return certain(records, clientId, async () => shown(reader, await records.read({ clientId, hash })));
     },
     byTransaction: async (reader, transactionId) =>
       shown(reader, await records.readByTransaction(reader.clientId, transactionId)),
@@ -135,6 +130,28 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
     sealKey: (clientId) => records.idKey(clientId),
   };
 }
+
+/**
+ * Finds a payment, or is certain that it is absent. A store that a failover has replaced, or that was put back, does not know what was
+ * paid since.
+ */
+async function certain(
+  records: MoneyRecords,
+  clientId: string,
+  find: () => Promise<RecordedPayment | undefined>,
+): Promise<RecordedPayment | undefined> {
+  const found = await find();
+  if (found !== undefined) return found;
+  await records.confirmReads(clientId);
+  // Also where it was replaced between the two.
+  const again = await find();
+  if (again === undefined && (await isPutBack(records, clientId))) throw new PaymentsHeldError('put-back');
+  return again;
+}
+
+/** True while payments are held because the store has forgotten some, of this client or of another. */
+const isPutBack = async (records: MoneyRecords, clientId: string): Promise<boolean> =>
+  (await records.isPutBack(clientId)) || (await records.held()).some(({ why }) => why === 'put-back');
 
 function unknownPayments(
   records: MoneyRecords,

@@ -36,6 +36,12 @@ const pay = async ({ query }: RunningGateway, { mutation, input }: Payable) => {
   const { data, errors } = await query(documentOf(mutation), { input });
   return data?.result?.__typename ?? errors?.[0]?.extensions['code'];
 };
+/** What `payment` tells of a key: its state, null, or the code of an error. */
+const told = async ({ query }: RunningGateway, { input }: Payable) => {
+  const document = 'query ($key: String!) { payment(idempotencyKey: $key) { state } }';
+  const { data, errors } = await query(document, { key: input['idempotencyKey'] });
+  return errors?.[0]?.extensions['code'] ?? data?.payment?.state ?? null;
+};
 const done = ({ mutation }: Payable): string => `${mutation[0]?.toUpperCase()}${mutation.slice(1)}Success`;
 const readyz = async ({ url }: RunningGateway) => (await fetch(`${url}/readyz`)).json();
 const HELD = { status: 'degraded', degraded: ['payments'], paymentsHeld: true };
@@ -50,8 +56,12 @@ async function isHeld(gateway: RunningGateway, old: Payable[], paid: Payable[], 
   // What was found of the stores answers for a second.
   await expect.poll(() => readyz(gateway)).toMatchObject(HELD);
   expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain('pasarela_payments_held 1');
-  for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
+  for (const payment of old) {
+    expect(await told(gateway, payment)).toBe('DONE');
+    expect(await pay(gateway, payment)).toBe(done(payment));
+  }
   for (const payment of paid) {
+    expect(await told(gateway, payment)).toBe('STORE_UNAVAILABLE');
     expect(await pay(gateway, payment)).toBe(
       payment.mutation === 'refundTransaction' ? 'PreconditionError' : 'STORE_UNAVAILABLE',
     );
@@ -68,6 +78,7 @@ async function isHeld(gateway: RunningGateway, old: Payable[], paid: Payable[], 
   expect(await run('resume')).toMatchObject({ code: 0 });
   expect(await run('status')).toMatchObject({ code: 0 });
   await until(async () => (await readyz(gateway)).paymentsHeld === undefined);
+  for (const payment of paid) expect(await told(gateway, payment)).toBeNull();
   const next = await payable(sandbox, 'createInternalTransaction', `next ${paid[0]?.tag}`);
   expect(await pay(gateway, next)).toBe(done(next));
 }
@@ -184,6 +195,7 @@ describe('a Redis', () => {
       await isHeld(gateway, old, paid, url);
 
       await redis.admin.flushall();
+      for (const payment of paid) expect(await told(gateway, payment)).toBe('STORE_UNAVAILABLE');
       const again = await payable(sandbox, 'createInternalTransaction', 'after the flush');
       expect(await pay(gateway, again)).toBe('STORE_UNAVAILABLE');
       await isHeld(gateway, [], paid, url);

@@ -2,7 +2,12 @@ import { clock } from '../../common/clock.ts';
 import { openCursor, sealCursor } from '../../events/seal.ts';
 import type { Money } from '../../money/execute.ts';
 import type { RecordedPayment } from '../../money/payment-reads.ts';
-import { PAYMENT_CLASSES, type PaymentPosition, RecordsUnavailableError } from '../../money/record.ts';
+import {
+  PAYMENT_CLASSES,
+  type PaymentPosition,
+  PaymentsHeldError,
+  RecordsUnavailableError,
+} from '../../money/record.ts';
 import type { Context } from '../../operation/context.ts';
 import type { Identity } from '../../operation/identity.ts';
 import type { Services, SettleLater } from '../../operation/services.ts';
@@ -176,12 +181,18 @@ async function cursorsOf({ identity: { caller }, services: { money } }: Reader):
   };
 }
 
-/** @throws PaymentRecordError when the record cannot be reached */
+/** @throws PaymentRecordError when the record cannot be reached, or may have forgotten what is asked for */
 async function reading<T>(read: Promise<T>): Promise<T> {
   try {
     return await read;
   } catch (cause) {
     if (!(cause instanceof RecordsUnavailableError)) throw cause;
+    if (cause instanceof PaymentsHeldError) {
+      throw new PaymentRecordError(
+        'The record of payments has been put back to an earlier state, and may have forgotten this payment. Ask again when the operator has let payments go on.',
+        { cause },
+      );
+    }
     throw new PaymentRecordError('The record of payments cannot be reached. Try again later.', { cause });
   }
 }
