@@ -128,11 +128,12 @@ async function losePayment(retention = 10_000) {
       await records.markSent(otherName, 'call', sent, { upstreamKey: null, original: null });
       return otherName;
     },
-    /** Another payment that is known to be done, by this transaction. */
+    /** Another payment, of another amount, that is known to be done, by this transaction. */
     async paid(id: string) {
       const other = randomUUID();
       const otherName = recordName({ clientId: CLIENT_ID, customerId: undefined, key: other });
-      await records.claim(otherName, { ...claim, inputHash: other, twin: other });
+      const asked = { ...ASKED, amount: '20.00' };
+      await records.claim(otherName, { ...claim, asked, inputHash: other, twin: other });
       await records.answer(otherName, other, { kind: 'done', status: 200, text: '{}' }, id);
     },
     /** The payment itself is answered after all, with this transaction. */
