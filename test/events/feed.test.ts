@@ -67,6 +67,24 @@ it('more events than may wait, while the log is being read, are read from it', a
   await log.stop();
 });
 
+it('more bytes than may wait, while the log is being read, are read from it', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const seen: string[] = [];
+  const stream = await log.follow(CLIENT);
+  stream.connect({ take: ({ id }) => void seen.push(id), finish: () => undefined });
+  source.resync();
+  const before = source.reads;
+  // Fewer than may wait by their number.
+  for (let number = 0; number < 200; number += 1) source.append(CLIENT, 'STATUS_UPDATE', {}, 'once', 64 * 1024);
+  await until(() => seen.length >= 200);
+  expect(seen).toEqual(source.entries.map(({ event }) => event.id));
+  // Those behind the first 16 come in pages of 64.
+  expect(source.reads - before).toBeGreaterThanOrEqual(Math.ceil((200 - 16) / 64));
+  stream.stop();
+  await log.stop();
+});
+
 it('a stream gives no place to go on from while its reader takes an event, as that one would be left out', async () => {
   const source = new MemorySource();
   const log = new LogReader(source, silentMetrics);

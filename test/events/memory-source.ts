@@ -15,6 +15,8 @@ export class MemorySource implements Source {
   readonly entries: Entry[] = [];
   /** Whether it cannot be read. */
   isAway = false;
+  /** How often it was to be read. */
+  reads = 0;
   /** How often it could not be. */
   failures = 0;
   /** How many of the oldest are no longer held. */
@@ -64,6 +66,7 @@ export class MemorySource implements Source {
   async confirm(): Promise<void> {}
 
   async read(_clientId: string, after: string | null, limit: number): Promise<Slice> {
+    this.reads += 1;
     if (this.isAway) {
       this.failures += 1;
       throw new StoreUnavailableError('It is away.');

@@ -7,8 +7,9 @@ import { type EventsGapError, StoreUnavailableError } from '../errors.ts';
 import { gapError, readWhole } from '../gap.ts';
 import type { Listener, Source } from '../source.ts';
 import type { EventTopics, TopicAsker } from '../topics.ts';
+import { Backlog } from './backlog.ts';
 import { LookupQueue } from './lookup-queue.ts';
-import { AT_ONCE, type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
+import { AT_ONCE, type Missed, Ring } from './ring.ts';
 import { type FeedSubscriber, TopicIndex } from './topic-index.ts';
 
 const PAGE = 64;
@@ -41,7 +42,7 @@ export class Feed implements Listener {
   #attached: Promise<void> | undefined;
   #reading: Promise<void> | undefined;
   /** Entries that arrived while the log was being read. */
-  #pending: Entry[] = [];
+  readonly #pending = new Backlog();
   #readAgain = false;
   #retry: Timer | undefined;
 
@@ -167,9 +168,7 @@ export class Feed implements Listener {
   receive(entry: Entry): void {
     if (this.#tail !== undefined && this.#reading === undefined) {
       if (!this.#step(entry)) this.resync();
-    } else if (this.#pending.length < QUEUE_LIMIT.entries) {
-      this.#pending.push(entry);
-    } else {
+    } else if (!this.#pending.add(entry)) {
       this.#readAgain = true;
     }
   }
@@ -196,7 +195,7 @@ export class Feed implements Listener {
         this.#readAgain = false;
         if (this.#tail === undefined) this.#tail = await this.#source.head(this.clientId);
         else await this.#catchUp(this.#tail);
-        for (const entry of this.#pending.splice(0)) {
+        for (const entry of this.#pending.takeAll()) {
           if (!this.#step(entry)) this.#readAgain = true;
         }
       } while (this.#readAgain);

@@ -1,6 +1,6 @@
 import type { Entry } from '../entry.ts';
 
-/** How much may wait for one follower, and how much of the recent past a feed remembers. */
+/** How much may wait for one follower, or for a feed that reads the log, and how much of the recent past a feed remembers. */
 export const QUEUE_LIMIT = { entries: 256, size: 1024 * 1024 } as const;
 /** How much of that a follower gets at once, so that its queue has room for entries that come while it reads. */
 export const AT_ONCE = { entries: 128, size: 512 * 1024 } as const;
