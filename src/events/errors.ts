@@ -92,8 +92,11 @@ export class SlowConsumerError extends Error {
   override readonly name = 'SlowConsumerError';
   readonly code = 'SLOW_CONSUMER';
   readonly retryable = true;
+  /** Whose events they are. */
+  readonly clientId: string;
 
-  constructor() {
+  constructor(clientId: string) {
     super('Events came faster than they were read. Resume from the cursor of the last one.');
+    this.clientId = clientId;
   }
 }

@@ -42,8 +42,6 @@ export interface EventMetrics {
   channelDecodeError(): void;
   /** How many followers there are now. */
   subscribers(count: number): void;
-  /** A follower was ended because it read too slowly. */
-  slowConsumerDisconnect(): void;
 }
 
 /** Counts nothing. */
@@ -59,5 +57,4 @@ export const silentMetrics: EventMetrics = {
   unattributed: () => {},
   channelDecodeError: () => {},
   subscribers: () => {},
-  slowConsumerDisconnect: () => {},
 };

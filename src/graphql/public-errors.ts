@@ -12,6 +12,7 @@ import { ApiKeyError, PublicError } from '../resolvers/errors.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { MalformedIdError } from '../upstream/call/path.ts';
 import { withGap } from './gaps.ts';
+import { withSlowReader } from './slow-readers.ts';
 
 /**
  * The public form of an error that reached the top of a result: `extensions.code` is one of docs/graph.md's, and the message
@@ -74,11 +75,11 @@ function describe(cause: Error): Description | undefined {
   if (cause instanceof CursorInvalidError) {
     return { message: cause.message, extensions: { code: cause.code, ...cause.bounds } };
   }
-  if (
-    cause instanceof SlowConsumerError ||
-    cause instanceof DrainingError ||
-    cause instanceof StoreUnavailableError
-  ) {
+  if (cause instanceof SlowConsumerError) {
+    const { code, retryable, clientId } = cause;
+    return { message: cause.message, extensions: withSlowReader({ code, retryable }, clientId) };
+  }
+  if (cause instanceof DrainingError || cause instanceof StoreUnavailableError) {
     return { message: cause.message, extensions: { code: cause.code, retryable: cause.retryable } };
   }
   if (cause instanceof ApiKeyError) {

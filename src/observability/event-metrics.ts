@@ -13,8 +13,14 @@ const QUARANTINE_REASONS: readonly QuarantineReason[] = [
   ...(['conflict', 'undecided'] as const),
 ];
 
+/** What ends because too many events wait. */
+export interface SlowReaderMetrics {
+  /** So many readers of a client's events were ended. */
+  slow(clientId: string, readers: number): void;
+}
+
 /** What transports count of the results that they send. */
-export interface DeliveryMetrics {
+export interface DeliveryMetrics extends SlowReaderMetrics {
   /** An event was sent to so many subscribers. */
   delivered(type: string, readers: number): void;
   /** How long after its webhook had arrived an event was sent. Not told of what had arrived before its subscribers. */
@@ -27,7 +33,6 @@ export interface DeliveryMetrics {
 export interface FanOutMetrics extends DeliveryMetrics {
   /** How the number of streams differs from that of the log's followers. */
   sharing(change: number): void;
-  slowConsumerDisconnect(): void;
 }
 
 /** How many read events, in streams that have a follower of the log each or share one. */
@@ -68,24 +73,18 @@ export function createEventMetrics(
   readonly events: EventMetrics;
   readonly fanOut: FanOutMetrics;
 } {
-  const slow = countersOf(registry)(
-    'pasarela_events_slow_consumer_disconnects_total',
-    'Subscribers ended because they read too slowly.',
-  );
   const subscribers = new Subscribers(registry);
-  const slowConsumerDisconnect = () => slow.inc();
   return {
     events: {
       ...arrivals(registry),
       ...reading(registry),
       subscribers: (count) => subscribers.follow(count),
-      slowConsumerDisconnect,
     },
     fanOut: {
       ...deliveries(registry),
       gap: createGaps(registry, logger),
+      slow: createSlowReaders(registry, logger),
       sharing: (change) => subscribers.share(change),
-      slowConsumerDisconnect,
     },
   };
 }
@@ -138,7 +137,7 @@ function arrivals(registry: Registry) {
 }
 
 /** Events that are sent to subscribers. */
-function deliveries(registry: Registry): Omit<DeliveryMetrics, 'gap'> {
+function deliveries(registry: Registry): Omit<DeliveryMetrics, 'gap' | 'slow'> {
   const counter = countersOf(registry);
   const registers = [registry];
   const delivered = counter('pasarela_events_delivered_total', 'Events handed to subscribers.', ['type']);
@@ -155,10 +154,35 @@ function deliveries(registry: Registry): Omit<DeliveryMetrics, 'gap'> {
   };
 }
 
-/** Between two log lines on the gaps of one client that have one reason, in milliseconds: thousands of readers may be told at once. */
-const GAP_LINE_EVERY_MS = 60_000;
-/** More clients than may have gaps within that time. */
-const MOST_GAPS = 1000;
+/** Between two log lines on the readers of one client, in milliseconds: thousands of them may meet the same at once. */
+const LINE_EVERY_MS = 60_000;
+/** More clients than may have such lines within that time. */
+const MOST_LINES = 1000;
+
+/** Returns a function that says whether a line is due: once a minute for each key. */
+function createPacing(): (key: string) => boolean {
+  const loggedAt = new Lru<number>(MOST_LINES);
+  return (key) => {
+    const now = clock.monotonic();
+    if (now - (loggedAt.get(key) ?? Number.NEGATIVE_INFINITY) < LINE_EVERY_MS) return false;
+    loggedAt.set(key, now);
+    return true;
+  };
+}
+
+/** Counts the readers for whom too many events waited, and logs whose they are. */
+function createSlowReaders(registry: Registry, logger: Logger): SlowReaderMetrics['slow'] {
+  const ended = countersOf(registry)(
+    'pasarela_events_slow_consumer_disconnects_total',
+    'Subscribers ended because too many events waited for them.',
+  );
+  const isDue = createPacing();
+  return (clientId, readers) => {
+    ended.inc(readers);
+    if (isDue(clientId))
+      logger.info({ clientId, readers }, 'readers are ended, as too many events wait for them');
+  };
+}
 
 /** Counts the readers that were told of gaps, and logs why. */
 function createGaps(registry: Registry, logger: Logger): DeliveryMetrics['gap'] {
@@ -166,14 +190,10 @@ function createGaps(registry: Registry, logger: Logger): DeliveryMetrics['gap'] 
     'reason',
   ]);
   for (const reason of GAP_REASONS) told.inc({ reason }, 0);
-  /** By client and reason: when it was logged last. */
-  const loggedAt = new Lru<number>(MOST_GAPS);
+  const isDue = createPacing();
   return ({ clientId, reason }, readers) => {
     told.inc({ reason }, readers);
-    const key = `${clientId} ${reason}`;
-    const now = clock.monotonic();
-    if (now - (loggedAt.get(key) ?? Number.NEGATIVE_INFINITY) < GAP_LINE_EVERY_MS) return;
-    loggedAt.set(key, now);
+    if (!isDue(`${clientId} ${reason}`)) return;
     logger.warn({ clientId, reason, readers }, 'readers are told that events are missing');
   };
 }

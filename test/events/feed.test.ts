@@ -76,7 +76,8 @@ it('more bytes than may wait, while the log is being read, are read from it', as
   source.resync();
   const before = source.reads;
   // Fewer than may wait by their number.
-  for (let number = 0; number < 200; number += 1) source.append(CLIENT, 'STATUS_UPDATE', {}, 'once', 64 * 1024);
+  for (let number = 0; number < 200; number += 1)
+    source.append(CLIENT, 'STATUS_UPDATE', {}, 'once', 64 * 1024);
   await until(() => seen.length >= 200);
   expect(seen).toEqual(source.entries.map(({ event }) => event.id));
   // Those behind the first 16 come in pages of 64.

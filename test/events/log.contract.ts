@@ -447,7 +447,6 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         const rest = await appendMany(400);
         expect(ids(await reading)).toEqual([first, ...rest].map((event) => event?.id));
         expect(await failure(slow)).toBeInstanceOf(SlowConsumerError);
-        expect(metrics.counts['slowConsumerDisconnect']).toBe(1);
         const again = await log.follow(client, { after: seen?.cursor });
         expect(ids(await take(again, 400))).toEqual(rest.map((event) => event.id));
       });
@@ -462,14 +461,15 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         const rest = await appendMany(120);
         await reading;
         expect(ids(await take(late, 370))).toEqual([...missed, ...rest].map((event) => event.id));
-        expect(metrics.counts['slowConsumerDisconnect']).toBeUndefined();
       });
 
       it('ends a follower whose unread events are too large together', async () => {
         const slow = await log.follow(client);
+        const quick = await log.follow(client);
+        const reading = take(quick, 20);
         const payload = JSON.stringify({ filler: 'x'.repeat(60_000) });
         for (let sent = 0; sent < 20; sent += 1) await log.append(client, moneyIn({ payload }));
-        await until(() => metrics.counts['slowConsumerDisconnect'] === 1);
+        await reading;
         expect(await failure(slow)).toBeInstanceOf(SlowConsumerError);
       });
 

@@ -10,6 +10,7 @@ it('a delivery tells how long an event took to its readers, and nothing of histo
     delivered: (type: string, readers: number) => told.push([type, readers]),
     lag: (ms: number) => told.push(ms),
     gap: () => told.push('gap'),
+    slow: () => told.push('slow'),
   };
   const since = Date.now() - 1_000;
   const deliver = (receivedMsAgo: number) => {

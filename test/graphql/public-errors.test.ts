@@ -22,7 +22,7 @@ it.each([429, 503])(
 
 it.each([
   ['DRAINING', new DrainingError()],
-  ['SLOW_CONSUMER', new SlowConsumerError()],
+  ['SLOW_CONSUMER', new SlowConsumerError('0f0e0d0c-0b0a-4908-8706-050403020100')],
   ['STORE_UNAVAILABLE', new StoreUnavailableError('It is away.')],
 ])('a stream that ends with %s says so, and whether it may be begun again', (code, error) => {
   expect(shownOf(error)).toEqual({ code, retryable: error.retryable });

@@ -36,7 +36,7 @@ async function start() {
     expiries: createExpiryWatch({ clock: systemAlarmClock, identify: never }),
     metrics: {
       sharing: nothing,
-      slowConsumerDisconnect: nothing,
+      slow: nothing,
       delivered: nothing,
       gap: nothing,
       lag: nothing,

@@ -4,7 +4,6 @@ import type { ReadFrom } from '../cursor.ts';
 import type { Entry } from '../entry.ts';
 import { SlowConsumerError, StoreUnavailableError } from '../errors.ts';
 import type { FollowOptions, StoredEvent } from '../log.ts';
-import type { EventMetrics } from '../metrics.ts';
 import type { TopicAsker } from '../topics.ts';
 import type { Feed } from './feed.ts';
 import { QUEUE_LIMIT } from './ring.ts';
@@ -20,7 +19,6 @@ const RETRY_MS = 200;
 export class Follower extends PushStream<StoredEvent> implements FeedSubscriber {
   readonly topics: ReadonlySet<string> | undefined;
   readonly #feed: Feed;
-  readonly #metrics: EventMetrics;
   /** Set if some of its topics need a REST call. */
   readonly #ask: TopicAsker | undefined;
   /** Up to where it has read history; set by `open`. Unused while it is live. */
@@ -34,14 +32,9 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
   /** True while the sink takes a result, or the log is read for it. */
   #busy = false;
 
-  constructor(
-    feed: Feed,
-    metrics: EventMetrics,
-    { topics, needsLookup = false }: Omit<FollowOptions, 'after'>,
-  ) {
+  constructor(feed: Feed, { topics, needsLookup = false }: Omit<FollowOptions, 'after'>) {
     super();
     this.#feed = feed;
-    this.#metrics = metrics;
     this.topics = topics === undefined ? undefined : new Set(topics);
     this.#ask = needsLookup ? feed.asker() : undefined;
     feed.enter(this);
@@ -97,9 +90,8 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
   flow(): void {
     this.#pump();
     if (this.#queue.length > QUEUE_LIMIT.entries || this.#queued > QUEUE_LIMIT.size) {
-      this.#metrics.slowConsumerDisconnect();
       this.#drop();
-      this.fail(new SlowConsumerError());
+      this.fail(new SlowConsumerError(this.#feed.clientId));
       // A reader that does not read would otherwise not learn of it.
       if (this.#sink !== undefined) this.#end(this.#failure);
     }

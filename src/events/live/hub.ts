@@ -31,7 +31,7 @@ export class Hub {
     options: Omit<FollowOptions, 'after'>,
   ): Promise<Follower> {
     if (this.#stopped) throw new DrainingError();
-    const follower = new Follower(this.#feed(clientId), this.#metrics, options);
+    const follower = new Follower(this.#feed(clientId), options);
     await follower.open(after);
     return follower;
   }

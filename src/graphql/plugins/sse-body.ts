@@ -5,6 +5,7 @@ import type { RoundMember, Rounds } from '../../common/rounds.ts';
 import type { DeliveryMetrics } from '../../observability/event-metrics.ts';
 import { countDelivery } from '../deliveries.ts';
 import { originOf } from '../executor/graphql-js.ts';
+import { countSlowReaders } from '../slow-readers.ts';
 
 /** A comment this often keeps proxies from closing a quiet stream, in milliseconds. */
 const PING_MS = 12_000;
@@ -90,6 +91,7 @@ export class EventStreamBody
 
   take(result: ExecutionResult): void | Promise<void> {
     if (goesOn(result)) {
+      countSlowReaders(this.#parts.metrics, result, 1);
       this.#connection.cut?.();
       // Nothing comes after it, least of all the end.
       return new Promise(() => undefined);

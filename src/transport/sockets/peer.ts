@@ -8,7 +8,7 @@ import { shortened } from './messages.ts';
 import type { StreamSeat } from './open-streams.ts';
 import type { Outlet } from './reader.ts';
 
-/** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
+/** Close code for a reader for whom, or for whose shared stream, too many events wait (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
 
 /** What is known of a socket when it is opened. */
@@ -232,6 +232,10 @@ class SocketOutlet implements Outlet {
     this.#head = HEAD.start + JSON.stringify(operationId) + HEAD.end;
   }
 
+  get clientId(): string {
+    return this.#peer.clientId;
+  }
+
   holds(now: number): boolean {
     return this.#peer.holds(now);
   }
@@ -259,6 +263,6 @@ class SocketOutlet implements Outlet {
   }
 
   close(): void {
-    this.#socket.close(TRY_AGAIN_LATER, 'Read too slowly');
+    this.#socket.close(TRY_AGAIN_LATER, 'Too many events wait');
   }
 }

@@ -3,6 +3,7 @@ import { clock } from '../../common/clock.ts';
 import type { Sink } from '../../common/push-stream.ts';
 import type { RoundMember, Rounds } from '../../common/rounds.ts';
 import { countDelivery } from '../../graphql/deliveries.ts';
+import { countSlowReaders } from '../../graphql/slow-readers.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import {
   fellBehind,
@@ -14,6 +15,8 @@ import {
 
 /** One operation of one socket. */
 export interface Outlet {
+  /** The client whose events it is sent. */
+  readonly clientId: string;
   /**
    * True if its credential is still valid. If not, the socket is closed, and nothing more may be sent.
    *
@@ -122,7 +125,10 @@ export class Reader
   /** Takes a result of its own stream. Resolves once the socket has taken it; only then does the next one come. */
   take(result: ExecutionResult): void | Promise<void> {
     if (this.#left) return undefined;
-    if (fellBehind(result)) return this.drop();
+    if (fellBehind(result)) {
+      countSlowReaders(this.#parts.metrics, result, 1);
+      return this.drop();
+    }
     // The process is stopping. The socket is closed once its other operations have been answered.
     if (hasCode(result, 'DRAINING')) return new Promise(() => undefined);
     if (!this.#outlet.holds(clock.now())) return undefined;
@@ -204,7 +210,7 @@ export class Reader
     this.#queue.push(payload);
     this.#queued += payload.length;
     if (this.#queue.length > QUEUE.results || this.#queued > QUEUE.bytes) {
-      this.#parts.metrics.slowConsumerDisconnect();
+      this.#parts.metrics.slow(this.#outlet.clientId, 1);
       this.drop();
     }
     return true;

@@ -2,6 +2,7 @@ import type { ExecutionResult } from 'graphql';
 import { clock } from '../../common/clock.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
 import { countDelivery } from '../../graphql/deliveries.ts';
+import { countSlowReaders } from '../../graphql/slow-readers.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 
 export type Results = PushStream<ExecutionResult>;
@@ -82,7 +83,11 @@ export class SharedStream implements Sink<ExecutionResult> {
 
   /** A stream that fails has the error in its last result (graphql/plugins/error-masking.ts). */
   take(result: ExecutionResult): void {
-    if (fellBehind(result)) for (const reader of this.#joined) reader.drop();
+    if (fellBehind(result)) {
+      countSlowReaders(this.#metrics, result, this.#joined.size);
+      for (const reader of this.#joined) reader.drop();
+      return;
+    }
     const payload = Buffer.from(JSON.stringify(result));
     const now = clock.now();
     let readers = 0;

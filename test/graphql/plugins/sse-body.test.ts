@@ -1,10 +1,15 @@
 import { getEventListeners } from 'node:events';
 import { type ExecutionResult, GraphQLError } from 'graphql';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, type Mock, vi } from 'vitest';
 import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
 import { ROUND_MS, Rounds } from '../../../src/common/rounds.ts';
+import { DrainingError, SlowConsumerError } from '../../../src/events/errors.ts';
 import { EventStreamBody } from '../../../src/graphql/plugins/sse-body.ts';
+import { toPublicError } from '../../../src/graphql/public-errors.ts';
+import type { SlowReaderMetrics } from '../../../src/observability/event-metrics.ts';
 import { type Bell, bell } from '../../helpers/bell.ts';
+
+const CLIENT = '0f0e0d0c-0b0a-4908-8706-050403020100';
 
 /** A stream whose results a test decides on; each stands at its number. */
 class Source extends PushStream<ExecutionResult> {
@@ -41,6 +46,7 @@ let clock: Bell;
 let source: Source;
 let gone: AbortController;
 let cuts: number;
+let slow: Mock<SlowReaderMetrics['slow']>;
 let reader: ReadableStreamDefaultReader<Uint8Array>;
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
@@ -48,11 +54,12 @@ beforeEach(() => {
   source = new Source();
   gone = new AbortController();
   cuts = 0;
+  slow = vi.fn();
   reader = new ReadableStream(body()).getReader();
 });
 
 function body(): EventStreamBody {
-  const metrics = { delivered: () => undefined, gap: () => undefined, lag: () => undefined };
+  const metrics = { delivered: () => undefined, gap: () => undefined, lag: () => undefined, slow };
   const connection = {
     incoming: { waiters: gone },
     cut: () => {
@@ -136,17 +143,22 @@ it('ends after the last result, and leaves nothing behind', async () => {
   expect(getEventListeners(gone.signal, 'abort')).toEqual([]);
 });
 
-it.each(['SLOW_CONSUMER', 'DRAINING'])(
-  'a stream that ends with %s is cut off, and never completed',
-  async (code) => {
+it.each([
+  ['SLOW_CONSUMER', new SlowConsumerError(CLIENT), [[CLIENT, 1]]],
+  ['DRAINING', new DrainingError(), []],
+])(
+  'a stream that ends with %s is cut off, never completed, and counted where it is too slow',
+  async (_code, originalError, counted) => {
     await read();
-    const error = new GraphQLError('It goes on elsewhere.', { extensions: { code } });
+    const error = toPublicError(new GraphQLError('', { originalError }));
+    const errors = error === undefined ? [] : [error];
     const went: string[] = [];
-    Promise.resolve(source.sink?.take({ errors: [error] })).then(() => went.push('taken'));
+    Promise.resolve(source.sink?.take({ errors })).then(() => went.push('taken'));
     expect(cuts).toBe(1);
     read().then((text) => went.push(text));
     await new Promise((resolve) => setImmediate(resolve));
     expect(went).toEqual([]);
+    expect(slow.mock.calls).toEqual(counted);
     gone.abort();
     expect([source.stopped, clock.isIdle, vi.getTimerCount()]).toEqual([true, true, 0]);
   },

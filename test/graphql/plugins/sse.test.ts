@@ -18,7 +18,12 @@ class Waiting extends PushStream<ExecutionResult> {
 
 /** Hands a result to its client, who accepts so much. @returns the status, and how often the request's body was let go of */
 async function handed(result: unknown, accept: string) {
-  const metrics = { delivered: () => undefined, gap: () => undefined, lag: () => undefined };
+  const metrics = {
+    delivered: () => undefined,
+    gap: () => undefined,
+    slow: () => undefined,
+    lag: () => undefined,
+  };
   const { onResultProcess } = useServerSentEvents(metrics, new Rounds(bell()));
   let released = 0;
   let process: ((result: unknown, fetchAPI: unknown) => Response | Promise<Response>) | undefined;

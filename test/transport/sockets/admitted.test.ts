@@ -33,7 +33,7 @@ it('a socket takes turns as its caller once that is known, and as its address be
       expiries: createExpiryWatch({ clock: systemAlarmClock, identify: never }),
       metrics: {
         sharing: nothing,
-        slowConsumerDisconnect: nothing,
+        slow: nothing,
         delivered: nothing,
         gap: nothing,
         lag: nothing,

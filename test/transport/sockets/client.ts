@@ -1,6 +1,9 @@
 import type { FanOut } from '../../../src/transport/sockets/fan-out.ts';
 import type { Subscribed } from '../../../src/transport/sockets/shared-stream.ts';
 
+/** Whose events all of them are sent. */
+export const CLIENT = '0f0e0d0c-0b0a-4908-8706-050403020100';
+
 /** Someone with a socket, as graphql-ws drives it: what its iterator gives is sent before more is asked for. */
 export class Client {
   readonly #fanOut: FanOut;
@@ -31,6 +34,7 @@ export class Client {
     this.#stream = await this.#fanOut.subscribe({
       key,
       outlet: {
+        clientId: CLIENT,
         get isDrained() {
           return isDrained();
         },

@@ -69,7 +69,7 @@ function world(isSlow: boolean) {
   const fanOut = createFanOut(
     {
       sharing: () => undefined,
-      slowConsumerDisconnect: () => undefined,
+      slow: () => undefined,
       delivered: () => undefined,
       gap: () => undefined,
       lag: () => undefined,

@@ -1,13 +1,20 @@
 import fc from 'fast-check';
-import type { ExecutionResult } from 'graphql';
+import { type ExecutionResult, GraphQLError } from 'graphql';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Rounds } from '../../../src/common/rounds.ts';
+import { SlowConsumerError } from '../../../src/events/errors.ts';
+import { toPublicError } from '../../../src/graphql/public-errors.ts';
 import { createFanOut, type FanOut } from '../../../src/transport/sockets/fan-out.ts';
 import type { Subscribed } from '../../../src/transport/sockets/shared-stream.ts';
 import { bell } from '../../helpers/bell.ts';
 import { until } from '../../helpers/until.ts';
-import { Client } from './client.ts';
+import { CLIENT, Client } from './client.ts';
 import { Source } from './source.ts';
+
+/** How a stream ends that fell behind. */
+const TOO_SLOW = {
+  errors: [toPublicError(new GraphQLError('', { originalError: new SlowConsumerError(CLIENT) }))],
+} as ExecutionResult;
 
 let sharing: number;
 let slowCloses: number;
@@ -29,8 +36,9 @@ beforeEach(() => {
     sharing: (change: number) => {
       sharing += change;
     },
-    slowConsumerDisconnect: () => {
-      slowCloses += 1;
+    slow: (clientId: string, readers: number) => {
+      expect(clientId).toBe(CLIENT);
+      slowCloses += readers;
     },
     delivered: (_type: string, readers: number) => {
       delivered += readers;
@@ -204,10 +212,21 @@ describe('a reader that stops reading', () => {
     expect(slow.seen).toEqual(Array.from({ length: 21 }, (_, number) => number));
   });
 
-  it('closes all when it is the shared stream that fell behind', async () => {
+  it('closes all when it is the shared stream that fell behind, and counts each', async () => {
     const all = await clients(2);
-    opened[0]?.pushResult({ errors: [{ message: 'slow', extensions: { code: 'SLOW_CONSUMER' } }] } as never);
+    opened[0]?.pushResult(TOO_SLOW);
     await until(() => all.every(({ closed }) => closed));
+    expect(slowCloses).toBe(2);
+    expect(all.flatMap(({ seen }) => seen)).toEqual([]);
+  });
+
+  it('closes a reader whose own stream fell behind, and counts it alone', async () => {
+    const [other] = await clients(1);
+    const [own, reader] = [new Source(5), new Client(fanOut)];
+    await reader.subscribe('key', open, async () => own);
+    own.pushResult(TOO_SLOW);
+    await until(() => reader.closed);
+    expect([slowCloses, other?.closed]).toEqual([1, false]);
   });
 });
 

@@ -14,7 +14,7 @@ beforeEach(() => {
   delivered = 0;
   const metrics = {
     sharing: () => undefined,
-    slowConsumerDisconnect: () => undefined,
+    slow: () => undefined,
     delivered: (_type: string, readers: number) => {
       delivered += readers;
     },
