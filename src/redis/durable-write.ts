@@ -17,6 +17,8 @@ const LOOK_AFTER_MS = 500;
 /** How often a write is tried. A slot moves, or a replica comes, less often during one write. */
 const MOST_TRIES = 5;
 
+const UNHEARD = 'neither the Sentinels nor the Cluster say that fewer will do';
+
 /** Writes something that is needed by nobody. */
 const PROBE = durableScript("redis.call('SET', KEYS[1], '', 'PX', 60000)");
 
@@ -76,7 +78,7 @@ export class DurableWrites {
         ? []
         : [
             `A write counts once ${missing.required} ${missing.required === 1 ? 'replica has' : 'replicas have'} it, and ` +
-              `${missing.replicas} ${missing.replicas === 1 ? 'answers' : 'answer'} now.`,
+              `${missing.replicas} ${missing.replicas === 1 ? 'answers' : 'answer'} now${missing.isUnheard ? `: ${UNHEARD}` : ''}.`,
           ]),
     ];
   }

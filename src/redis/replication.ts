@@ -9,7 +9,7 @@ export const ALONE_FOR_MS = 30_000;
 /** A replica that has said nothing for longer than this does not answer, in seconds. A healthy one speaks every second. */
 const MOST_LAG_SECONDS = 2;
 const STALLED_FOR_MS = (MOST_LAG_SECONDS + 1) * 1000;
-/** A word of the Sentinels, or of a Cluster, is good for this time, in milliseconds. */
+/** A word of the Sentinels, or of a Cluster, is good for this time, in milliseconds. An older one is none. */
 const WORD_LASTS_MS = 15_000;
 /** More histories than any group of servers goes through in a while. */
 const MOST_HISTORIES = 64;
@@ -44,6 +44,14 @@ export interface Failover {
  * been silent for `noticedAfterMs`.
  */
 export const awayFor = (noticedAfterMs: number): number => Math.max(ALONE_FOR_MS, 2 * noticedAfterMs);
+
+/** What a primary lacks. */
+interface Missing {
+  readonly replicas: number;
+  readonly required: number;
+  /** True if those who watch might say that it needs fewer, and say nothing. */
+  readonly isUnheard: boolean;
+}
 
 /** What is known of one history of data. */
 interface History {
@@ -93,11 +101,12 @@ export class Replication {
     );
   }
 
-  /** A primary on which no write counts now for want of replicas, with how many it has and needs; undefined where there is none. */
-  get missing(): { readonly replicas: number; readonly required: number } | undefined {
+  /** A primary on which no write counts now for want of replicas; undefined where there is none. */
+  get missing(): Missing | undefined {
     for (const history of this.#histories.values()) {
       const required = this.#required(history);
-      if (history.last.replicas < required) return { replicas: history.last.replicas, required };
+      const { replicas } = history.last;
+      if (replicas < required) return { replicas, required, isUnheard: this.#isUnheard(history.word) };
     }
     return undefined;
   }
@@ -193,9 +202,15 @@ export class Replication {
   }
 
   #required({ last, wanted, word }: History): number {
-    // Nobody has said yet that it may be alone, or with fewer than before.
-    if (this.#isWatched && word === undefined) return Math.max(last.replicas, wanted, this.#most, 1);
-    return Math.max(last.replicas, wanted, word?.promotable ?? 0);
+    const known = Math.max(last.replicas, wanted, word?.promotable ?? 0);
+    // Nobody says, or says it still, that it may be alone, or with fewer than before. A server that is back may be seen, and
+    // promoted, by those alone who cannot be asked.
+    return this.#isUnheard(word) ? Math.max(known, this.#most, 1) : known;
+  }
+
+  /** True if there are some who watch, and they have said nothing lately. */
+  #isUnheard(word: History['word']): boolean {
+    return this.#isWatched && (word === undefined || this.#now() - word.at > WORD_LASTS_MS);
   }
 
   /** For longer than that, the replicas' silence tells by itself. */
@@ -206,7 +221,7 @@ export class Replication {
   /** Whether the replicas that have gone count no longer. */
   #isForgiven({ last, fullAt, word }: History, now: number): boolean {
     if (!this.#isWatched) return now - fullAt >= ALONE_FOR_MS;
-    if (word === undefined || now - word.at > WORD_LASTS_MS || word.promotable > last.replicas) return false;
+    if (word === undefined || this.#isUnheard(word) || word.promotable > last.replicas) return false;
     return now - fullAt >= awayFor(word.noticedAfterMs);
   }
 }

@@ -202,6 +202,31 @@ describe('a write on a primary that Sentinels or a Cluster watch', () => {
     expect(primary.required(0)).toBe(1);
   });
 
+  it('needs a replica again on one that was alone, once their word is old', () => {
+    const { replication, required, told, pass } = watching(true);
+    required(0);
+    told(0);
+    pass(15_000);
+    expect([required(0), replication.isDurable]).toEqual([0, true]);
+    pass(1);
+    expect([required(0), replication.isDurable]).toEqual([1, false]);
+    told(0);
+    expect([required(0), replication.isDurable]).toEqual([0, true]);
+  });
+
+  it('needs as many as there were at most, once the word that fewer will do is old', () => {
+    const primary = watching(true);
+    primary.required(2);
+    primary.pass(ALONE_FOR_MS);
+    primary.required(1);
+    primary.told(1);
+    expect(primary.required(1)).toBe(1);
+    primary.pass(15_001);
+    expect(primary.required(1)).toBe(2);
+    primary.told(1);
+    expect(primary.required(1)).toBe(1);
+  });
+
   it('needs the primary that a promoted one has replaced for as long as a replica that has gone', () => {
     const primary = watching(true);
     primary.required(1);

@@ -2,6 +2,7 @@ import { Cluster } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
 
 import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
+import { durableScript } from '../../src/redis/durable-script.ts';
 import { DurableWrites } from '../../src/redis/durable-write.ts';
 import { failoverAuthorityOf, serversOf } from '../../src/redis/failover.ts';
 import {
@@ -11,6 +12,8 @@ import {
   startWithSentinel,
 } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
+
+const SET = durableScript("redis.call('SET', KEYS[1], ARGV[1])");
 
 const opened: RedisClient[] = [];
 afterEach(() => {
@@ -43,6 +46,35 @@ it('the primary is known by its replicas where no Sentinel can be asked, and wit
   await until(() => writes.isCurrent(client, 'key'));
   await redis.replica.kill();
   await until(async () => !(await writes.isCurrent(client, 'key')));
+});
+
+it('a primary without replicas takes nothing that would stay once its Sentinels have been silent for long, until they speak', async () => {
+  await using redis = await startPartable(0);
+  let later = 0;
+  const client = connect(redis.url);
+  const writes = new DurableWrites(redis.url, 300, () => performance.now() + later);
+  const write = (value: string) => writes.write(client, SET, ['key'], [value]);
+  await looked(writes, client);
+  await write('with their word');
+
+  // They may promote a server that they alone see, and the primary would follow it with nothing of what it takes now.
+  redis.part(['test', redis.primary], [redis.sentinel]);
+  later += 60_000;
+  await expect(write('without')).rejects.toThrow('1 replicas should have this: 0 follow');
+  expect(writes.isDurable).toBe(false);
+  expect(writes.problems).toEqual([
+    'A write counts once 1 replica has it, and 0 answer now: neither the Sentinels nor the Cluster say that fewer will do.',
+  ]);
+  expect(await writes.isCurrent(client, 'key')).toBe(false);
+
+  redis.join();
+  await until(() =>
+    write('with it again').then(
+      () => true,
+      () => false,
+    ),
+  );
+  await looked(writes, client);
 });
 
 it('a primary that the Sentinels take for gone is not known by them, though it answers', async () => {

@@ -121,7 +121,7 @@ const UNASKED: Record<RedisTarget['form'], string> = {
   standalone: UNWATCHED,
   sentinel:
     'No Sentinel of REDIS_URL that knows of enough others answers SENTINEL MASTER, REPLICAS and CKQUORUM, or they name ' +
-    'another primary: while a replica is away, no event counts as kept in Redis, and no payment is sent.',
+    'another primary: while a replica is away, or the primary has none, no event counts as kept in Redis, and no payment is sent.',
   cluster:
     'A primary of the Cluster does not answer CLUSTER NODES: while its replica is away, no event counts as kept there, ' +
     'and no payment is sent.',
