@@ -41,6 +41,7 @@ const STEPS: Readonly<Record<string, fc.Arbitrary<Step>>> = {
   'go on after a start': tab.map((at) => named(`start ${at}`, (w) => w.start(at))),
   'list what nobody has seen the end of': tab.map((at) => named(`list ${at}`, (w) => w.list(at))),
   'go on with what was listed': tab.map((at) => named(`finish ${at}`, (w) => w.finish(at))),
+  'leave what is under way': tab.map((at) => named(`leave ${at}`, (w) => w.leave(at))),
   acknowledge: which.map((of) => named(`acknowledge ${of}`, (w) => w.acknowledge(of))),
   'answer done': which.map((of) =>
     named(`done ${of}`, (w) => {
@@ -115,13 +116,14 @@ const STEPS: Readonly<Record<string, fc.Arbitrary<Step>>> = {
       for (const call of w.gateway.late.splice(0)) w.gateway.carryOut(call, 'done');
       for (const call of w.gateway.pending.splice(0)) w.gateway.carryOut(call, 'done');
       for (const number of [0, 1]) w.reload(number);
+      w.drafts += 1;
       vi.setSystemTime(Date.now() + days * DAY_MS);
     }),
   ),
 };
 
-const runAll = async (steps: readonly Step[]): Promise<World> => {
-  const world = new World();
+const runAll = async (steps: readonly Step[], isShared: boolean): Promise<World> => {
+  const world = new World(isShared);
   for (const step of steps) {
     await step(world);
     await world.settle();
@@ -130,30 +132,36 @@ const runAll = async (steps: readonly Step[]): Promise<World> => {
   return world;
 };
 
-it('no interleaving moves money twice, and nobody is told "refused" of what moves', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.oneof(...Object.values(STEPS)), { maxLength: 60, size: 'max' }),
-      async (steps) => {
-        const world = await runAll(steps);
-        // At last the network is good: what is under way ends, and nothing moves that should not.
-        for (const call of world.gateway.late.splice(0)) world.gateway.carryOut(call, 'done');
-        for (let rounds = 0; world.running > 0 && rounds < 1_000; rounds += 1) {
-          for (const call of world.gateway.pending.splice(0)) {
-            const answer = world.gateway.carryOut(call, 'done');
-            if (call.tab.isGone) call.lose();
-            else call.answer(answer);
+it.each([
+  ['two tabs of one app', false],
+  ['two devices with one key', true],
+])(
+  'no interleaving moves money twice, and nobody is told "refused" of what moves: %s',
+  async (_who, isShared) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(...Object.values(STEPS)), { maxLength: 60, size: 'max' }),
+        async (steps) => {
+          const world = await runAll(steps, isShared);
+          // At last the network is good: what is under way ends, and nothing moves that should not.
+          for (const call of world.gateway.late.splice(0)) world.gateway.carryOut(call, 'done');
+          for (let rounds = 0; world.running > 0 && rounds < 1_000; rounds += 1) {
+            for (const call of world.gateway.pending.splice(0)) {
+              const answer = world.gateway.carryOut(call, 'done');
+              if (call.tab.isGone) call.lose();
+              else call.answer(answer);
+            }
+            await vi.advanceTimersByTimeAsync(1_000);
+            await world.settle();
+            world.check();
           }
-          await vi.advanceTimersByTimeAsync(1_000);
-          await world.settle();
-          world.check();
-        }
-        expect(world.running).toBe(0);
-      },
-    ),
-    { numRuns: 500 },
-  );
-});
+          expect(world.running).toBe(0);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  },
+);
 
 const step = async (world: World, ...steps: readonly Step[]): Promise<void> => {
   for (const one of steps) {

@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest';
-import { forget, forgetSettled, memoryIntents, pay, unsettled } from '../../packages/client/src/index.ts';
+import {
+  finish,
+  forget,
+  forgetSettled,
+  memoryIntents,
+  pay,
+  unsettled,
+} from '../../packages/client/src/index.ts';
 import { done, INPUT, lost, MUTATION, refusedCall, result, scripted } from './scripted.ts';
 
 /** A key that is made of the credit that a refund returns: every press and every browser has the same. */
@@ -86,4 +93,37 @@ it('a payment that was sent, and let go of elsewhere, is unknown also where anot
     message: 'It was let go of elsewhere.',
   });
   expect(keys).toEqual([newKey()]);
+});
+
+const SHARED = { newKey, sharedKey: true, patienceMs: 300 };
+
+it.each([
+  ['a refusal', result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' })],
+  ['an error for good', refusedCall('FORBIDDEN')],
+  ['an error that passes', refusedCall('STORE_UNAVAILABLE')],
+])('two devices with one key: %s speaks for its own call alone, and the key stays', async (_what, told) => {
+  const { source, keys, states } = scripted(told);
+  // The other device's call may be on its way.
+  for (let times = 0; times < 9; times += 1) states.push(async () => ({ data: { payment: null } }) as never);
+  const store = memoryIntents();
+  const outcome = await pay(source, MUTATION, INPUT, { store, ...SHARED });
+  expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: true });
+  expect(await unsettled(store)).toEqual([outcome.intent]);
+  // That payment has moved.
+  const { source: later, keys: more } = scripted(done);
+  expect((await finish(later, MUTATION, outcome.intent, { store })).status).toBe('done');
+  expect(new Set([...keys, ...more])).toEqual(new Set([newKey()]));
+});
+
+it('two devices with one key: what the gateway knows to be refused is refused, and the next press speaks for itself', async () => {
+  const refused = result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' });
+  const { source, states } = scripted(refused);
+  states.push(told('REFUSED'));
+  const store = memoryIntents();
+  expect(await pay(source, MUTATION, INPUT, { store, ...SHARED })).toMatchObject({
+    status: 'refused',
+    code: 'INSUFFICIENT_FUNDS',
+  });
+  expect(await unsettled(store)).toEqual([]);
+  expect(await pay(source, MUTATION, INPUT, { store, ...SHARED })).toMatchObject({ status: 'unknown' });
 });

@@ -17,7 +17,15 @@ import {
   unsettled,
 } from '../../packages/client/src/index.ts';
 import { folder } from '../helpers/packages.ts';
-import { FINISH_SENDS, type Kept, ONE_LESS, PAY_TABLE, type PayEvent, SENDS } from './pay-states.ts';
+import {
+  FINISH_SENDS,
+  type Kept,
+  ONE_LESS,
+  PAY_TABLE,
+  type PayEvent,
+  SENDS,
+  SHARED_PAY_TABLE,
+} from './pay-states.ts';
 import { NEVER, printed } from './states.ts';
 
 beforeEach(() => {
@@ -64,8 +72,13 @@ class App {
   /** The intent of the last key, as it was first found. */
   listed: Intent | undefined;
   told: Outcome<Result> | undefined;
+  readonly #sharedKey: boolean;
   #life = {};
   #uses = 0;
+
+  constructor(sharedKey: boolean) {
+    this.#sharedKey = sharedKey;
+  }
 
   get storage(): KeyValues {
     const life = this.#life;
@@ -99,7 +112,8 @@ class App {
   }
 
   press(found?: string): void {
-    this.#ask(found, (source, options) => pay(source, MUTATION, {}, options));
+    const sharedKey = this.#sharedKey;
+    this.#ask(found, (source, options) => pay(source, MUTATION, {}, { ...options, sharedKey }));
   }
 
   /** Finishes the payment as this app has last found it, which may be long ago. */
@@ -284,53 +298,64 @@ const WAYS: Readonly<Record<Kept, readonly PayEvent[]>> = {
   refused: ['press', 'press', 'press', 'refused for good'],
   over: ['press', 'press', 'done', 'acknowledge'],
 };
+const SHARED_WAYS = { ...WAYS, ready: WAYS.none, one: ['press', 'moved nothing'], more: ['press'] } as const;
 /** Ways to steps that chance does not find in every run. */
-const RARE: readonly (readonly PayEvent[])[] = [
+const rare = (ways: typeof WAYS): readonly (readonly PayEvent[])[] => [
   // Of two calls one tells the app that it cannot know, and the other that nothing has moved.
   ['press', 'press', 'moved nothing, for good', 'moved nothing', 'acknowledge'],
   // Of three calls one is refused for good, and the others are answered after that.
   ['press', 'press', 'press', 'refused for good', 'refused for good', 'done'],
   // Of two calls one is done, and perhaps shown, before the other is answered.
   ['press', 'press', 'no answer', 'done', 'acknowledge', 'pause over'],
-  ...Object.values(WAYS).flatMap((way) => ALL.map((event) => [...way, event])),
+  ...Object.values(ways).flatMap((way) => ALL.map((event) => [...way, event])),
 ];
 
-it('a payment goes from state to state as the table says, and no press pays under two keys', async () => {
-  const visited = new Set<string>();
-  await fc.assert(
-    fc.asyncProperty(CHOICES, async (choices) => {
-      const app = new App();
-      for (const [named, choice] of choices) {
-        const before = app.kept;
-        const possible = ALL.filter((event) => isPossible(app, event, choice));
-        const others = possible.filter((event) => !visited.has(`${before}, ${event}`));
-        const among = others.length > 0 ? others : possible;
-        const event =
-          named !== null && possible.includes(named) ? named : (among[choice % among.length] ?? 'press');
-        const expected = PAY_TABLE[before][event];
-        expect(expected, `${event} happened in ${before}`).not.toBe(NEVER);
-        const { unanswered = 0 } = app.intent ?? {};
-        const known = new Set(app.calls);
-        await happen(app, event, choice);
-        const less = unanswered === 2 ? 'one' : 'more';
-        expect(app.kept, `${before}, ${event}`).toBe(expected === ONE_LESS ? less : expected);
-        const sent = app.calls.filter((call) => !known.has(call));
-        if (event === 'press' || event === 'finish') checkSent(app, before, event, sent);
-        else for (const { key } of sent) expect(app.keys, `${before}, ${event}`).toContain(key);
-        app.keys.add(app.key);
-        if (app.listed?.idempotencyKey !== app.key) app.listed = app.intent ?? app.listed;
-        await check(app);
-        visited.add(`${before}, ${event}`);
-      }
-      app.end();
-    }),
-    { numRuns: 1_000, examples: RARE.map((way): [[PayEvent, number][]] => [way.map((event) => [event, 0])]) },
-  );
-  const possible = Object.entries(PAY_TABLE).flatMap(([state, events]) =>
-    Object.entries(events).flatMap(([event, next]) => (next === NEVER ? [] : [`${state}, ${event}`])),
-  );
-  expect(possible.filter((step) => !visited.has(step))).toEqual([]);
-});
+it.each([
+  ['', false, PAY_TABLE, WAYS, []],
+  [', with a shared key', true, SHARED_PAY_TABLE, SHARED_WAYS, ['ready']],
+] as const)(
+  'a payment goes from state to state as the table says, and no press pays under two keys%s',
+  async (_how, isShared, table, ways, never) => {
+    const visited = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(CHOICES, async (choices) => {
+        const app = new App(isShared);
+        for (const [named, choice] of choices) {
+          const before = app.kept;
+          const possible = ALL.filter((event) => isPossible(app, event, choice));
+          const others = possible.filter((event) => !visited.has(`${before}, ${event}`));
+          const among = others.length > 0 ? others : possible;
+          const event =
+            named !== null && possible.includes(named) ? named : (among[choice % among.length] ?? 'press');
+          const expected = table[before][event];
+          expect(expected, `${event} happened in ${before}`).not.toBe(NEVER);
+          const { unanswered = 0 } = app.intent ?? {};
+          const known = new Set(app.calls);
+          await happen(app, event, choice);
+          const less = unanswered === 2 ? 'one' : 'more';
+          expect(app.kept, `${before}, ${event}`).toBe(expected === ONE_LESS ? less : expected);
+          const sent = app.calls.filter((call) => !known.has(call));
+          if (event === 'press' || event === 'finish') checkSent(app, before, event, sent);
+          else for (const { key } of sent) expect(app.keys, `${before}, ${event}`).toContain(key);
+          app.keys.add(app.key);
+          if (app.listed?.idempotencyKey !== app.key) app.listed = app.intent ?? app.listed;
+          await check(app);
+          visited.add(`${before}, ${event}`);
+        }
+        app.end();
+      }),
+      {
+        numRuns: 1_000,
+        examples: rare(ways).map((way): [[PayEvent, number][]] => [way.map((event) => [event, 0])]),
+      },
+    );
+    const states = Object.entries(table).filter(([state]) => !never.some((other) => other === state));
+    const possible = states.flatMap(([state, events]) =>
+      Object.entries(events).flatMap(([event, next]) => (next === NEVER ? [] : [`${state}, ${event}`])),
+    );
+    expect(possible.filter((step) => !visited.has(step))).toEqual([]);
+  },
+);
 
 it('the page shows the table of payments', async () => {
   expect(await readFile(folder('packages/client/STATES.md'), 'utf8')).toContain(

@@ -127,6 +127,18 @@ export const PAY_TABLE = {
   Record<Kept, Readonly<Record<PayEvent, Kept | typeof NEVER | typeof ONE_LESS>>>
 >;
 
+/**
+ * The same with `sharedKey`: a press counts one call of another device, which is never answered. So no payment is `ready`, and no call of this
+ * device waits for an answer in `one`.
+ */
+export const SHARED_PAY_TABLE: Readonly<Record<Kept, Readonly<Record<PayEvent, string>>>> = {
+  ...PAY_TABLE,
+  none: { ...PAY_TABLE.none, press: 'more' },
+  one: { ...PAY_TABLE.one, ...UNASKED },
+  refused: { ...PAY_TABLE.refused, press: 'more' },
+  over: { ...PAY_TABLE.over, press: 'more' },
+};
+
 /** What a press sends. */
 export const SENDS = {
   none: 'a new key',

@@ -127,10 +127,15 @@ class Tab {
 
 type Ended = Outcome<Result> & { readonly amount: string };
 
-/** Two tabs of one app, its storage, and the gateway. */
+/** Two tabs of one app, its storage, and the gateway; or two devices of a person, with a storage each and one key for each draft. */
 export class World {
   readonly gateway = new Gateway();
-  readonly #values = new Map<string, string>();
+  readonly #values = [new Map<string, string>(), new Map<string, string>()] as const;
+  readonly #isShared: boolean;
+  /** How many drafts of each amount a backend has made: each gives one key. */
+  drafts = 1;
+  /** How each tab leaves what it waits for. */
+  readonly #leaving = [new AbortController(), new AbortController()];
   readonly tabs: Tab[] = [];
   readonly ended: Ended[] = [];
   readonly refused: string[] = [];
@@ -144,7 +149,8 @@ export class World {
   /** How often a tab has used its storage. */
   #uses = 0;
 
-  constructor() {
+  constructor(isShared = false) {
+    this.#isShared = isShared;
     for (const number of [0, 1]) this.reload(number);
   }
 
@@ -157,7 +163,8 @@ export class World {
   reload(number: number): void {
     const before = this.tabs[number];
     if (before !== undefined) before.isGone = true;
-    this.tabs[number] = new Tab(this.gateway, this.#values, () => {
+    const values = this.#values[this.#isShared && number === 1 ? 1 : 0];
+    this.tabs[number] = new Tab(this.gateway, values, () => {
       this.#uses += 1;
     });
   }
@@ -166,7 +173,20 @@ export class World {
   press(number: number, amount: string): void {
     const { source, storage } = this.tab(number);
     this.#presses.set(amount, (this.#presses.get(amount) ?? 0) + 1);
-    this.#await(pay(source, MUTATION, { amount }, { store: intentStore(storage, 'payments') }));
+    const newKey = () => `draft ${this.drafts} of ${amount}`;
+    const key = this.#isShared ? { sharedKey: true, newKey } : {};
+    const options = { store: intentStore(storage, 'payments'), signal: this.#signalOf(number), ...key };
+    this.#await(pay(source, MUTATION, { amount }, options));
+  }
+
+  /** The person leaves the page where payments are under way. */
+  leave(number: number): void {
+    this.#leaving[number]?.abort();
+    this.#leaving[number] = new AbortController();
+  }
+
+  #signalOf(number: number): AbortSignal {
+    return (this.#leaving[number] ?? expect.unreachable()).signal;
   }
 
   #await(paying: Promise<Outcome<Result>>): void {
@@ -198,7 +218,12 @@ export class World {
   finish(number: number): void {
     const { source, storage } = this.tab(number);
     for (const intent of this.#listed[number] ?? [])
-      this.#await(finish(source, MUTATION, intent, { store: intentStore(storage, 'payments') }));
+      this.#await(
+        finish(source, MUTATION, intent, {
+          store: intentStore(storage, 'payments'),
+          signal: this.#signalOf(number),
+        }),
+      );
   }
 
   async acknowledge(which: number): Promise<void> {
@@ -226,12 +251,15 @@ export class World {
   check(): void {
     for (const amount of AMOUNTS) {
       const moved = this.gateway.moved.filter((movement) => movement.amount === amount);
-      const licensed = 1 + (this.acknowledged.get(amount)?.size ?? 0);
+      // Devices share no more than the key of a draft.
+      const licensed = this.#isShared ? this.drafts : 1 + (this.acknowledged.get(amount)?.size ?? 0);
       expect(moved.length, `movements of ${amount}`).toBeLessThanOrEqual(licensed);
       expect(moved.length, `movements of ${amount}, and presses`).toBeLessThanOrEqual(
         this.#presses.get(amount) ?? 0,
       );
     }
+    const keys = this.gateway.moved.map(({ key }) => key);
+    expect(new Set(keys).size, 'keys that have moved money once').toBe(keys.length);
     for (const { key } of this.gateway.moved) expect(this.refused).not.toContain(key);
   }
 }

@@ -10,7 +10,10 @@ export interface Intent {
   readonly input: Readonly<Record<string, unknown>>;
   /** When it was made, as ISO 8601 text. */
   readonly createdAt: string;
-  /** How many calls were sent that may have moved money: all but those that were answered "this call has moved nothing". */
+  /**
+   * How many calls were sent that may have moved money: all but those that were answered "this call has moved nothing". One more where
+   * another device may pay under the same key (`sharedKey`).
+   */
   readonly unanswered: number;
   /** The mutation's result, by which it ended. */
   readonly result?: unknown;

@@ -23,6 +23,16 @@ export interface PayOptions {
    * same input with it. `pay` throws before it sends anything if a payment of another input has the key in this store.
    */
   readonly newKey?: () => string;
+  /**
+   * True if another device may pay under the same key, from a store of its own. This payment is then refused only once the gateway's
+   * `payment` says `REFUSED`; until then a refusal of this device's calls leaves it unknown, with `safeToRetry`.
+   */
+  readonly sharedKey?: boolean;
+  /**
+   * Leaves the payment, and does not cancel it: once a call is entered, this resolves with `unknown` and `safeToRetry`, and the store keeps
+   * the intent for `finish` or the next `pay`. Before that nothing is sent, and this rejects with the signal's reason.
+   */
+  readonly signal?: AbortSignal;
 }
 
 /** How a payment ended. `result` is the mutation's own. */
@@ -52,14 +62,15 @@ export async function pay<
   input: Omit<Input, 'idempotencyKey'>,
   options: PayOptions,
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
-  const { newKey = randomKey } = options;
+  const { newKey = randomKey, sharedKey = false } = options;
   const intent: Intent = {
     idempotencyKey: newKey(),
     mutation: nameOf(mutation),
     // A copy: a form may go on with the same object. Proxies can be copied only so.
     input: JSON.parse(JSON.stringify(input)) as Readonly<Record<string, unknown>>,
     createdAt: isoNow(),
-    unanswered: 0,
+    // Another device's call counts as one without an answer.
+    unanswered: Number(sharedKey),
   };
   return end(source, mutation, intent, options, false);
 }
@@ -82,7 +93,7 @@ export async function finish<
   source: Source,
   mutation: TypedDocument<Data, { readonly input: Input }>,
   intent: Intent,
-  options: Omit<PayOptions, 'newKey'>,
+  options: Omit<PayOptions, 'newKey' | 'sharedKey'>,
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
   if (nameOf(mutation) !== intent.mutation)
     throw new Error(`Give \`finish\` the mutation of its intent, \`${intent.mutation}\`. Nothing was sent.`);
@@ -96,11 +107,20 @@ async function end<
   source: Source,
   mutation: TypedDocument<Data, { readonly input: Input }>,
   intent: Intent,
-  { store, patienceMs = PATIENCE_MS, answerMs = ANSWER_MS }: PayOptions,
+  { store, patienceMs = PATIENCE_MS, answerMs = ANSWER_MS, signal }: PayOptions,
   isListed: boolean,
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
+  let leave = () => {};
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(signal?.reason);
+  });
+  // Nobody may be waiting as it is left.
+  left.catch(leave);
+  signal?.addEventListener('abort', leave);
   const payment: Payment = {
     store,
+    signal,
+    orLeft: (work) => Promise.race([work, left]),
     intent,
     isListed,
     isEntered: false,
@@ -110,7 +130,9 @@ async function end<
       // The fields of the caller, with the key that they lacked.
       ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs),
   };
-  const settled = await askUntilClear(payment, ambient.now() + patienceMs);
+  const settled = await askUntilClear(payment, ambient.now() + patienceMs).finally(() =>
+    signal?.removeEventListener('abort', leave),
+  );
   return {
     // The result that settled it is one of this mutation.
     ...(settled as Settled<Extract<ResultOf<Data>, PaymentResult>>),

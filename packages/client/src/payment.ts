@@ -13,11 +13,13 @@ import {
   unknown,
 } from './outcome.ts';
 import { Pause } from './pause.ts';
-import { type Refused, refusalOf, retryAfterOf } from './source.ts';
+import { type Refused, refusalOf, retryAfterOf, throwIfLeft } from './source.ts';
 
 /** A payment that is under way in this process. */
 export interface Payment {
   readonly store: IntentStore;
+  /** Aborted once nobody waits for the payment any more. */
+  readonly signal: AbortSignal | undefined;
   /** The intent as it was last kept. Before that, the one that is used unless one is known already. */
   intent: Intent;
   /** True if the store has listed it. Another one is not made in its place. */
@@ -29,6 +31,8 @@ export interface Payment {
   /** Asks what became of a key. That sends no payment. */
   look(idempotencyKey: string): Promise<PaymentLook>;
   ask(intent: Intent): Promise<object>;
+  /** Waits for work, or rejects once the payment is left. */
+  orLeft<Value>(work: Promise<Value>): Promise<Value>;
 }
 
 /**
@@ -41,7 +45,7 @@ export async function askUntilClear(payment: Payment, until: number): Promise<Se
       if (!payment.isEntered) throw cause;
       return lost(cause);
     });
-    if (!isUnclear(told)) return told;
+    if (!isUnclear(told) || payment.signal?.aborted) return told;
     const waitMs = retryAfterOf(told.cause);
     if (refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until) {
       // It may be an error of the app's store, which has no such code.
@@ -51,7 +55,8 @@ export async function askUntilClear(payment: Payment, until: number): Promise<Se
       // Nothing has moved if each call was answered so.
       return keep(payment, told, (kept) => (isSent(kept) ? kept : { ...kept, result })).catch(() => told);
     }
-    await pause.next(waitMs);
+    // The timer of a pause that was left would go on.
+    await payment.orLeft(pause.next(waitMs)).catch(() => pause.wake());
   }
 }
 
@@ -64,7 +69,7 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
   let told: Settled<PaymentResult>;
   let change: (kept: Intent) => Intent;
   try {
-    const result: unknown = fieldOf(await payment.ask(intent));
+    const result: unknown = fieldOf(await payment.orLeft(payment.ask(intent)));
     const read = settle(result);
     if (read === undefined) return result == null ? lost() : incomplete();
     told = read;
@@ -101,7 +106,7 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
 async function hasEnded(payment: Payment): Promise<string | undefined> {
   try {
     if (payment.over === undefined) {
-      const { payment: found } = await payment.look(payment.intent.idempotencyKey);
+      const { payment: found } = await payment.orLeft(payment.look(payment.intent.idempotencyKey));
       payment.over = ['DONE', 'REFUSED'].find((state) => state === found?.state);
     }
   } catch {
@@ -122,6 +127,7 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
   let known: Settled<PaymentResult> | undefined;
   // Called again if another tab or process was quicker.
   await changeIntents(store, (intents) => {
+    throwIfLeft(payment.signal);
     const earlier = intents.find((kept) => (isKept ? isSame(kept, own) : isAlike(kept, own) && isOpen(kept)));
     const before = earlier ?? own;
     if (!isKept && earlier === undefined && intents.some((kept) => isTaken(kept, own)))

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { finish, memoryIntents, pay, unsettled } from '../../packages/client/src/index.ts';
+import { done, INPUT, MUTATION, refusedCall, scripted } from './scripted.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const LEFT = new Error('The person has left the page.');
+
+it('a payment that was left before anything was sent throws, and sends nothing', async () => {
+  const { source, keys } = scripted(done);
+  const store = memoryIntents();
+  await expect(pay(source, MUTATION, INPUT, { store, signal: AbortSignal.abort(LEFT) })).rejects.toBe(LEFT);
+  expect(keys).toEqual([]);
+  expect(await store.load()).toEqual([]);
+});
+
+it('a payment that is left while its call is under way is told as unknown, and goes on under its key', async () => {
+  const leaving = new AbortController();
+  const { source, keys } = scripted(() => {
+    leaving.abort(LEFT);
+    return new Promise(() => {});
+  });
+  const store = memoryIntents();
+  const outcome = await pay(source, MUTATION, INPUT, { store, signal: leaving.signal });
+  expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: true, cause: LEFT });
+  expect(await unsettled(store)).toEqual([outcome.intent]);
+  const { source: later, keys: more } = scripted(done);
+  expect((await finish(later, MUTATION, outcome.intent, { store })).status).toBe('done');
+  expect(more).toEqual(keys);
+});
+
+it('a payment that is left between two calls sends no other, and leaves no timer', async () => {
+  const leaving = new AbortController();
+  const { source, keys } = scripted(refusedCall('RATE_LIMITED', { retryAfterMs: 50_000 }), done);
+  const paying = pay(source, MUTATION, INPUT, { store: memoryIntents(), signal: leaving.signal });
+  await vi.waitUntil(() => keys.length === 1 && vi.getTimerCount() === 1);
+  leaving.abort(LEFT);
+  expect(await paying).toMatchObject({ status: 'unknown', safeToRetry: true });
+  expect(keys).toHaveLength(1);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('a payment that is left while the gateway is asked what became of it stays unknown', async () => {
+  const leaving = new AbortController();
+  const store = memoryIntents();
+  const unknown = { __typename: 'OutcomeUnknown', safeToRetry: false, message: 'Look first.' };
+  const { source, states, keys } = scripted(async () => ({ data: { pay: unknown } }) as never);
+  await pay(source, MUTATION, INPUT, { store });
+  states.push(() => {
+    leaving.abort(LEFT);
+    return new Promise(() => {});
+  });
+  const again = await pay(source, MUTATION, INPUT, { store, signal: leaving.signal });
+  expect(again).toMatchObject({ status: 'unknown', safeToRetry: false });
+  expect(keys).toHaveLength(1);
+});
