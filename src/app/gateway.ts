@@ -86,6 +86,7 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
   const operations = createOperations(base, stores);
   const drain = createDrain();
   const openStreams = createOpenStreams(config.streams);
+  metrics.serving.watchSeats(() => openStreams.taken);
   const addressOfClient = createClientAddress(config.trustedProxies);
   const nearestAddress = createNearestAddress(addressOfClient);
   const rounds = new Rounds(base.clock);

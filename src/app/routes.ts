@@ -78,7 +78,7 @@ function incoming(
   return incomingOf(request, response, addressOf, (holder, kept) => {
     // Its `close` has been told already: a seat would never be given back. Its body ends the stream as it begins.
     if (response.destroyed) return undefined;
-    const seat = openStreams.enter(addressOfClient(request));
+    const seat = openStreams.enter(addressOfClient(request), 'sse');
     if (typeof seat === 'string') return seat;
     response.once('close', () => seat.leave());
     const claimed = seat.claim(holder);

@@ -25,7 +25,7 @@ export function serveSockets(
     operationTimeoutMs: config.operationTimeoutMs,
     onClosed: metrics.serving.socketClosed,
     rounds,
-    openStream: (request) => openStreams.enter(addressOfClient(request)),
+    openStream: (request) => openStreams.enter(addressOfClient(request), 'websocket'),
     addressOf: nearestAddress,
     turns,
     turnKeyOf: (authorization, address) => callerKeys.turnKeyOf(authorization, address),

@@ -42,6 +42,8 @@ export interface EventMetrics {
   channelDecodeError(): void;
   /** How many followers there are now. */
   subscribers(count: number): void;
+  /** Whom to ask how many events wait for followers, in this process' memory. */
+  watchFeeds(waiting: () => number): void;
 }
 
 /** Counts nothing. */
@@ -57,4 +59,5 @@ export const silentMetrics: EventMetrics = {
   unattributed: () => {},
   channelDecodeError: () => {},
   subscribers: () => {},
+  watchFeeds: () => {},
 };

@@ -79,6 +79,7 @@ export function createEventMetrics(
       ...arrivals(registry),
       ...reading(registry),
       subscribers: (count) => subscribers.follow(count),
+      watchFeeds: waitingInFeeds(registry),
     },
     fanOut: {
       ...deliveries(registry),
@@ -86,6 +87,22 @@ export function createEventMetrics(
       slow: createSlowReaders(registry, logger),
       sharing: (change) => subscribers.share(change),
     },
+  };
+}
+
+/** Events between the log and the transports. */
+function waitingInFeeds(registry: Registry): EventMetrics['watchFeeds'] {
+  let ask = () => 0;
+  new Gauge({
+    name: 'pasarela_events_waiting',
+    help: 'Events that wait in memory for subscribers: those that read slowly, and those for whom whose an event is, or the log, is being read.',
+    registers: [registry],
+    collect() {
+      this.set(ask());
+    },
+  });
+  return (waiting) => {
+    ask = waiting;
   };
 }
 

@@ -18,6 +18,8 @@ export interface ServingMetrics {
    */
   answered(path: string, status: number | undefined, milliseconds: number): void;
   socketClosed(code: number): void;
+  /** Whom to ask how many seats of streams are taken, by what they came over. */
+  watchSeats(ask: () => Readonly<Record<string, number>>): void;
   /** Whom to ask how the process is. */
   watchState(ask: () => Promise<State>): void;
   /** Callers' tokens, where the gateway verifies them itself. */
@@ -68,6 +70,7 @@ export function createServingMetrics(registry: Registry, build: Build): ServingM
     answered: (path, status, milliseconds) =>
       requests.observe({ path, status: String(status ?? 0) }, milliseconds / 1000),
     socketClosed: (code) => closes.inc({ code: CLOSE_CODES.includes(code) ? String(code) : 'other' }),
+    watchSeats: seatMetrics(registers),
     watchState: stateMetrics(registers),
     tokens: tokenMetrics(registers),
   };
@@ -80,6 +83,22 @@ function watchedBuild(registers: Registry[], { version, layersOff }: Build): voi
     labelNames: ['version', 'node', 'layers_off'],
     registers,
   }).set({ version, node: process.versions.node, layers_off: layersOff }, 1);
+}
+
+function seatMetrics(registers: Registry[]): ServingMetrics['watchSeats'] {
+  let ask = (): Readonly<Record<string, number>> => ({});
+  new Gauge({
+    name: 'pasarela_open_streams',
+    help: 'Seats of LIMIT_STREAMS that are taken, by kind: one for each WebSocket, and one for each stream over SSE.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const [kind, count] of Object.entries(ask())) this.set({ kind }, count);
+    },
+  });
+  return (whom) => {
+    ask = whom;
+  };
 }
 
 function stateMetrics(registers: Registry[]): ServingMetrics['watchState'] {

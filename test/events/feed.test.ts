@@ -88,7 +88,11 @@ it('more bytes than may wait, while the log is being read, are read from it', as
 
 it('a stream gives no place to go on from while its reader takes an event, as that one would be left out', async () => {
   const source = new MemorySource();
-  const log = new LogReader(source, silentMetrics);
+  let waiting = () => 0;
+  const watchFeeds = (ask: typeof waiting) => {
+    waiting = ask;
+  };
+  const log = new LogReader(source, { ...silentMetrics, watchFeeds });
   const taken = Promise.withResolvers<void>();
   let began = 0;
   const stream = await log.follow(CLIENT);
@@ -101,8 +105,12 @@ it('a stream gives no place to go on from while its reader takes an event, as th
   source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
   await until(() => began === 1);
   expect(stream.bookmark()).toBeUndefined();
+  source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  expect(waiting()).toBe(2);
   taken.resolve();
   await until(() => stream.bookmark() === source.entries.at(-1)?.event.cursor);
+  expect(waiting()).toBe(0);
   stream.stop();
   await log.stop();
 });

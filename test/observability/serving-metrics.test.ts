@@ -50,8 +50,10 @@ describe('a gateway on a Redis', () => {
       signal: leaving.signal,
     });
     expect(stream.status).toBe(200);
+    expect(await metric('open_streams', 'kind="sse"')).toBe(1);
     leaving.abort();
     await until(async () => (await metric('events_subscribers')) === 0);
+    await until(async () => (await metric('open_streams', 'kind="sse"')) === 0);
     expect(await metric('http_request_duration_seconds_count', 'path="/graphql"')).toBe(1);
   });
 
@@ -60,6 +62,7 @@ describe('a gateway on a Redis', () => {
     for (const code of [1000, 4321]) {
       const socket = new WebSocket(gateway.graphql.replace('http', 'ws'), 'graphql-transport-ws');
       await once(socket, 'open');
+      expect(await metric('open_streams', 'kind="websocket"')).toBe(1);
       socket.close(code);
       await once(socket, 'close');
     }

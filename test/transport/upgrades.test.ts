@@ -49,7 +49,7 @@ it('a socket that breaks off while it waits to be let in gives its seat back', a
     {
       path: '/graphql',
       allowsOrigin: () => true,
-      openStream: () => streams.enter(ADDRESS),
+      openStream: () => streams.enter(ADDRESS, 'websocket'),
       addressOf: () => ADDRESS,
       turns: {
         turn() {
@@ -69,7 +69,7 @@ it('a socket that breaks off while it waits to be let in gives its seat back', a
   socket.write('GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   const [, upgraded] = await once(server, 'upgrade');
   await until(() => isWaiting);
-  expect(streams.enter(ADDRESS)).toBe('full');
+  expect(streams.enter(ADDRESS, 'websocket')).toBe('full');
   // `once` of node:events would reject with the error that comes first.
   const gone = new Promise((resolve) => upgraded.once('close', resolve));
   socket.resetAndDestroy();
@@ -77,5 +77,5 @@ it('a socket that breaks off while it waits to be let in gives its seat back', a
   await gone;
   turn.resolve();
   await until(() => letIn === 1);
-  expect(streams.enter(ADDRESS)).not.toBeTypeOf('string');
+  expect(streams.enter(ADDRESS, 'websocket')).not.toBeTypeOf('string');
 });

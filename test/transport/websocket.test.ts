@@ -28,7 +28,7 @@ async function start() {
   const transport = serveWebSockets(server, {} as Graph, {
     path: '/graphql',
     allowsOrigin: () => true,
-    openStream: () => streams.enter(undefined),
+    openStream: () => streams.enter(undefined, 'websocket'),
     addressOf: nothing,
     turns: { turn: nothing },
     identify: () => Promise.reject(new Error('Nobody says who calls.')),

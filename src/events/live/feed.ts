@@ -58,6 +58,11 @@ export class Feed implements Listener {
     return this.#subscribers;
   }
 
+  /** How many entries wait before its subscribers are pushed them. */
+  get waiting(): number {
+    return this.#pending.count + this.#lookups.waiting;
+  }
+
   enter(subscriber: FeedSubscriber): void {
     this.#subscribers.add(subscriber);
     this.#observer.sized(1);
@@ -152,9 +157,7 @@ export class Feed implements Listener {
   /** Returns the recent entries after a position that have any of the topics, or undefined if they do not reach back. */
   recent(position: string, topics: ReadonlySet<string>): readonly Entry[] | undefined {
     if (this.#tail?.position === position) return [];
-    return this.#recent
-      .since(position)
-      ?.entries.filter(({ event }) => this.#topics.of(event).some((topic) => topics.has(topic)));
+    return this.#recent.since(position)?.entries.filter((entry) => this.concerns(topics, entry));
   }
 
   /** Returns a page of history without gaps, from the oldest event for null. Followers that resume from one position share a read. */

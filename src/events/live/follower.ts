@@ -77,6 +77,10 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
     return position === undefined ? undefined : this.#feed.cursorOf(position);
   }
 
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
   hasRoomFor(entries: readonly Entry[]): boolean {
     const size = entries.reduce((sum, entry) => sum + entry.size, this.#queued);
     return this.#queue.length + entries.length <= QUEUE_LIMIT.entries && size <= QUEUE_LIMIT.size;

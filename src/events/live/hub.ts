@@ -22,6 +22,7 @@ export class Hub {
     this.#source = source;
     this.#metrics = metrics;
     this.#topics = topics;
+    metrics.watchFeeds(() => this.#waiting());
   }
 
   /** Resolves once attached. Throws what `EventLog.follow` throws. */
@@ -49,6 +50,16 @@ export class Hub {
     this.#stopped = true;
     const followers = [...this.#feeds.values()].flatMap((feed) => [...feed.subscribers]);
     await stagger(followers, (follower) => follower.fail(new DrainingError()), withinMs);
+  }
+
+  /** How many entries wait: in feeds that read the log or ask whose an entry is, and for each follower. */
+  #waiting(): number {
+    let count = 0;
+    for (const feed of this.#feeds.values()) {
+      count += feed.waiting;
+      for (const subscriber of feed.subscribers) count += subscriber.waiting ?? 0;
+    }
+    return count;
   }
 
   #feed(clientId: string): Feed {

@@ -38,6 +38,11 @@ export class LookupQueue {
     this.#ask = ask;
   }
 
+  /** How many entries wait. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Adds a subscriber that has seen every entry up to a position. */
   add(subscriber: FeedSubscriber, position: string): void {
     this.#index.add(subscriber);

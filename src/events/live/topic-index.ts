@@ -4,6 +4,8 @@ import type { Entry } from '../entry.ts';
 export interface FeedSubscriber {
   /** The topics that it waits for; undefined for every entry. */
   readonly topics: Iterable<string> | undefined;
+  /** How many entries wait in its queue, where it has one. */
+  readonly waiting?: number;
   /** Takes a live entry. It may wait for `flow` before it hands the entry on. */
   push(entry: Entry): void;
   /** Hands on what it was pushed. Called once an entry has been pushed to all its subscribers. */

@@ -27,9 +27,14 @@ export interface StreamSeat {
   leave(): void;
 }
 
+/** What a stream comes over: a socket takes one seat for all its operations, over SSE each stream takes one. */
+export type StreamKind = 'websocket' | 'sse';
+
 export interface OpenStreams {
+  /** How many seats are taken. */
+  readonly taken: Readonly<Record<StreamKind, number>>;
   /** @param address undefined where it is not known: such a stream counts in all and for its caller, but for no address. */
-  enter(address: string | undefined): StreamSeat | 'full' | 'address-full';
+  enter(address: string | undefined, kind: StreamKind): StreamSeat | 'full' | 'address-full';
 }
 
 /** Bytes that the operations of one caller may keep, and those of all callers (docs/operations.md, "Connections"). */
@@ -85,18 +90,18 @@ class Counts implements OpenStreams {
   readonly #keepings = new Map<string, Keeping>();
   /** A document that several callers have in common counts once. */
   readonly #all = new Keeping(KEPT);
-  open = 0;
+  readonly taken: Record<StreamKind, number> = { websocket: 0, sse: 0 };
 
   constructor(limits: StreamLimits) {
     this.limits = limits;
   }
 
-  enter(address: string | undefined): StreamSeat | 'full' | 'address-full' {
-    if (this.open >= this.limits.total) return 'full';
+  enter(address: string | undefined, kind: StreamKind): StreamSeat | 'full' | 'address-full' {
+    if (this.taken.websocket + this.taken.sse >= this.limits.total) return 'full';
     if (address !== undefined && !take(this.addresses, address, this.limits.perAddress))
       return 'address-full';
-    this.open += 1;
-    return new Seat(this, address);
+    this.taken[kind] += 1;
+    return new Seat(this, address, kind);
   }
 
   keep(caller: string, kept: KeptBytes): 'kept-full' | 'all-kept-full' | undefined {
@@ -128,14 +133,16 @@ interface KeptBy {
 class Seat implements StreamSeat {
   readonly #counts: Counts;
   readonly #address: string | undefined;
+  readonly #kind: StreamKind;
   #holder: StreamHolder | undefined;
   /** A list, of twenty at most. For the one operation that a phone has, a map would take four times the memory. */
   #kept: KeptBy[] | undefined;
   #left = false;
 
-  constructor(counts: Counts, address: string | undefined) {
+  constructor(counts: Counts, address: string | undefined, kind: StreamKind) {
     this.#counts = counts;
     this.#address = address;
+    this.#kind = kind;
   }
 
   claim(holder: StreamHolder): 'claimed' | 'caller-full' | 'client-full' {
@@ -170,7 +177,7 @@ class Seat implements StreamSeat {
   leave(): void {
     if (this.#left) return;
     this.#left = true;
-    this.#counts.open -= 1;
+    this.#counts.taken[this.#kind] -= 1;
     if (this.#address !== undefined) give(this.#counts.addresses, this.#address);
     if (this.#holder === undefined) return;
     for (const { kept } of this.#kept ?? []) this.#counts.letGo(this.#holder.caller, kept);

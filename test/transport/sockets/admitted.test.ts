@@ -49,7 +49,7 @@ it('a socket takes turns as its caller once that is known, and as its address be
   const told: (readonly [string, string])[] = [];
   const peers: Peer[] = [];
   server.on('connection', (socket) => {
-    const seat = streams.enter('an address');
+    const seat = streams.enter('an address', 'websocket');
     if (typeof seat === 'string') throw new Error('There is a seat.');
     const peer = new Peer(
       socket,

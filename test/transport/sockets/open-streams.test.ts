@@ -10,7 +10,7 @@ const ownerOf = (caller: string, clientId = 'c') => ({ caller, clientId });
 function start(limits = LIMITS) {
   const streams = createOpenStreams(limits);
   const enter = (address?: string): StreamSeat => {
-    const seat = streams.enter(address);
+    const seat = streams.enter(address, 'websocket');
     if (typeof seat === 'string') throw new Error(seat);
     return seat;
   };
@@ -21,16 +21,29 @@ describe('seats of streams', () => {
   it('are bounded in all and for each address, and given back once', () => {
     const { streams, enter } = start();
     const seats = [enter('a'), enter('a'), enter('a')];
-    expect(streams.enter('a')).toBe('address-full');
+    expect(streams.enter('a', 'websocket')).toBe('address-full');
     seats.push(enter(undefined), enter(undefined), enter('b'));
-    expect(streams.enter('b')).toBe('full');
+    expect(streams.enter('b', 'websocket')).toBe('full');
     seats[0]?.leave();
     seats[0]?.leave();
     enter('a');
-    expect([streams.enter('a'), streams.enter('c')]).toEqual(['full', 'full']);
+    expect([streams.enter('a', 'websocket'), streams.enter('c', 'websocket')]).toEqual(['full', 'full']);
     for (const seat of seats) seat.leave();
     for (let count = 0; count < 2; count += 1) enter('a');
-    expect(streams.enter('a')).toBe('address-full');
+    expect(streams.enter('a', 'websocket')).toBe('address-full');
+  });
+
+  it('count by what they came over, and together', () => {
+    const { streams, enter } = start();
+    const left = enter('a');
+    enter('b');
+    expect(streams.enter('c', 'sse')).not.toBeTypeOf('string');
+    expect(streams.taken).toEqual({ websocket: 2, sse: 1 });
+    left.leave();
+    left.leave();
+    expect(streams.taken).toEqual({ websocket: 1, sse: 1 });
+    for (let count = 2; count < LIMITS.total; count += 1) streams.enter(undefined, 'sse');
+    expect([streams.enter('d', 'sse'), streams.enter('d', 'websocket')]).toEqual(['full', 'full']);
   });
 
   it('are bounded for each caller and each client, and a refusal takes nothing', () => {

@@ -29,7 +29,7 @@ it('the messages of one caller take turns with those of others, however many soc
   let sockets = 0;
   const openStreams = createOpenStreams({ total: 10, perAddress: 10, perCaller: 10, perClient: 10 });
   server.on('connection', (socket, request) => {
-    const seat = openStreams.enter(undefined);
+    const seat = openStreams.enter(undefined, 'websocket');
     if (typeof seat === 'string') throw new Error('there are ten seats');
     const turnKey = request.url ?? '';
     sockets += 1;
@@ -71,7 +71,10 @@ async function startPeer(turns: Pick<Turns, 'turn'>) {
   client.on('error', () => undefined);
   const [socket] = (await once(server, 'connection')) as [WebSocket];
   await once(client, 'open');
-  const seat = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 }).enter(undefined);
+  const seat = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 }).enter(
+    undefined,
+    'websocket',
+  );
   if (typeof seat === 'string') throw new Error('nobody else has a seat');
   const arrival = { authorization: undefined, address: undefined, turnKey: 'one', seat };
   const peer = new Peer(socket, arrival, { onTold: () => undefined, turns });
