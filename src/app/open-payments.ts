@@ -4,6 +4,8 @@ import type { Requester } from '../common/party.ts';
 import { requesterOfGateway } from '../operation/caller-keys.ts';
 import type { SettleLater } from '../operation/services.ts';
 import { createSettlingCalls } from '../resolvers/payments/settling-calls.ts';
+import { shareSightings } from '../resolvers/payments/shared-sightings.ts';
+import { Sightings } from '../resolvers/payments/sightings.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import { createRest } from '../upstream/call/rest.ts';
 import type { Base } from './base.ts';
@@ -33,7 +35,7 @@ export function serveOpenPayments(
       clientId,
       callsOf(
         base,
-        events,
+        new Sightings(events, clientId),
         clientId,
         requesterOfGateway('settling', clientId),
         auth.authorize('', clientId),
@@ -48,18 +50,19 @@ export function serveOpenPayments(
  */
 export function settleLaterOf(base: Base, { events }: Stores): SettleLater | undefined {
   if (base.config.service !== undefined) return undefined;
+  const sightingsOf = shareSightings(events);
   return ({ caller: { clientId, expiresAt }, requester, authorize, requestedBy }) => ({
     until: expiresAt ?? clock.now() + UNTOLD_MS,
     // In passthrough a digest of the token.
     credential: requestedBy,
     // A caller's own credential has no answers that are kept.
-    calls: () => callsOf(base, events, clientId, requester, authorize, () => undefined),
+    calls: () => callsOf(base, sightingsOf(clientId), clientId, requester, authorize, () => undefined),
   });
 }
 
 function callsOf(
   base: Base,
-  log: Stores['events'],
+  sightings: Sightings,
   clientId: string,
   requester: Requester,
   authorize: Authorize,
@@ -87,7 +90,7 @@ function callsOf(
   const utcOffset = config.upstreamUtcOffset;
   return createSettlingCalls({
     clientId,
-    log,
+    sightings,
     utcOffset,
     rest,
     now: () => clock.now(),

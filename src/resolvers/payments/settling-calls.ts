@@ -7,11 +7,12 @@ import { Evidence, lookForRefund } from './evidence.ts';
 import { codeBy, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
 import { TRANSFER_RULES } from './payment-rules.ts';
-import { type SightedLog, Sightings } from './sightings.ts';
+import type { Sightings } from './sightings.ts';
 
 interface SettlingOptions {
   readonly clientId: string;
-  readonly log: SightedLog;
+  /** What events of the client name. */
+  readonly sightings: Sightings;
   /** Offset of the service's timestamps that carry none. */
   readonly utcOffset: string;
   /** REST calls for one payment, whose time is bounded. */
@@ -29,8 +30,8 @@ const REPEAT = 2;
 
 /** How the open payments of a client are settled over REST and by the log of its events. */
 export function createSettlingCalls(options: SettlingOptions): SettlingCalls {
-  const { clientId, log, utcOffset, rest, now, onSent, isOver } = options;
-  const evidence = new Evidence(new Sightings(log, clientId), utcOffset);
+  const { clientId, sightings, utcOffset, rest, now, onSent, isOver } = options;
+  const evidence = new Evidence(sightings, utcOffset);
   return {
     async repeat({ body }, upstreamKey) {
       const attempt = await sendMoneyOut(rest(), body, upstreamKey, renewal('createMoneyOut', REPEAT));

@@ -8,6 +8,7 @@ import { inputHash, recordName } from '../../../src/money/intent.ts';
 import type { MoneyRecords } from '../../../src/money/record.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import { createSettlingCalls } from '../../../src/resolvers/payments/settling-calls.ts';
+import { Sightings } from '../../../src/resolvers/payments/sightings.ts';
 import { CLIENT_ID, startUpstream } from '../../helpers/http-stub.ts';
 import { NOBODYS, SHOWN } from '../../money/orders.ts';
 
@@ -54,7 +55,7 @@ it.each([
     const calls = createSettlingCalls({
       ...{ clientId: CLIENT_ID, utcOffset: '-06:00', isOver: () => false, now: () => now - behind },
       // A refund is known by its credit alone.
-      log: { readAfter: unread, givenUpTo: unread },
+      sightings: new Sightings({ readAfter: unread, givenUpTo: unread }, CLIENT_ID),
       rest: () => service.rest,
       onSent: unread,
     });

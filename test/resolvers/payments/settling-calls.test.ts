@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { OpenPayment } from '../../../src/money/settling/open-records.ts';
 import { createSettlingCalls } from '../../../src/resolvers/payments/settling-calls.ts';
+import { Sightings } from '../../../src/resolvers/payments/sightings.ts';
 import type { AuthHeaders } from '../../../src/upstream/call/credential.ts';
 import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
 
@@ -24,7 +25,7 @@ it('a repeat of money out is sent again with the next credential, whoever on the
   const calls = createSettlingCalls({
     ...{ clientId: CLIENT_ID, utcOffset: '-06:00', isOver: () => false, now: () => Date.now() },
     // It is not looked for what events name.
-    log: { readAfter: unread, givenUpTo: unread },
+    sightings: new Sightings({ readAfter: unread, givenUpTo: unread }, CLIENT_ID),
     rest: () => service.restOf({ authorize }),
     onSent: () => {
       told += 1;
@@ -45,7 +46,7 @@ it('a repeat whose answer is lost is told of as well: it may have moved money', 
   await using service = await startUpstream((request) => void request.socket.destroy());
   const calls = createSettlingCalls({
     ...{ clientId: CLIENT_ID, utcOffset: '-06:00', isOver: () => false, now: () => Date.now() },
-    log: { readAfter: unread, givenUpTo: unread },
+    sightings: new Sightings({ readAfter: unread, givenUpTo: unread }, CLIENT_ID),
     rest: () => service.restOf({}),
     onSent: () => {
       told += 1;

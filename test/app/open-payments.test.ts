@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { Base } from '../../src/app/base.ts';
+import { settleLaterOf } from '../../src/app/open-payments.ts';
+import type { Stores } from '../../src/app/stores.ts';
+import type { PaymentBook } from '../../src/money/settling/open-payment.ts';
+import type { OpenPayment } from '../../src/money/settling/open-records.ts';
+import type { SettleLater } from '../../src/operation/services.ts';
+import { SHOWN } from '../money/orders.ts';
+
+it('all tokens of a client read once what its events name, and another client reads its own', async () => {
+  const read: string[] = [];
+  const events = {
+    readAfter: async (clientId: string) => {
+      read.push(clientId);
+      return { events: [], hasMore: false };
+    },
+    givenUpTo: async () => undefined,
+  };
+  const config = { upstreamTimeoutMs: 1_000, upstreamUtcOffset: '-06:00' };
+  // What is asked of them as long as the log names nothing.
+  const base = { config, restService: {}, metrics: {} } as unknown as Base;
+  const settleLater = settleLaterOf(base, { events } as unknown as Stores);
+  const asked = { operation: 'createMoneyOut', customerId: null, ...SHOWN };
+  const payment = { asked, sentAt: Date.now(), closed: null, body: '{}' } as unknown as OpenPayment;
+  const look = async (clientId: string) => {
+    const caller = { caller: { clientId }, requestedBy: randomUUID() } as Parameters<SettleLater>[0];
+    return settleLater?.(caller)
+      .calls()
+      .look(payment, {} as PaymentBook);
+  };
+  const [one, other] = [randomUUID(), randomUUID()];
+  expect(await look(one)).toMatchObject({ kind: 'open' });
+  for (let token = 0; token < 5; token += 1) await look(one);
+  await look(other);
+  expect(read).toEqual([one, other]);
+});
