@@ -1,5 +1,5 @@
 import { App, type AppWorld } from './apps.ts';
-import type { Caller, Callers } from './callers.ts';
+import { type Caller, type Callers, endOf } from './callers.ts';
 import type { Chance } from './chance.ts';
 import { Broken, type Process } from './core.ts';
 import { type Question, questionFor } from './questions.ts';
@@ -16,11 +16,6 @@ const EXCUSES = new Set([
   'STORE_UNAVAILABLE',
   'DRAINING',
 ]);
-/** When a token ends, by its claims, in ms since the epoch. */
-function endOf(token: string): number {
-  const { exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
-  return Number(exp) * 1_000;
-}
 
 /** No operation takes longer than its deadline. */
 const PATIENCE_MS = 40_000;

@@ -26,6 +26,12 @@ const SECRET = 'the identity provider of the simulation signs with this';
 const CLIENT_CLAIM = 'merchant';
 const SCOPES = 'graph:read events:read payments:read money:move accounts:write webhooks:write';
 
+/** When a token ends, by its claims, in ms since the epoch. */
+export function endOf(token: string): number {
+  const { exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+  return Number(exp) * 1_000;
+}
+
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 function signed(claims: Readonly<Record<string, unknown>>, secret = SECRET): string {

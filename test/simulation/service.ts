@@ -105,6 +105,8 @@ export class Service {
   processAt: (url: string) => string = (url) => url;
   /** How often each message has left. */
   readonly sent = new Map<string, number>();
+  /** When each message first left, in simulated ms. */
+  readonly sentAt = new Map<string, number>();
   /** Payments that processes have sent and whose end they do not know, by process. */
   readonly underWay = new Map<Process, Map<symbol, string>>();
   /** Payments by their texts, whose success was told to a process as the service said it. */
@@ -376,7 +378,10 @@ export class Service {
       readonly payload?: { readonly id_msg?: string };
     };
     const idMsg = message.id_msg ?? message.payload?.id_msg;
-    if (idMsg !== undefined) this.sent.set(idMsg, (this.sent.get(idMsg) ?? 0) + 1);
+    if (idMsg !== undefined) {
+      this.sent.set(idMsg, (this.sent.get(idMsg) ?? 0) + 1);
+      this.sentAt.set(idMsg, this.sentAt.get(idMsg) ?? sentAt);
+    }
     const response = await fetched;
     const text = await response.text();
     const clientId = /[0-9a-f-]{36}/.exec(path)?.[0] ?? '';

@@ -1,5 +1,5 @@
 import { App, type AppWorld } from './apps.ts';
-import type { Caller } from './callers.ts';
+import { type Caller, endOf } from './callers.ts';
 import type { Chance } from './chance.ts';
 import { Broken, type Process } from './core.ts';
 import { codesOf, open, type RawStream, type Told } from './raw.ts';
@@ -71,6 +71,12 @@ const ENDS = new Set([
   'TOO_COMPLEX',
 ]);
 
+/** How long a gateway may send on after a token has ended, in ms: clocks differ by some seconds. */
+const TOKEN_GRACE_MS = 10_000;
+
+/** When each event left the service, by its id, in simulated ms; undefined for one that was never acknowledged. */
+export type SentAt = (id: string) => number | undefined;
+
 /** What all raw readers know together: which events a gateway's process has told somebody of, and when. */
 export type Known = Map<Process, Map<string, number>>;
 
@@ -80,6 +86,7 @@ export class RawReader extends App {
   readonly #chance: Chance;
   readonly #known: Known;
   readonly #processOf: (url: string) => Process | undefined;
+  readonly #sentAt: SentAt;
   readonly #habits: Habits;
   #cursor: string | undefined;
 
@@ -89,12 +96,14 @@ export class RawReader extends App {
     caller: Caller,
     known: Known,
     processOf: (url: string) => Process | undefined,
+    sentAt: SentAt,
     habits = EVERYDAY,
   ) {
     super(world, name, caller);
     this.#chance = world.sim.chance(name);
     this.#known = known;
     this.#processOf = processOf;
+    this.#sentAt = sentAt;
     this.#habits = habits;
   }
 
@@ -121,14 +130,16 @@ export class RawReader extends App {
       sim.after(this.#chance.between(0.5, 1.5) * pause * pace + 100, process, () => this.#come(process));
     };
     const variables = after === undefined ? {} : { after };
+    const token = this.caller.token();
     raw = open(
       network.socketClass(),
       url,
-      this.caller.token(),
+      token,
       { query, variables },
       {
         next: (told) => {
-          if (this.#hear(stream, told, url, began)) end = end === 'none' ? 'said' : end;
+          if (this.#hear(stream, told, url, { began, endsAt: endOf(token) }))
+            end = end === 'none' ? 'said' : end;
         },
         completed: () => {
           if (end === 'none') this.#broken(stream, 'has ended without a word');
@@ -153,7 +164,12 @@ export class RawReader extends App {
   }
 
   /** @returns whether the stream has said why it ends. */
-  #hear(stream: Stream, told: Told, url: string, began: number): boolean {
+  #hear(
+    stream: Stream,
+    told: Told,
+    url: string,
+    { began, endsAt }: { readonly began: number; readonly endsAt: number },
+  ): boolean {
     const { data } = told;
     const codes = codesOf(told);
     if (data == null) {
@@ -174,6 +190,10 @@ export class RawReader extends App {
       this.#broken(stream, `is sent ${id} twice`);
     stream.items.push({ id, cursor });
     this.#cursor = cursor;
+    const sentAt = this.#sentAt(id);
+    const { sim } = this.world;
+    if (sentAt !== undefined && sim.now - sim.elapsed + sentAt > endsAt + TOKEN_GRACE_MS)
+      this.#broken(stream, `is sent ${id}, which came after its token had ended`);
     this.#checkAge(stream, cursor, url, began);
     return false;
   }

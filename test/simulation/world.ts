@@ -20,7 +20,7 @@ import { RawPayer } from './raw-payers.ts';
 import { recordsIn } from './records.ts';
 import { Service } from './service.ts';
 import { RedisGroup } from './stores.ts';
-import { type Known, RawReader, RESTLESS } from './streams.ts';
+import { type Known, RawReader, RESTLESS, type SentAt } from './streams.ts';
 import { Movements, Truth } from './truth.ts';
 
 /** How much there is of what. */
@@ -221,6 +221,7 @@ export class World {
     const some = (): Caller => (chance.happens(0.6) ? demo : chance.pick(callers.all));
     const customer = callers.all.find(({ customerId }) => customerId !== undefined) ?? demo;
     const known: Known = new Map();
+    const sentAt: SentAt = (id) => service.sentAt.get(id);
     const processOf = (url: string) => this.gateways.find((place) => place.url === url)?.process;
     const made = <Made>(count: number, make: (index: number) => Made): Made[] =>
       Array.from({ length: count }, (_, index) => make(index));
@@ -236,11 +237,12 @@ export class World {
       rawReaders: [
         ...made(
           size.rawReaders,
-          (index) => new RawReader(apps, `raw reader ${index}`, some(), known, processOf),
+          (index) => new RawReader(apps, `raw reader ${index}`, some(), known, processOf, sentAt),
         ),
         ...made(
           size.restless,
-          (index) => new RawReader(apps, `restless reader ${index}`, customer, known, processOf, RESTLESS),
+          (index) =>
+            new RawReader(apps, `restless reader ${index}`, customer, known, processOf, sentAt, RESTLESS),
         ),
       ],
       payers: made(
