@@ -12,10 +12,11 @@ interface Sender {
   readonly order: Order;
 }
 
-/** Several people of one client use one idempotency key: a customer, and people who act for the whole client. */
+/** Several people of one client use one idempotency key: a customer and people who act for the whole client, or such people alone. */
 export class KeySharers extends App {
   readonly orders: Order[] = [];
   readonly #chance: Chance;
+  readonly #whichPeople: Chance;
   readonly #isCalm: () => boolean;
   readonly #made: Orders;
   readonly #all: readonly Caller[];
@@ -32,6 +33,7 @@ export class KeySharers extends App {
     if (first === undefined) throw new Error('nobody shares a key');
     super(world, 'sharers', first);
     this.#chance = world.sim.chance(this.name);
+    this.#whichPeople = world.sim.chance(`${this.name}, who`);
     this.#isCalm = isCalm;
     this.#made = made;
     this.#all = callers.filter(({ client }) => client === first.client);
@@ -47,11 +49,12 @@ export class KeySharers extends App {
     next();
   }
 
-  /** Two or three of them pay under one key, the customer first or all at once, the same or each something else. */
+  /** Two or three of them pay under one key, the first one first or all at once, the same or each something else. */
   async #share(process: Process): Promise<void> {
-    const customers = this.#all.filter(({ customerId }) => customerId !== undefined);
-    const customer = customers.length > 0 ? this.#chance.pick(customers) : undefined;
     const whole = this.#all.filter(({ customerId }) => customerId === undefined);
+    const areColleagues = whole.length > 1 && this.#whichPeople.happens(0.4);
+    const customers = areColleagues ? [] : this.#all.filter(({ customerId }) => customerId !== undefined);
+    const customer = customers.length > 0 ? this.#chance.pick(customers) : undefined;
     const tag = `shared ${this.#groups}`;
     this.#groups += 1;
     const idempotencyKey = `${tag} ${this.#chance.below(2 ** 30)}`;
@@ -60,15 +63,18 @@ export class KeySharers extends App {
       customer === undefined
         ? this.#made.make(this.#chance, tag)
         : this.#made.ofCustomer(this.#chance, tag, customer.customerId ?? '');
-    if (made === undefined) return;
-    const callers = customer === undefined ? [whole[0], whole[0]] : [customer, ...whole];
+    // A credit is returned once, whoever returns it.
+    if (made === undefined || (areColleagues && made.mutation === 'refundTransaction')) return;
+    const isOneOwner = customer === undefined && !areColleagues;
+    const callers = isOneOwner
+      ? [whole[0], whole[0]]
+      : [customer, ...whole].filter((one) => one !== undefined);
     const senders: Sender[] = [];
     for (const [index, caller] of callers.entries()) {
       if (caller === undefined || (index > 1 && this.#chance.happens(0.5))) continue;
       senders.push({ caller, order: this.#orderOf(made, idempotencyKey, index, isSame, senders) });
     }
     this.orders.push(...new Set(senders.map(({ order }) => order)));
-    const isOneOwner = customer === undefined;
     // Where one owner has sent several inputs under the key, nobody can know here which of them it stands for.
     if (!isOneOwner || isSame) for (const { caller, order } of senders) this.owners.set(order, caller);
     if (this.#chance.happens(0.5)) await this.#afterEachOther(process, senders, isSame);
