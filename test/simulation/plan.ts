@@ -192,6 +192,7 @@ const KINDS = [
   'gateway cut off from Redis as it pays',
   'connections forgotten as they close',
   'payment closed as Redis is away',
+  'lost replica promoted',
 ] as const;
 
 /** What happens in the midst of payments. */
@@ -211,6 +212,7 @@ const LATER: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'gateway killed as it answers',
   'connections forgotten as they close',
   'payment closed as Redis is away',
+  'lost replica promoted',
   ...OF_PAYMENTS,
 ]);
 
@@ -229,6 +231,7 @@ const OF_REDIS: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'record put back',
   'gateway cut off from Redis as it pays',
   'payment closed as Redis is away',
+  'lost replica promoted',
 ]);
 
 /** What happens more where somebody subscribes anew all the time. */
@@ -438,6 +441,26 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       const words = `from ${redis.primary.name} to ${replica.name}${isOldAlive ? ', and the old one does not know' : ''}`;
       const end = redis.failOver(replica, isOldAlive, areConnectionsEnded);
       return { words, ms: seconds(chance, 0.5, 15), end };
+    },
+    'lost replica promoted': (chance) => {
+      const promotable = redis.promotable();
+      if (promotable.length === 0 || !redis.primary.isUp) return undefined;
+      // Of two, one may take over first: then it has only just been promoted as it is left alone.
+      const isTwice = promotable.length > 1 && chance.happens(0.6);
+      const ends: (() => void)[] = [];
+      const [first] = promotable;
+      if (isTwice && first !== undefined) ends.push(redis.failOver(first, chance.happens(0.3)));
+      const replica = promotable.at(-1) ?? redis.primary;
+      redis.lose(replica, chance.happens(0.5));
+      sim.after(seconds(chance, 0.2, 8), undefined, () => {
+        if (redis.primary.isUp && redis.promotable().includes(replica))
+          ends.push(redis.failOver(replica, chance.happens(0.3)));
+      });
+      const end = () => {
+        for (const over of ends) over();
+        redis.mend();
+      };
+      return { words: `${replica.name}${isTwice ? ', after another' : ''}`, ms: seconds(chance, 9, 20), end };
     },
     'gateway cut off from Redis': (chance) => {
       const { name } = chance.pick(gateways);
