@@ -6,7 +6,7 @@ import type { GatewayPlace } from './gateways.ts';
 import type { History } from './history.ts';
 import { type Order, wrongWith } from './orders.ts';
 import type { Told } from './raw.ts';
-import { countedIn, isRecord, recordsIn, settledIn } from './records.ts';
+import { countedIn, isRecord, ownerless, recordsIn, settledIn } from './records.ts';
 import type { RedisServer } from './redis/server.ts';
 import type { World } from './world.ts';
 
@@ -108,6 +108,8 @@ export async function problemsOfPayments(
       owners.set(id, order);
     }
   }
+  const nobodys = world.isEmbedded ? [] : ownerless(world.redis.primary.keyspace);
+  problems.push(...nobodys.map((key) => `${key} is recorded as nobody’s`));
   return [...problems, ...problemsOfCounts(world), ...(await problemsOfJournals(world))];
 }
 

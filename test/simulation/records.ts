@@ -14,6 +14,10 @@ export function settledIn(keyspace: Keyspace, key: string): string | undefined {
   return state === 'answered' && kind != null && kind !== 'unknown' ? kind : undefined;
 }
 
+/** The keys of records that name no owner: another name would be given the key of such a payment. */
+export const ownerless = (keyspace: Keyspace): string[] =>
+  recordsIn(keyspace).filter((key) => keyspace.run('HGET', [key, 'whose']) === null);
+
 /** How many payments of a client are recorded as sent. */
 export function countedIn(keyspace: Keyspace, clientId: string): Mark {
   const [epoch = 0, sent = 0] = ['epoch', 'sent'].map((field) =>
