@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Member, startFleet } from '../../helpers/fleet.ts';
+import { DURABLE, startRedis } from '../../helpers/redis.ts';
+import { inStep } from '../../helpers/redis-topologies.ts';
 import { until } from '../../helpers/until.ts';
 import { documentOf, payable } from '../../scenarios/faults/payments.ts';
 import { goOn, world } from './world.ts';
@@ -25,9 +27,12 @@ export const PROCESS = world(
   'a process on a Redis',
   async (cleanup) => {
     const { sandbox, redis, start } = cleanup.use(await startFleet(LIFETIME_SECONDS));
+    const following = ['--replicaof', '127.0.0.1', String(redis.port)];
+    const replica = cleanup.use(await startRedis([...DURABLE, ...following], undefined, LIFETIME_SECONDS));
+    await inStep(redis, replica);
     const member = await start();
     const deliver = () => member.deliver('STATUS_UPDATE', { id_msg: randomUUID() });
-    return { url: member.url, sandbox, redis, member, deliver };
+    return { url: member.url, sandbox, redis, replica, member, deliver };
   },
   [
     {
@@ -60,6 +65,16 @@ export const PROCESS = world(
         await redis.admin.config('SET', 'maxmemory', '1gb', 'maxmemory-policy', 'allkeys-lru');
         await once(ended, 'abort');
         await redis.admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
+      },
+    },
+    {
+      alerts: ['PasarelaPaymentsNotSent'],
+      fault: 'A replica of Redis stands still, and nobody pays; later it goes on.',
+      async cause({ replica }, ended, prometheus) {
+        replica.freeze();
+        await once(ended, 'abort');
+        replica.thaw();
+        await until(async () => !(await prometheus.firing()).includes('PasarelaPaymentsNotSent'));
       },
     },
     {
