@@ -50,6 +50,7 @@ it.each([
   'examples/web/README.md',
   'examples/receiver/README.md',
   'docs/operations.md',
+  'docs/failover.md',
   'docs/package.md',
   'docs/upgrading.md',
   'docs/decisions/README.md',
