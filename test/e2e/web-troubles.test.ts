@@ -322,6 +322,22 @@ describe('the list of credits', () => {
     expect(await kept()).not.toContain('Ana Torres');
   });
 
+  it('comes to nobody once somebody has signed out, and the address names no transaction', async () => {
+    const [socket] = await Promise.all([
+      page.waitForEvent('websocket', (one) => one.url().endsWith('/graphql')),
+      page.reload(),
+    ]);
+    await page.getByRole('link', { name: 'Verificar cuenta' }).first().click();
+    await choose(/Renta de bodega/);
+    await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+    expect(new URL(page.url()).hash).toMatch(/^#\/verify\/./);
+    expect(socket.isClosed()).toBe(false);
+    await page.getByRole('button', { name: 'Salir' }).click();
+    await page.getByRole('heading', { name: 'Conéctate a tu gateway' }).waitFor();
+    expect(new URL(page.url()).hash).toBe('');
+    await expect.poll(() => socket.isClosed()).toBe(true);
+  });
+
   it('is gone as well where a credit was still being saved as somebody signed out', async () => {
     const { clientId } = await control(gateway.sandbox, 'GET', '/sandbox');
     const lock = await holdLock(page, `pasarela pasarela.feed.${clientId}`);

@@ -66,6 +66,8 @@ export function App() {
   }
   const leave = (how: Leave) => {
     forgetSession();
+    // It names a transaction of who has left.
+    if (how === 'signed out') history.replaceState(null, '', location.pathname + location.search);
     setLeft(how);
     setSession(null);
   };
