@@ -161,7 +161,7 @@ async function askSentinel(target: RedisTarget, node: RedisNode): Promise<Sentin
 }
 
 /** Reads a reply that lists names, each followed by its value. */
-function fieldsOf(reply: unknown): ReadonlyMap<string, string> {
+export function fieldsOf(reply: unknown): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   if (!Array.isArray(reply)) return fields;
   for (let index = 0; index + 1 < reply.length; index += 2) {

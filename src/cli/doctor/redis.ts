@@ -6,6 +6,7 @@ import { DurableWrites } from '../../redis/durable-write.ts';
 import { serversOf } from '../../redis/failover.ts';
 import { primaryIn } from '../../redis/replication.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
+import { lookAtSentinels } from './sentinels.ts';
 
 const TIMEOUT_MS = 3_000;
 
@@ -37,7 +38,10 @@ const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
 ];
 
 /** Checks that Redis answers, that it keeps what it is given, and that a copy of it exists. */
-export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
+export async function lookAtRedis({
+  REDIS_URL,
+  UPSTREAM_URL,
+}: Pick<Variables, 'REDIS_URL' | 'UPSTREAM_URL'>): Promise<readonly Finding[]> {
   const found = new Findings('redis');
   if (REDIS_URL === undefined) {
     if (UPSTREAM_URL === undefined) found.ok('not needed: the embedded log serves the sandbox');
@@ -60,6 +64,7 @@ export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promi
     return found.list;
   }
   try {
+    await lookAtSentinels(REDIS_URL.reveal(), found);
     await ready(redis);
     for (const { text } of await redisWarnings(redis, REDIS_URL.reveal())) {
       const [, cure] = CURES.find(([setting]) => setting.test(text)) ?? [];
