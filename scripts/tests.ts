@@ -23,14 +23,13 @@ say();
 if (entry === 'dist') execFileSync(process.execPath, ['scripts/build.ts'], { stdio: 'inherit' });
 // Most of the long lane is waiting for servers that fail over: one file more at a time fits beside those of the short one.
 const workers = name === 'long' ? [`--maxWorkers=${Math.max(3, availableParallelism())}`] : [];
-// Every file of tests runs in a process of its own, and loads the sources again: this keeps what V8 has compiled of them. In the long
-// lane loading takes 3 % of the time.
+// Every file of tests runs in a process of its own, and so does each process that a test starts, and each loads the sources again:
+// this keeps what V8 has compiled of them.
 const NODE_COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/tests', import.meta.url));
-const cache = name === 'short' ? { NODE_COMPILE_CACHE } : {};
 const { status } = spawnSync(
   process.execPath,
   ['node_modules/vitest/vitest.mjs', 'run', '--project', project, ...workers, ...rest],
-  { stdio: 'inherit', env: { ...process.env, TEST_ENTRY: entry, ...cache } },
+  { stdio: 'inherit', env: { ...process.env, TEST_ENTRY: entry, NODE_COMPILE_CACHE } },
 );
 say();
 process.exit(status ?? 1);
