@@ -134,14 +134,15 @@ export function createCoalescer(now: () => number): Coalescer {
     const work = new SharedWork<ReadAnswer>();
     const flight = reads.begin(caller, path, work.result, work);
     const answer = work.wait(asker, LATE);
+    const { startedAt } = flight;
+    const mayMiss = changes.mayMiss(caller, startedAt);
     work.begin(
       keptMs === 0
         ? read
         : async (party) => {
             const got = await read(party);
-            const { startedAt } = flight;
             // A read that was forgotten meanwhile is not kept.
-            if (reads.isCurrent(caller, path, flight) && !changes.mayMiss(caller, startedAt)) {
+            if (!mayMiss && reads.isCurrent(caller, path, flight)) {
               const { bytes, waits } = got;
               kept.keep({ caller, path, flight, bytes, waits, milliseconds: now() - startedAt });
             }

@@ -20,9 +20,12 @@ export class LateChanges {
     this.#changedAt.set(caller, now);
   }
 
-  /** True if a read that began then may not show the caller's latest change. */
-  mayMiss(caller: string, startedAt: number): boolean {
+  /**
+   * True if a read that begins now may not show the caller's latest change. It has to be asked as the read begins: what is noted
+   * later, of another caller, drops the changes that are older than that.
+   */
+  mayMiss(caller: string, now: number): boolean {
     const at = this.#changedAt.get(caller);
-    return at !== undefined && startedAt - at <= MAY_LAG_MS;
+    return at !== undefined && now - at <= MAY_LAG_MS;
   }
 }

@@ -72,7 +72,7 @@ export function createClientLists({ onPlaces, ...options }: ClientListsOptions):
       const places = new ListPlaces<T>({
         ...options,
         onChanged,
-        mayMiss: (startedAt) => changes.mayMiss(clientId.toLowerCase(), startedAt),
+        mayMiss: (now) => changes.mayMiss(clientId.toLowerCase(), now),
       });
       keep();
       return places;

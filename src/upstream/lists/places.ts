@@ -3,6 +3,7 @@ import { Lru } from '../../common/lru.ts';
 import { SharedWork } from '../call/shared-work.ts';
 import { changesTooFast } from './envelope.ts';
 import { compareEnds } from './list-ends.ts';
+import { NamedItems } from './named-items.ts';
 import type { PlaceIndex } from './place-index.ts';
 import type { ListReader } from './reader.ts';
 import { type Walked, walkList } from './walk.ts';
@@ -21,10 +22,6 @@ const CONFIRMED_WALKS = 10;
 const RENEW_AFTER = 0.5;
 /** How often an operation tries to have a complete index. */
 const TRIES = 4;
-/** Items that events name and the index lacks, of which it is remembered that the list was doubted for them. */
-const MAX_NAMED = 1_000;
-/** How long it is not doubted again for the same item, in milliseconds: the service may list it to nobody. */
-const NAMED_MS = 10_000;
 /** Identities at the service for which an index is known to be complete. */
 const MAX_IDENTITIES = 1_000;
 
@@ -36,6 +33,8 @@ export interface Moment {
   readonly changes: number;
   /** How many answers had shown another total than the index. */
   readonly differences: number;
+  /** True if a read that begins then may not show a change of the client yet. */
+  readonly mayMiss: boolean;
 }
 
 export interface PlacesOptions {
@@ -49,8 +48,8 @@ export interface PlacesOptions {
 interface ListPlacesOptions extends PlacesOptions {
   /** Called when the index is new, or has grown: an answer from before shows other places. */
   readonly onChanged: () => void;
-  /** True if a read that began then may not show a change that the client has made, or has been told of. */
-  readonly mayMiss: (startedAt: number) => boolean;
+  /** @returns {@link Moment.mayMiss} of now. */
+  readonly mayMiss: (now: number) => boolean;
 }
 
 /**
@@ -77,8 +76,7 @@ export class ListPlaces<T extends object> {
   #changes = 0;
   /** Counts the answers whose total was not that of the index. */
   #differences = 0;
-  /** When the list was last doubted for an item that an event names, by key and value. */
-  readonly #named = new Lru<number>(MAX_NAMED);
+  readonly #named = new NamedItems();
   /** True if the ends have agreed with the index so far. */
   #isConfirmable = false;
   /** Counts the changes to the index. */
@@ -109,7 +107,9 @@ export class ListPlaces<T extends object> {
 
   /** Returns the moment of a question that is asked now. */
   moment(): Moment {
-    return { at: this.#options.now(), changes: this.#changes, differences: this.#differences };
+    const at = this.#options.now();
+    const mayMiss = this.#options.mayMiss(at);
+    return { at, changes: this.#changes, differences: this.#differences, mayMiss };
   }
 
   /** Notes that the list has changed, or may have: the index may lack items. */
@@ -123,11 +123,7 @@ export class ListPlaces<T extends object> {
    */
   noteItem(key: string, value: string): void {
     if (this.#walked !== undefined && this.#walked.index.places(key, value).length > 0) return;
-    const name = `${key} ${value}`;
-    const now = this.#options.now();
-    if (now - (this.#named.get(name) ?? Number.NEGATIVE_INFINITY) < NAMED_MS) return;
-    this.#named.set(name, now);
-    this.markChanged();
+    if (this.#named.note(key, value, this.#options.now())) this.markChanged();
   }
 
   /**
@@ -149,8 +145,7 @@ export class ListPlaces<T extends object> {
       complete.changes >= changes && complete.differences >= differences;
     if (complete.at >= since.at && isAsOf(since)) return true;
     const now = this.moment();
-    const { maxAgeMs, mayMiss } = this.#options;
-    return now.at - complete.at <= maxAgeMs && isAsOf(now) && !mayMiss(complete.at);
+    return now.at - complete.at <= this.#options.maxAgeMs && isAsOf(now) && !complete.mayMiss;
   }
 
   /** Returns the index, however old; makes it if there is none. */

@@ -335,6 +335,18 @@ describe('an answer that is kept', () => {
     expect([reads.length, joined.length]).toEqual([5, 1]);
   });
 
+  it('is not kept of a read that began right after a change and took longer than the service may lag behind', async () => {
+    coalescer.noteChange('one');
+    now = 4_900;
+    const slow = ask({ keptMs });
+    now = 5_001;
+    coalescer.noteChange('two');
+    reads[0]?.resolve('may be old');
+    await slow;
+    await answered('after');
+    expect(joined).toEqual([]);
+  });
+
   it('is none where the latest of several changes was just heard of, and is one for whoever has heard of none', async () => {
     coalescer.noteChange('one');
     now = 4_000;

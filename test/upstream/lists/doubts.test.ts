@@ -142,6 +142,18 @@ it.each(['known', 'not known'])(
   },
 );
 
+it('what a list showed right after a change is not believed later because another client has changed something', async () => {
+  await find('account-0');
+  lists.markChanged(CLIENT_ID);
+  now += 1_000;
+  expect(await find('account-7000')).toBeNull();
+  items.push(item(7_000));
+  // The change is older than 5 s from now on. What was read right after it is younger than its greatest age.
+  now += 4_001;
+  lists.markChanged('another client');
+  expect(await find('account-7000')).toMatchObject({ id: 'account-7000' });
+});
+
 it('an item that has moved to the end is not taken for all that has come', async () => {
   await find('account-0');
   items[450] = item(7_000);
