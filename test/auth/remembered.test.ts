@@ -47,9 +47,12 @@ describe('whom a token stands for', () => {
     return find;
   };
 
-  it('is believed for a minute, of that token alone', async () => {
+  it.each([
+    ['names no end', undefined],
+    ['holds for longer', 10 * MINUTE],
+  ])('is believed for a minute, of that token alone, where it %s', async (_what, holdsMs) => {
     using time = stillTime();
-    const find = start();
+    const find = start(holdsMs && clock.now() + holdsMs);
     expect([await find(), await find(), await find('other')]).toEqual([1, 1, 2]);
     await time.pass(MINUTE - 1_000);
     expect(await find()).toBe(2);

@@ -1,8 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { clock, useClock } from '../../src/common/clock.ts';
+import { disk, useDisk } from '../../src/common/disk.ts';
+import { silentLogger } from '../../src/common/logger.ts';
+import { inputHash, recordName } from '../../src/money/intent.ts';
+import type { MoneyRecords } from '../../src/money/record.ts';
 import { RedisMarks } from '../../src/money/redis/marks.ts';
+import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
+import { NOBODYS } from './orders.ts';
 
 let dir: string;
 let path: string;
@@ -48,4 +58,48 @@ it('a count that is noted while an earlier one is written is written as well', a
   for (const sent of [1, 2, 3]) marks.note('one', { epoch: 0, sent, at: 1_000 * sent });
   await marks.stop();
   expect(new RedisMarks(path).of('one')).toEqual({ epoch: 0, sent: 3, at: 3_000 });
+});
+
+async function send(records: MoneyRecords): Promise<void> {
+  const key = randomUUID();
+  const name = recordName({ clientId: randomUUID(), customerId: undefined, key });
+  const hash = inputHash('createMoneyOut', name.hash);
+  await records.claim(name, { ...NOBODYS, owner: 'call', inputHash: hash, leaseMs: 0, twin: key });
+  await records.markSent(name, 'call', '{"sent":true}', { upstreamKey: null, original: null });
+}
+
+it('a process stops once its last count is on the disk', async () => {
+  await using redis = await startRedis();
+  const records = await openRedisRecords(redis.url, dir, silentLogger);
+  const begun = Promise.withResolvers<void>();
+  const system = disk;
+  using cleanup = new DisposableStack();
+  const restore = useDisk({
+    ...system,
+    async replace(...file) {
+      await begun.promise;
+      await system.replace(...file);
+    },
+  });
+  cleanup.defer(restore);
+  await send(records);
+  const ends = [records.stop().then(() => 'stopped'), begun.promise.then(() => 'written')];
+  setImmediate(() => begun.resolve());
+  expect(await Promise.race(ends)).toBe('written');
+  await ends[0];
+  expect(new RedisMarks(path).clients).toHaveLength(1);
+});
+
+it('payments are held as soon as a process is connected again to a Redis that has lost them', async () => {
+  await using redis = await startRedis();
+  using cleanup = new DisposableStack();
+  // It looks by itself now and then. No look of that kind comes here.
+  cleanup.defer(useClock({ ...clock, setInterval: () => setTimeout(() => {}, 0) }));
+  const records = await openRedisRecords(redis.url, dir, silentLogger);
+  await send(records);
+  await redis.kill();
+  await rm(join(redis.dir, 'appendonlydir'), { recursive: true });
+  await redis.start();
+  await until(async () => (await records.held().catch(() => [])).some(({ why }) => why === 'put-back'));
+  await records.stop();
 });

@@ -7,6 +7,7 @@ import { silentLogger } from '../../src/common/logger.ts';
 import { RETRY_WINDOW_MS } from '../../src/money/backoff.ts';
 import { inputHash, type RecordName, recordName } from '../../src/money/intent.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
+import { keyOf } from '../../src/money/redis/keys.ts';
 import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
@@ -338,7 +339,7 @@ it('what a version before has written over Redis is tidied up, so that settled p
   await records.stop();
 });
 
-it('what is put off stays so when the record is tidied up, over Redis', async () => {
+it('what is put off for good stays so when the record is tidied up, until it is gone, over Redis', async () => {
   await using redis = await startRedis();
   const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
   const clientId = randomUUID();
@@ -347,7 +348,12 @@ it('what is put off stays so when the record is tidied up, over Redis', async ()
   const taken = await records.takeOpen(name, 'me', LEASE_MS);
   if (taken === undefined) throw new Error('The payment is due, and nobody has it.');
   await records.putOff(taken, undefined, 'nothing');
+  const due = () => redis.admin.zscore(`pasarela:money:{${clientId}}:due`, name.hash);
   await records.tidy(clientId);
-  expect(await redis.admin.zscore(`pasarela:money:{${clientId}}:due`, name.hash)).toBe('inf');
+  expect(await due()).toBe('inf');
+  // As after the time for which a record is kept.
+  await redis.admin.del(keyOf(name));
+  await records.tidy(clientId);
+  expect(await due()).toBeNull();
   await records.stop();
 });

@@ -192,10 +192,10 @@ it('a credit whose event comes while the balances are read is among those that e
   expect(events.map(({ id }) => id)).toEqual(['meanwhile']);
 });
 
-/** What is gathered over so much of a log, and of a record that holds these payments as done. */
+/** What is gathered over so much of a log, and of a record in which these payments are found by their class. */
 async function gathering(
   log: Parameters<typeof createReconcilingCalls>[0]['log'],
-  done: readonly PaymentRecord[],
+  found: (classes: readonly string[]) => readonly PaymentRecord[],
 ) {
   const service = cleanup.use(
     await startUpstream(({ url = '' }, response) => {
@@ -216,7 +216,7 @@ async function gathering(
   const accounts = [{ id: ACCOUNT, clabe: '646180157000000004', instrumentId: INSTRUMENT }];
   const book = {
     search: async ({ classes }: { readonly classes: readonly string[] }) => ({
-      records: classes.includes('done') ? done : [],
+      records: found(classes),
       next: undefined,
     }),
     read: async () => undefined,
@@ -265,10 +265,30 @@ it('each credit of the log counts once, on however many pages it comes', async (
         return { events, hasMore: cursor !== 'd' };
       },
     },
-    [],
+    () => [],
   );
   expect((await gather()).movements).toHaveLength(5);
   expect(asked).toEqual(['start', 'b', 'd']);
+});
+
+const EMPTY = { head: async () => 'start', readAfter: async () => ({ events: [], hasMore: false }) };
+
+it('a payment that is settled while the record is read is among those that explain the balances', async () => {
+  const payment = {
+    ...{ id: 'one', hash: 'one', state: 'sent', isHeld: false, createdAt: 0, settledAt: null },
+    asked: { ...SHOWN, customerId: null, operation: 'createMoneyOut', amount: '1.00', source: INSTRUMENT },
+    sent: { sentAt: 0, ageMs: 0 },
+    answer: null,
+    original: null,
+    // As much of it as is looked at.
+  } as unknown as PaymentRecord;
+  let current = 'open';
+  const { gather } = await gathering(EMPTY, (classes) => {
+    const records = classes.includes(current) ? [payment] : [];
+    current = 'done';
+    return records;
+  });
+  expect((await gather()).open).toEqual(['one']);
 });
 
 it('of the credits that refunds return a hundred are looked up for one comparison, and the others for the next', async () => {
@@ -280,8 +300,7 @@ it('of the credits that refunds return a hundred are looked up for one compariso
     original: randomUUID(),
     // As much of each as is looked at.
   })) as unknown as readonly PaymentRecord[];
-  const log = { head: async () => 'start', readAfter: async () => ({ events: [], hasMore: false }) };
-  const { gather, requests } = await gathering(log, refunds);
+  const { gather, requests } = await gathering(EMPTY, (classes) => (classes.includes('done') ? refunds : []));
   await gather();
   expect(requests).toHaveLength(100);
   await gather();
