@@ -228,6 +228,7 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => 
     [['export', '--format', 'xml'], '--format wants'],
     [['export', '--from', 'yesterday'], '--from wants a date'],
     [['export', '--from', '2026-02-31'], '--from wants a date'],
+    [['export', '--from', '2026-02-01T14:05'], '--from wants a date, or a time with its offset'],
     [['export', '--follow'], '--follow wants --state'],
     [['verify', 'all'], 'takes no argument'],
     [['verify', '--anchor', '1-0:abc'], '--anchor wants'],
