@@ -134,8 +134,7 @@ export function createCoalescer(now: () => number): Coalescer {
     const work = new SharedWork<ReadAnswer>();
     const flight = reads.begin(caller, path, work.result, work);
     const answer = work.wait(asker, LATE);
-    const { startedAt } = flight;
-    const mayMiss = changes.mayMiss(caller, startedAt);
+    const mayMiss = changes.mayMiss(caller, flight.startedAt);
     work.begin(
       keptMs === 0
         ? read
@@ -144,7 +143,7 @@ export function createCoalescer(now: () => number): Coalescer {
             // A read that was forgotten meanwhile is not kept.
             if (!mayMiss && reads.isCurrent(caller, path, flight)) {
               const { bytes, waits } = got;
-              kept.keep({ caller, path, flight, bytes, waits, milliseconds: now() - startedAt });
+              kept.keep({ caller, path, flight, bytes, waits, milliseconds: now() - flight.startedAt });
             }
             return got;
           },
