@@ -192,7 +192,7 @@ function executing(
 
 /** Logs one line for each call, with what a person needs to look it up and no personal data. Nothing waits for it. */
 async function logged(
-  { mutation, clientId, calls }: MoneyOrder,
+  { mutation, clientId, calls, requestId }: MoneyOrder,
   id: Promise<string>,
   outcome: PaymentOutcome,
   result: MoneyResult | undefined,
@@ -200,10 +200,10 @@ async function logged(
 ): Promise<void> {
   const paymentId = await id.catch(() => undefined);
   const why = result === undefined ? {} : whyOf(result, calls);
-  logger.info({ mutation, clientId, paymentId, outcome, ...why }, 'payment');
+  logger.info({ mutation, clientId, paymentId, outcome, ...why, requestId }, 'payment');
 }
 
-/** Why a payment is unknown, or was not sent. */
+/** Why a payment is unknown, or was not sent, or which conflict of keys it is. */
 function whyOf(result: MoneyResult, calls: MoneyCalls): { readonly reason?: string; readonly code?: string } {
   switch (result.kind) {
     case 'unknown':
@@ -212,9 +212,10 @@ function whyOf(result: MoneyResult, calls: MoneyCalls): { readonly reason?: stri
       return { code: calls.codeUnmoved(result.because) };
     case 'refund-not-allowed':
       return { code: 'REFUND_NOT_ALLOWED' };
+    case 'conflict':
+      return { code: result.code };
     case 'done':
     case 'refused':
-    case 'conflict':
       return {};
   }
 }

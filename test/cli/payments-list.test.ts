@@ -79,6 +79,8 @@ it('payments are listed, the newest first, by their state and operation, and not
     '1',
   );
   expect(JSON.parse(json.stdout)).toMatchObject({ clientId: sandbox.clientId, state: 'REFUSED' });
+  expect(json.stderr).toContain('There are older ones: this is the newest 1.');
+  expect((await run('list', '--limit', '3')).stderr).toBe('');
   for (const none of [
     ['--operation', 'REFUND'],
     ['--to', '2020-01-01'],

@@ -48,7 +48,12 @@ it('each payment leaves one line in the log and is counted by how it ended, and 
   const unknown = await pay(randomUUID(), '56.78');
   await until(() => lines().length === 4);
 
-  const told = { level: 'info', mutation: 'createInternalTransaction', clientId: gateway.sandbox.clientId };
+  const told = {
+    level: 'info',
+    mutation: 'createInternalTransaction',
+    clientId: gateway.sandbox.clientId,
+    requestId: expect.stringMatching(/./),
+  };
   const id = expect.stringMatching(/^[\w-]{43}$/);
   expect(lines()).toEqual([
     { ...told, message: 'payment', paymentId: done.transaction.payment.id, outcome: 'done' },

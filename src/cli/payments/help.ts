@@ -102,7 +102,7 @@ Options:
   --operation OPERATIONS
                      of MONEY_OUT, INTERNAL_TRANSACTION, PENNY_VALIDATION and REFUND, comma-separated; default all
   ${DATES}
-  --customer ID      of one customer
+  --customer ID      asked for by callers narrowed to this customer; not what others asked for of its accounts
   ${CLIENT}
   --limit N          how many at most; default 50
   --json             one JSON object per line

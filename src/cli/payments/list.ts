@@ -19,6 +19,7 @@ import {
   printColoured,
   readArguments,
   refuseArguments,
+  remark,
   UsageError,
 } from '../command.ts';
 import { instant } from './instant.ts';
@@ -68,13 +69,16 @@ export async function listPayments(args: readonly string[]): Promise<ExitCode> {
   return withRecords(async (records) => {
     const found: Listed[] = [];
     for (const clientId of await clientsMeant(records, values.client)) {
-      found.push(...(await read(records, clientId, filter)));
+      // One more than is printed shows that there are more.
+      found.push(...(await read(records, clientId, { ...filter, limit: limit + 1 })));
     }
     found.sort((one, other) => other.requestedAt.localeCompare(one.requestedAt));
     for (const payment of found.slice(0, limit)) {
       if (values.json === true) print(JSON.stringify(payment));
       else printColoured(lineOf(payment), payment.state, COLOURS[payment.state]);
     }
+    if (found.length > limit)
+      remark(`There are older ones: this is the newest ${limit}. --limit sets another number.`);
     return EXIT.done;
   });
 }

@@ -68,6 +68,6 @@ function wordsOf(problem: JournalProblem): string {
     case 'headless':
       return 'The count beside the lines is gone, so that none of them can be tried.';
     case 'unknown-anchor':
-      return 'The line of --anchor is not there, or is another: it was cut off as too old, or the journal has been written anew.';
+      return 'The line of --anchor is not there, or is another: it was cut off as too old, the record was put back to an earlier state, or the journal has been written anew.';
   }
 }

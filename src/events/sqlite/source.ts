@@ -133,7 +133,7 @@ export class SqliteSource implements Source {
     return { epoch: this.epoch, isHeld, hasMore, entries: this.#entries(clientId, rows) };
   }
 
-  /** True if no event was trimmed that follows the position, or, in a search back, precedes it. */
+  /** True if no event was trimmed that follows the position; in a search back, if the event at the position is still there. */
   #holds(clientId: string, position: string, direction: SearchFrom['direction']): boolean {
     if (position === this.epoch && direction === 'back') return true;
     const [first] = this.#statements.after.all(clientId, 0, 1);
