@@ -65,6 +65,14 @@ it('"load more" makes a list longer until it is whole, and a list with another f
   const ids = shown()?.nodes.map(({ id }) => id) ?? [];
   expect(new Set(ids).size).toBe(ids.length);
 
+  // The list begins anew while a further page is on its way.
+  const after = shown()?.edges[7]?.cursor;
+  expect(after).toEqual(expect.any(String));
+  await list.refetch();
+  await list.fetchMore({ variables: { after } });
+  const kept = client.readQuery<Instruments>({ query: INSTRUMENTS, variables: { first: 4 } });
+  expect(kept?.client.instruments.nodes.map(({ id }) => id)).toEqual(expected.slice(0, 4));
+
   const customers = await gateway.query('{ client { customers { nodes { id } } } }');
   const customerId = customers.data.client.customers.nodes[0].id;
   const other = await client.query<Instruments>({
@@ -76,22 +84,31 @@ it('"load more" makes a list longer until it is whole, and a list with another f
   subscription.unsubscribe();
 });
 
+interface LogRead {
+  readonly events: {
+    readonly nodes: readonly { readonly id: string }[];
+    readonly pageInfo: {
+      readonly hasPreviousPage: boolean;
+      readonly startCursor: string;
+      readonly endCursor: string;
+    };
+  };
+}
+
 it('the log is read back from its newest event, page before page', async () => {
   const sent = ['a', 'b', 'c', 'd', 'e'];
   const address = gateway.ingress.url(gateway.sandbox.clientId, 'STATUS_UPDATE') ?? '';
   for (const id_msg of sent) await fetch(address, { method: 'POST', body: JSON.stringify({ id_msg }) });
   const query = gql`
-    query Events($last: Int, $before: Cursor) {
-      events(last: $last, before: $before) {
+    query Events($last: Int, $before: Cursor, $first: Int, $after: Cursor) {
+      events(last: $last, before: $before, first: $first, after: $after) {
         nodes { id }
         pageInfo { hasPreviousPage startCursor hasNextPage endCursor }
       }
     }
   `;
   const client = newClient();
-  const list = client.watchQuery<{
-    events: { nodes: { id: string }[]; pageInfo: { hasPreviousPage: boolean; startCursor: string } };
-  }>({ query, variables: { last: 2 } });
+  const list = client.watchQuery<LogRead>({ query, variables: { last: 2 } });
   const subscription = list.subscribe(() => {});
   const shown = () => list.getCurrentResult().data?.events;
   await until(() => shown()?.nodes?.length === 2);
@@ -101,6 +118,18 @@ it('the log is read back from its newest event, page before page', async () => {
     size = shown()?.nodes?.length ?? 0;
   }
   expect(shown()?.nodes?.map((node) => node?.id)).toEqual(sent);
+  // Nothing is newer, and the empty page's cursors are null. The next look for newer ones has to begin where this one did.
+  const after = shown()?.pageInfo?.endCursor;
+  expect(after).toEqual(expect.any(String));
+  await list.fetchMore({ variables: { last: null, before: null, first: 2, after } });
+  const kept = () => client.readQuery<LogRead>({ query, variables: { last: 2 } })?.events;
+  await list.fetchMore({ variables: { last: 2, before: kept()?.pageInfo.startCursor } });
+  expect(kept()?.pageInfo).toMatchObject({
+    hasPreviousPage: false,
+    startCursor: expect.any(String),
+    endCursor: after,
+  });
+  expect(kept()?.nodes.map(({ id }) => id)).toEqual(sent);
   subscription.unsubscribe();
 });
 

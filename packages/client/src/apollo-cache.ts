@@ -21,6 +21,9 @@ interface Pages {
 
 const PAGING: readonly string[] = ['first', 'after', 'last', 'before'];
 
+const cursorsOf = (pages: readonly Page[], name: 'startCursor' | 'endCursor'): string[] =>
+  pages.flatMap(({ pageInfo }) => pageInfo?.[name] ?? []);
+
 /** Joins the pages of one list, so that `fetchMore({ variables: { after: endCursor } })` makes the list longer. */
 const connection: FieldPolicy<Pages | null, Page | null> = {
   // A list with another filter is another list.
@@ -29,14 +32,15 @@ const connection: FieldPolicy<Pages | null, Page | null> = {
     // The list could not be read.
     if (incoming === null) return null;
     const pages = existing?.pages ?? [];
+    // A page behind or before one that is no longer there belongs to the list as it was: it began anew meanwhile.
     const { after, before } = (args ?? {}) as { after?: string | null; before?: string | null };
     if (after != null) {
       const place = pages.findIndex(({ pageInfo }) => pageInfo?.endCursor === after);
-      return { pages: [...pages.slice(0, place + 1), incoming] };
+      return place < 0 && existing ? existing : { pages: [...pages.slice(0, place + 1), incoming] };
     }
     if (before != null) {
       const place = pages.findIndex(({ pageInfo }) => pageInfo?.startCursor === before);
-      return { pages: place < 0 ? [incoming] : [incoming, ...pages.slice(place)] };
+      return place < 0 && existing ? existing : { pages: [incoming, ...pages.slice(Math.max(0, place))] };
     }
     return { pages: [incoming] };
   },
@@ -53,7 +57,9 @@ const connection: FieldPolicy<Pages | null, Page | null> = {
         pageInfo: {
           ...first.pageInfo,
           ...last?.pageInfo,
-          ...('startCursor' in first.pageInfo && { startCursor: first.pageInfo.startCursor }),
+          // An empty page has no cursors.
+          ...('startCursor' in first.pageInfo && { startCursor: cursorsOf(pages, 'startCursor')[0] ?? null }),
+          ...('endCursor' in first.pageInfo && { endCursor: cursorsOf(pages, 'endCursor').at(-1) ?? null }),
           ...('hasPreviousPage' in first.pageInfo && { hasPreviousPage: first.pageInfo.hasPreviousPage }),
         },
       }),
