@@ -93,10 +93,18 @@ it('an app that throws when it is told of a connection ends no stream over a soc
   await once(server, 'listening');
   // It listens on a port.
   const { port } = server.address() as AddressInfo;
-  const socket = createSocket({ url: `ws://127.0.0.1:${port}`, token: () => 'one', onConnection });
+  let isOver = false;
+  const socket = createSocket({
+    url: `ws://127.0.0.1:${port}`,
+    token: () => 'one',
+    onConnection: (event) => isOver || onConnection(event),
+  });
   try {
     await followed(socket);
   } finally {
+    // What is told of the last connection from here on would be reported in the middle of the next test.
+    isOver = true;
+    await until(() => reported.length >= told.length);
     socket.close();
     for (const connection of server.clients) connection.terminate();
     server.close();

@@ -81,9 +81,9 @@ describe('the alerting rules', () => {
   });
 
   // test/deploy/alerts/alerts.test.ts causes them on a running gateway.
-  it('are each caused by one real fault', async () => {
-    const caused = WORLDS.flatMap(({ faults }) => faults.flatMap(({ alerts }) => alerts));
-    expect(caused.sort()).toEqual((await rules()).map(({ alert }) => alert).sort());
+  it('are each caused by a real fault', async () => {
+    const caused = new Set(WORLDS.flatMap(({ faults }) => faults.flatMap(({ alerts }) => alerts)));
+    expect([...caused].sort()).toEqual((await rules()).map(({ alert }) => alert).sort());
   });
 
   it('have a severity, a summary, and a place in docs/operations.md that says what to do', async () => {
