@@ -100,6 +100,18 @@ it('alarms ring once each, in the order in which they are due, however they are 
   );
 });
 
+it('an alarm that takes the place of one that is cleared rings in time, whatever is due above that place', async () => {
+  const rung: number[] = [];
+  const { clock, pass } = startClock();
+  const alarms = new Alarms(clock);
+  const all = [1, 10, 2, 11, 12, 20, 4].map((due) => new Named(due, rung));
+  for (const alarm of all) alarms.set(alarm, alarm.name);
+  // The last of the heap is due before what is above the place of this one.
+  for (const alarm of all) if (alarm.name === 11) alarms.clear(alarm);
+  await pass(5);
+  expect(rung).toEqual([1, 2, 4]);
+});
+
 it('a wait that is longer than a timer can take is taken in parts', async () => {
   const rung: number[] = [];
   const { clock, pass, longest } = startClock();

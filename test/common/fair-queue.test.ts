@@ -117,6 +117,22 @@ it.each(['callers of one group', 'groups'])('%s that have something under way ta
   expect(order).toEqual(['one', 'other', 'one', 'other', 'one', 'other']);
 });
 
+it('urgent calls that passed nothing over let no less urgent one go first', async () => {
+  const queue = queueOf({ perCaller: 2 });
+  // As long as it has a call under way, it is remembered what it passed over.
+  queue.tryEnter(requester('one'));
+  const enter = async (urgency: Waiter['urgency']) => {
+    await queue.enter(new Party({ ...waiter('one'), urgency }));
+    queue.leave(requester('one'));
+    return urgency;
+  };
+  for (let alone = 0; alone < 3; alone += 1) await enter('operations');
+  queue.tryEnter(requester('busy'));
+  const both = Promise.race([enter('arrivals'), enter('operations')]);
+  queue.leave(requester('busy'));
+  expect(await both).toBe('operations');
+});
+
 it('a group that has its share waits for one of its own to leave, though seats are free', async () => {
   const queue = queueOf({ total: 4, perCaller: 4, perGroup: 2 });
   const ofGroup = (caller: string) => ({ caller, group: 'group' });
