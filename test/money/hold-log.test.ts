@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { silentLogger } from '../../src/common/logger.ts';
+import { logHolds } from '../../src/money/hold-log.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
 import { openMoney } from '../../src/money/open-money.ts';
+import type { Hold } from '../../src/money/record.ts';
 import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
 import { recordingLogger } from '../helpers/events.ts';
 import { startRedis } from '../helpers/redis.ts';
@@ -73,4 +75,25 @@ it('a process that runs logs once that payments are held, for each reason, and o
   expect(told()).toHaveLength(4);
   await operator.stop();
   await money.stop();
+});
+
+it('while the record cannot be reached, nobody is told that payments go on', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const logger = recordingLogger();
+  const stopped: Hold = { why: 'stopped', since: 0, missing: 0, copied: undefined };
+  const answers: (() => Promise<readonly Hold[]>)[] = [
+    async () => [stopped],
+    () => Promise.reject(new Error('away')),
+    async () => [stopped],
+    async () => [],
+  ];
+  const end = await logHolds({ held: () => (answers.shift() ?? (async () => []))() }, logger);
+  while (answers.length > 0) {
+    const left = answers.length;
+    vi.advanceTimersByTime(10_000);
+    await until(() => answers.length < left);
+  }
+  await until(() => logger.lines.length > 1);
+  expect(logger.lines.map(({ message }) => message)).toEqual([STOPPED, GO_ON[0]]);
+  end();
 });
