@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { clock, type Timer, useClock } from '../../src/common/clock.ts';
 import { connectRedis, silenceOf } from '../../src/redis/connection.ts';
-import { parseRedisUrl } from '../../src/redis/url.ts';
+import { parseRedisUrl, withTlsFiles } from '../../src/redis/url.ts';
 import { freePort, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
@@ -35,6 +35,18 @@ describe('REDIS_URL', () => {
       username: 'app',
       password: 'p@ss:w',
       db: 3,
+    });
+  });
+
+  it.each([
+    'rediss://cache',
+    'rediss://cache/3?tlsKey=%2Fkey.pem',
+    'rediss+sentinel://one,two/primary?sentinelPassword=s',
+  ])('carries the files of the environment beside what it says itself: %s', (url) => {
+    const own = parseRedisUrl(url);
+    expect(parseRedisUrl(withTlsFiles(url, { ca: '/a&b.pem', cert: undefined, key: undefined }))).toEqual({
+      ...own,
+      tlsFiles: { ...own.tlsFiles, ca: '/a&b.pem' },
     });
   });
 
