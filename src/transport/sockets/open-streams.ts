@@ -28,7 +28,7 @@ export interface StreamSeat {
 }
 
 /** What a stream comes over: a socket takes one seat for all its operations, over SSE each stream takes one. */
-export type StreamKind = 'websocket' | 'sse';
+type StreamKind = 'websocket' | 'sse';
 
 export interface OpenStreams {
   /** How many seats are taken. */
