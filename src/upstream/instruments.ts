@@ -1,7 +1,7 @@
 import type { Audit } from './audit.ts';
 import { UpstreamError } from './call/errors.ts';
 import type { Attempt } from './call/http.ts';
-import { identified, type Optional, present } from './call/json.ts';
+import { identified, identifiedBy, type Optional, present } from './call/json.ts';
 import type { Rest, RestChanges } from './call/rest.ts';
 import { type CustomerScope, customerScope } from './customer-scope.ts';
 import type { ClientLists } from './lists/client-lists.ts';
@@ -130,7 +130,8 @@ export async function listsOwnInstruments(rest: Rest): Promise<boolean> {
  */
 export async function readInstrument(rest: Rest, instrumentId: string): Promise<Instrument | null> {
   try {
-    return identified<Instrument>(await rest.get(INSTRUMENT, { params: { instrumentId } }), 'an instrument');
+    const body = await rest.get(INSTRUMENT, { params: { instrumentId } });
+    return identifiedBy<Instrument>(instrumentId, body, 'an instrument');
   } catch (error) {
     if (error instanceof UpstreamError && error.refusal?.httpStatus === 404) return null;
     throw error;

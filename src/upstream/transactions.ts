@@ -4,7 +4,7 @@ import type { Audit } from './audit.ts';
 import type { MayRenew } from './call/credential.ts';
 import { UpstreamError } from './call/errors.ts';
 import type { Attempt } from './call/http.ts';
-import { identified, isObject, type Optional, present } from './call/json.ts';
+import { identifiedBy, isObject, type Optional, present } from './call/json.ts';
 import { isId } from './call/path.ts';
 import type { Rest, RestChanges } from './call/rest.ts';
 import type { CustomerScope } from './customer-scope.ts';
@@ -81,7 +81,7 @@ export const isTransaction = (value: unknown): value is Transaction =>
 /**
  * Reads a transaction (docs/upstream-api.md, endpoint 15).
  *
- * @throws UpstreamError also for a 404, whoever it comes from
+ * @throws UpstreamError also for a 404, whoever it comes from; `UPSTREAM_INVALID` for a transaction of another id
  */
 export async function readNamedTransaction(
   rest: Rest,
@@ -97,7 +97,7 @@ export async function readNamedTransaction(
       bank_id: match.bankId ?? undefined,
     },
   });
-  return identified<Transaction>(body, 'a transaction');
+  return identifiedBy<Transaction>(transactionId, body, 'a transaction');
 }
 
 /**

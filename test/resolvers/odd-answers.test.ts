@@ -73,6 +73,37 @@ it('an instrument that does not say whose it is spoils its own row for a narrowe
   expect(errors).toMatchObject([{ extensions: { code: 'UPSTREAM_INVALID' } }]);
 });
 
+it('a transaction and an instrument that answer with another id are not shown under the one asked for', async () => {
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { upstreamUrl: service.url },
+  });
+  service.alter = () => undefined;
+  const list = await gateway.query('{ client { instruments(first: 2) { nodes { id } } } }');
+  const [asked, other] = list.data.client.instruments.nodes.map(({ id }: { id: string }) => id);
+  const read = 'query ($id: ID!) { instrument(id: $id) { id } transaction(id: $id) { id status } }';
+  const transaction = { id: other, currency: 'MXN', amount: '1.00', transactionStatus: 'SETTLED' };
+  service.alter = ({ path }) =>
+    /\/(instruments|transactions)\/[^/?]+(\?|$)/.test(path)
+      ? { status: 200, body: { ...transaction, instrumentStatus: 'ACTIVE', id: other } }
+      : undefined;
+  const { data, errors } = await gateway.query(read, { id: asked });
+  expect(data).toEqual({ instrument: null, transaction: null });
+  expect(errors).toMatchObject([
+    {
+      path: ['instrument'],
+      message: expect.stringContaining('another id'),
+      extensions: { code: 'UPSTREAM_INVALID' },
+    },
+    {
+      path: ['transaction'],
+      message: expect.stringContaining('another id'),
+      extensions: { code: 'UPSTREAM_INVALID' },
+    },
+  ]);
+});
+
 it.each(TRANSPORTS)(
   'a reading that tells no status is no change to who follows a transaction over %s',
   async (_transport, subscribe) => {

@@ -25,6 +25,24 @@ export function identified<T extends { readonly id: string }>(value: unknown, wh
 }
 
 /**
+ * Checks that the answer to a read by id is what was asked for, so that nothing is shown or kept under another's id.
+ *
+ * @param what names the value in the error.
+ * @throws UpstreamError `UPSTREAM_INVALID`
+ */
+export function identifiedBy<T extends { readonly id: string }>(id: string, value: unknown, what: string): T {
+  const found = identified<T>(value, what);
+  // UUIDs are the same in any case of their letters.
+  if (found.id.toLowerCase() !== id.toLowerCase()) {
+    throw new UpstreamError(
+      'UPSTREAM_INVALID',
+      `The service was asked for ${what}, and sent one with another id.`,
+    );
+  }
+  return found;
+}
+
+/**
  * Returns a text as it came; a number becomes its digits. Returns null for an absent value (null, undefined, `""` or `None`),
  * and for a value that is no text, which the field that shows it reports (resolvers/values.ts).
  */
