@@ -30,6 +30,8 @@ interface PaymentsPage {
   readonly payments: readonly RecordedPayment[];
   /** True if more follow. */
   readonly goesOn: boolean;
+  /** Where a search ended that was not allowed to go on; undefined if it was. */
+  readonly endedAt: PaymentPosition | undefined;
 }
 
 /**
@@ -45,11 +47,15 @@ export interface Payments {
   /** By {@link RecordedPayment.id}. */
   byId(reader: PaymentReader, id: string): Promise<RecordedPayment | undefined>;
   byTransaction(reader: PaymentReader, transactionId: string): Promise<RecordedPayment | undefined>;
-  /** @param matches a condition that the index does not know */
+  /**
+   * @param matches a condition that the index does not know
+   * @param mayGoOn is asked before each further batch, where the first has not filled the page
+   */
   page(
     search: Omit<PaymentSearch, 'limit'>,
     size: number,
     matches: (payment: PaymentRecord) => boolean,
+    mayGoOn?: () => Promise<boolean>,
   ): Promise<PaymentsPage>;
   /** Returns the id of the record of this name. */
   idOf(name: RecordName): Promise<string>;
@@ -67,6 +73,8 @@ export interface Payments {
 /** The caller that names a key. */
 type KeyHolder = Pick<MoneyIntent, 'clientId' | 'customerId' | 'keyOwner' | 'key'>;
 
+/** How many payments are read at once where the first batch has not filled a page. */
+const NEXT_BATCH = 200;
 /** How many old payments of unknown outcome are counted of each client. */
 const MOST_COUNTED = 200;
 const ID = /^[\w-]{43}$/;
@@ -109,21 +117,27 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
     },
     byTransaction: async (reader, transactionId) =>
       shown(reader, await records.readByTransaction(reader.clientId, transactionId)),
-    async page(search, size, matches) {
+    async page(search, size, matches, mayGoOn = async () => true) {
       const found: PaymentRecord[] = [];
-      let beyond: PaymentPosition | undefined = search.beyond;
+      let endedAt: PaymentPosition | undefined;
       // Reads one payment more than the page holds, which shows whether more follow.
-      while (found.length <= size) {
-        const { records: some, next } = await records.search({ ...search, beyond, limit: size + 1 });
+      let limit = size + 1;
+      let beyond: PaymentPosition | undefined = search.beyond;
+      for (;;) {
+        const { records: some, next } = await records.search({ ...search, beyond, limit });
         found.push(...some.filter((record) => record.asked !== null && matches(record)));
-        if (next === undefined) break;
+        if (found.length > size || next === undefined) break;
         beyond = next;
+        limit = Math.max(limit, NEXT_BATCH);
+        if (await mayGoOn()) continue;
+        endedAt = beyond;
+        break;
       }
       const key = await records.idKey(search.clientId);
       const payments = found
         .slice(0, size)
         .map((record): RecordedPayment => ({ ...record, id: idOf(key, record.hash) }));
-      return { payments, goesOn: found.length > size };
+      return { payments, goesOn: found.length > size || endedAt !== undefined, endedAt };
     },
     idOf: async ({ clientId, hash }) => idOf(await records.idKey(clientId), hash),
     ...unknownPayments(records, served),

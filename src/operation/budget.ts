@@ -56,6 +56,15 @@ export class Budget {
     return this.#log;
   }
 
+  /**
+   * Waits for the turn of a further batch of a list that no index narrows. Returns false where the operation's time is over. Rejects when the
+   * caller is gone.
+   */
+  async mayReadOn(): Promise<boolean> {
+    await this.log.turn();
+    return !this.log.isOver;
+  }
+
   /** Adds to the items that the answer's pages hold. Returns how many they are by now. */
   countItems(count: number): number {
     this.#items += count;

@@ -7,8 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney } from '../../src/money/execute.ts';
 import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { createPayments, type Payments } from '../../src/money/payment-reads.ts';
 import type { MoneyRecords, OrderSummary, PaymentClass, PaymentSearch } from '../../src/money/record.ts';
+import { keyOf } from '../../src/money/redis/keys.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
@@ -283,6 +285,26 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
     expect((await payments.page({ ...EVERY, clientId }, 5, () => false)).payments).toEqual([]);
   });
 
+  it('are searched no longer than is allowed, and further from where a search ended', async () => {
+    const clientId = randomUUID();
+    const keys: string[] = [];
+    for (let index = 0; index < 9; index += 1) keys.push(await make(records, { clientId }));
+    const oldest = recordName(holder(keys[0] ?? '', clientId)).hash;
+    const isOldest = ({ hash }: { hash: string }) => hash === oldest;
+    const asked: boolean[] = [];
+    const never = async () => asked.push(true) === 0;
+    const first = await payments.page({ ...EVERY, clientId }, 2, isOldest, never);
+    expect(first).toMatchObject({ payments: [], goesOn: true, endedAt: { hash: expect.any(String) } });
+    expect(asked).toHaveLength(1);
+    const beyond = first.endedAt;
+    const rest = await payments.page({ ...EVERY, clientId, beyond }, 2, isOldest);
+    expect(rest).toMatchObject({ payments: [{ hash: oldest }], goesOn: false, endedAt: undefined });
+    // A page that is full, or the last one, asks nobody.
+    await payments.page({ ...EVERY, clientId }, 2, () => true, never);
+    await payments.page({ ...EVERY, clientId }, 20, isOldest, never);
+    expect(asked).toHaveLength(1);
+  });
+
   it.each(['sent', 'done', 'refused'] as const)(
     'are not those of another owner of the key, where theirs is nobody who is told apart: %s',
     async (until) => {
@@ -301,6 +323,29 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
       asked: { operation: 'createPennyValidation' },
     });
   });
+});
+
+it('payments whose record has expired are met once, over Redis', async () => {
+  await using redis = await startRedis();
+  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+  try {
+    const payments = createPayments(records);
+    const keys: string[] = [];
+    for (let index = 0; index < 12; index += 1)
+      keys.push(await make(records, { until: 'refused', customerId: CUSTOMER }));
+    const [kept, ...gone] = keys.map((key) => recordName({ clientId: CLIENT, customerId: CUSTOMER, key }));
+    const sets = await redis.admin.keys('*:createMoneyOut:refused');
+    const left = () => Promise.all(sets.map((set) => redis.admin.zcard(set)));
+    expect(await left()).toEqual([12, 12]);
+    for (const name of gone) await redis.admin.pexpire(keyOf(name), 0);
+    for (const customerId of [undefined, CUSTOMER]) {
+      const page = await payments.page({ ...EVERY, customerId }, 3, () => true);
+      expect(page).toMatchObject({ payments: [{ hash: kept?.hash }], goesOn: false });
+    }
+    expect(await left()).toEqual([1, 1]);
+  } finally {
+    await records.stop();
+  }
 });
 
 describe('the payments of a version before', () => {

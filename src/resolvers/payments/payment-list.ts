@@ -117,11 +117,12 @@ export async function paymentsPage(args: PaymentsArgs, context: Context): Promis
   const cursors = await cursorsOf(context);
   const cursor = isBack ? args.before : args.after;
   const beyond = cursor == null ? undefined : cursors.open(isBack ? 'before' : 'after', cursor);
-  const { payments, goesOn } = await reading(
+  const { payments, goesOn, endedAt } = await reading(
     money.payments.page(
       { ...search, beyond },
       size,
       (record) => states === undefined || states.includes(stateOf(record)),
+      () => context.budget.mayReadOn(),
     ),
   );
   if (context.budget.countItems(payments.length) > context.budget.maxItems)
@@ -131,13 +132,15 @@ export async function paymentsPage(args: PaymentsArgs, context: Context): Promis
     node,
     cursor: cursors.of(node.position),
   }));
+  // Where the time has ended the search, the next page goes on from there, not from the last payment that was found.
+  const end = endedAt === undefined ? undefined : cursors.of(endedAt);
   return {
     edges,
     pageInfo: {
       hasNextPage: isBack ? cursor != null : goesOn,
       hasPreviousPage: isBack ? goesOn : cursor != null,
-      startCursor: edges[0]?.cursor ?? null,
-      endCursor: edges.at(-1)?.cursor ?? null,
+      startCursor: (isBack ? end : undefined) ?? edges[0]?.cursor ?? null,
+      endCursor: (isBack ? undefined : end) ?? edges.at(-1)?.cursor ?? null,
     },
   };
 }

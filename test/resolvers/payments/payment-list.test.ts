@@ -128,6 +128,38 @@ it.each(['IN_FLIGHT', 'UNKNOWN'] as const)(
   },
 );
 
+it.each([
+  ['onwards', {}, 'endCursor'],
+  ['back', { last: 5 }, 'startCursor'],
+] as const)('a page that the operation’s time ends says where to read %s', async (_way, args, named) => {
+  const [place, other] = [
+    { createdAt: 7, hash: 'place' },
+    { createdAt: 9, hash: 'found' },
+  ];
+  const asked: boolean[] = [];
+  const beyonds: unknown[] = [];
+  const payments = {
+    sealKey: async () => Buffer.alloc(32),
+    async page({ beyond }: { beyond: unknown }, ..._rest: unknown[]) {
+      beyonds.push(beyond);
+      asked.push(await (_rest[2] as () => Promise<boolean>)());
+      return { payments: [{ ...unanswered('sent', false), ...other }], goesOn: true, endedAt: place };
+    },
+  };
+  const context = {
+    identity: { caller: { clientId: CLIENT_ID, customerId: undefined } },
+    budget: { countItems: (count: number) => count, maxItems: 100, mayReadOn: async () => false },
+    services: { money: { payments } },
+    // A page of payments needs nothing else of it.
+  } as unknown as Context;
+  const { pageInfo } = await paymentsPage(args, context);
+  expect(asked).toEqual([false]);
+  expect(pageInfo).toMatchObject(named === 'endCursor' ? { hasNextPage: true } : { hasPreviousPage: true });
+  const again = named === 'endCursor' ? { after: pageInfo.endCursor } : { before: pageInfo.startCursor };
+  await paymentsPage(again, context);
+  expect(beyonds).toEqual([undefined, place]);
+});
+
 it('a page of payments counts as part of what the operation’s answer may hold', async () => {
   const counted: number[] = [];
   const unshown = { asked: null };
