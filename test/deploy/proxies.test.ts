@@ -186,6 +186,22 @@ describe.each(['HAProxy', 'nginx'] as const)('the configuration of %s', (name) =
   });
 });
 
+it('each log names a request by the id that the gateway gave it', async () => {
+  const logs = {
+    HAProxy: async () => haproxyLog,
+    nginx: () => readFile(join(folder, NGINX_LOGS.access), 'utf8'),
+  };
+  for (const name of ['HAProxy', 'nginx'] as const) {
+    const { headers, body } = await request(`${origins[name]}/graphql?query={__typename}`, {
+      dispatcher: agent,
+    });
+    await body.dump();
+    const id = String(headers['x-request-id']);
+    expect(id).toMatch(/^[\w-]{20,}$/);
+    await until(async () => (await logs[name]()).includes(id));
+  }
+});
+
 it('no log holds the end of a webhook’s address, nor what a query asks', async () => {
   const path = pathOf('MONEY_IN');
   const secret = path.slice(path.lastIndexOf('/') + 1);
