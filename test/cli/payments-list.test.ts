@@ -100,7 +100,17 @@ it('a payment is shown with its lines in the journal', async () => {
   expect(shown.stdout).toMatch(/^20\S+ {2}asked[\s\S]*^20\S+ {2}sent[\s\S]*^20\S+ {2}done/m);
   const json = JSON.parse((await run('show', done, '--json')).stdout);
   expect(json.journal.map(({ step }: { step: string }) => step)).toEqual(['asked', 'sent', 'done']);
-  expect(await run('show', randomUUID())).toMatchObject({ code: 1 });
+  const ofTransaction = await run('show', json.transactionId.toUpperCase());
+  expect(ofTransaction).toMatchObject({ code: 0, stdout: shown.stdout });
+  const none = randomUUID();
+  expect(await run('show', none)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`transaction "${none}"`),
+  });
+  expect(await run('show', 'x')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('no payment "x"'),
+  });
   expect(await run('show')).toMatchObject({ code: 2 });
 });
 

@@ -119,8 +119,8 @@ Exit codes: 0 done; 1 the record cannot be reached, or does not know the client;
 
 const SHOW_HELP = `Usage: pasarela payments show ID [--client ID] [--json]
 
-Prints one payment, by the id that list prints: state, amount, instruments, times, who asked, why it is refused or unknown, until
-when it may be sent again; and a line for each of its steps in the journal.
+Prints one payment, by the id that list prints, or by the UUID of the transaction that it made: state, amount, instruments, times,
+who asked, why it is refused or unknown, until when it may be sent again; and a line for each of its steps in the journal.
 
 Options:
 
@@ -136,9 +136,9 @@ Exit codes: 0 done; 1 there is no such payment, or the record cannot be reached;
 
 const SETTLE_HELP = `Usage: pasarela payments settle ID [--client ID] [--json]
 
-Has a running gateway with AUTH_MODE=service ask the service about a payment now, and waits half a minute for what comes of it. It
-lets money out be sent again that was recorded before the record was put back; nothing else is ever sent again, and nothing at all
-while an operator has stopped payments. A payment older than 48 h is looked for until one look has read all that may be it. In
+Has a running gateway with AUTH_MODE=service ask the service about a payment now, named as for show, and waits half a minute for
+what comes of it. It lets money out be sent again that was recorded before the record was put back; nothing else is ever sent again,
+and nothing at all while an operator has stopped payments. A payment older than 48 h is looked for until one look has read all that may be it. In
 passthrough the caller has to come back with its key.
 
 Options:

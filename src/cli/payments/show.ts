@@ -2,6 +2,7 @@ import { JournalEntries, type JournalEntry } from '../../money/journal/entries.t
 import { JOURNAL_PAGE } from '../../money/journal/verify.ts';
 import { createPayments, type RecordedPayment } from '../../money/payment-reads.ts';
 import type { MoneyRecords } from '../../money/record.ts';
+import { isUuid } from '../../upstream/call/path.ts';
 import {
   CommandError,
   EXIT,
@@ -22,21 +23,30 @@ interface Named {
   readonly payment: Listed;
 }
 
-/** Finds the payment of an id, of any client. @throws CommandError if there is none */
+/**
+ * Finds the payment of an id, or of the transaction that it made, of any client. Ids of payments are no UUIDs, those of transactions are.
+ *
+ * @throws CommandError if there is none
+ */
 export async function named(records: MoneyRecords, id: string, client: string | undefined): Promise<Named> {
   const payments = createPayments(records);
   for (const clientId of await clientsMeant(records, client)) {
-    const record = await payments.byId({ clientId, customerId: undefined }, id);
+    const reader = { clientId, customerId: undefined };
+    const record = await (isUuid(id) ? payments.byTransaction(reader, id) : payments.byId(reader, id));
     const payment = record === undefined ? undefined : listed(clientId, record);
     if (record !== undefined && payment !== undefined) return { clientId, record, payment };
   }
-  throw new CommandError(`There is no payment "${id}". pasarela payments list shows the ids.`);
+  throw new CommandError(
+    isUuid(id)
+      ? `No payment is recorded with the transaction "${id}". It may be one whose outcome is not known yet: pasarela payments list --state UNKNOWN shows those.`
+      : `There is no payment "${id}". pasarela payments list shows the ids.`,
+  );
 }
 
 /** An id of a payment that would be read as an option: one in 64 begins with a dash. */
 const isDashedId = (arg: string): boolean => /^-[\w-]{42}$/.test(arg);
 
-/** Reads the id of a payment from the arguments. */
+/** Reads the id of a payment, or of its transaction, from the arguments. */
 export function readNamed<const T extends Parameters<typeof readArguments>[1]>(
   args: readonly string[],
   more: T,
@@ -50,7 +60,8 @@ export function readNamed<const T extends Parameters<typeof readArguments>[1]>(
     ...more,
   });
   const [id, ...others] = positionals;
-  if (id === undefined || others.length > 0) throw new UsageError('wants the id of one payment');
+  if (id === undefined || others.length > 0)
+    throw new UsageError('wants the id of one payment, or of its transaction');
   return { id, values };
 }
 
