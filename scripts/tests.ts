@@ -1,4 +1,4 @@
-// Runs tests, and says which: node scripts/tests.ts short|long|whole [arguments of vitest]
+// Runs tests, and says which: node scripts/tests.ts short|long|whole|e2e [arguments of vitest]
 import { execFileSync, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -12,17 +12,23 @@ const RUNS = {
   },
   long: { project: 'long', entry: 'dist', what: 'The long lane, on dist. npm test runs the short one.' },
   whole: { project: 'integration', entry: 'dist', what: 'Both lanes, on dist.' },
+  e2e: { project: 'e2e', entry: 'sources', what: 'The tests in a browser, on the sources.' },
 } as const;
 
 const [name = '', ...rest] = process.argv.slice(2);
-if (name !== 'short' && name !== 'long' && name !== 'whole')
-  throw new Error('Wants one of short, long and whole.');
+const isRun = (text: string): text is keyof typeof RUNS => Object.hasOwn(RUNS, text);
+if (!isRun(name)) throw new Error(`Wants one of ${Object.keys(RUNS).join(', ')}.`);
 const { project, entry, what } = RUNS[name];
 const say = () => console.log(`\n${what}\n`);
 say();
 if (entry === 'dist') execFileSync(process.execPath, ['scripts/build.ts'], { stdio: 'inherit' });
-// Most of the long lane is waiting for servers that fail over: one file more at a time fits beside those of the short one.
-const workers = name === 'long' ? [`--maxWorkers=${Math.max(3, availableParallelism())}`] : [];
+// Most of the long lane is waiting for servers that fail over, and of the other one for a browser: more files at a time fit beside each
+// other than in the short lane.
+const AT_ONCE = { long: 4, e2e: 3 } as const;
+const workers =
+  name === 'long' || name === 'e2e'
+    ? [`--maxWorkers=${Math.max(AT_ONCE[name], availableParallelism())}`]
+    : [];
 // Every file of tests runs in a process of its own, and so does each process that a test starts, and each loads the sources again:
 // this keeps what V8 has compiled of them.
 const NODE_COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/tests', import.meta.url));
