@@ -4,7 +4,7 @@ import type { Audit } from './audit.ts';
 import type { MayRenew } from './call/credential.ts';
 import { UpstreamError } from './call/errors.ts';
 import type { Attempt } from './call/http.ts';
-import { identifiedBy, isObject, type Optional, present } from './call/json.ts';
+import { identified, identifiedBy, isObject, type Optional, present } from './call/json.ts';
 import { isId } from './call/path.ts';
 import type { Rest, RestChanges } from './call/rest.ts';
 import type { CustomerScope } from './customer-scope.ts';
@@ -81,7 +81,8 @@ export const isTransaction = (value: unknown): value is Transaction =>
 /**
  * Reads a transaction (docs/upstream-api.md, endpoint 15).
  *
- * @throws UpstreamError also for a 404, whoever it comes from; `UPSTREAM_INVALID` for a transaction of another id
+ * @returns what the service answers under this id, also where it bears another
+ * @throws UpstreamError also for a 404, whoever it comes from
  */
 export async function readNamedTransaction(
   rest: Rest,
@@ -97,13 +98,14 @@ export async function readNamedTransaction(
       bank_id: match.bankId ?? undefined,
     },
   });
-  return identifiedBy<Transaction>(transactionId, body, 'a transaction');
+  return identified<Transaction>(body, 'a transaction');
 }
 
 /**
  * Reads a transaction.
  *
  * @returns null when the upstream knows none of this id for the client, as far as a 404 says so.
+ * @throws UpstreamError `UPSTREAM_INVALID` for one of another id
  */
 export async function readTransaction(
   rest: Rest,
@@ -111,7 +113,8 @@ export async function readTransaction(
   match: TransactionMatch = {},
 ): Promise<Transaction | null> {
   try {
-    return await readNamedTransaction(rest, transactionId, match);
+    const read = await readNamedTransaction(rest, transactionId, match);
+    return identifiedBy<Transaction>(transactionId, read, 'a transaction');
   } catch (error) {
     if (error instanceof UpstreamError && error.refusal?.httpStatus === 404) return null;
     throw error;
