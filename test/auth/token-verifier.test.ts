@@ -56,6 +56,13 @@ describe('a caller’s token', () => {
     await expect(verify(await signed({ customer_id: null }))).rejects.toThrow('customer_id');
   });
 
+  it('names the owner of its keys by a text, or by nothing', async () => {
+    expect(await verify(await signed({ sub: 'alma' }))).toMatchObject({ keyOwner: 'alma' });
+    expect(await verify(await signed({}))).toMatchObject({ keyOwner: undefined });
+    for (const sub of [7, ['alma'], { name: 'alma' }, null, true])
+      await expect(verify(await signed({ sub })), JSON.stringify(sub)).rejects.toThrow(UnauthenticatedError);
+  });
+
   it('has the scopes of a text or of a list, and of each way to move money where it may move it', async () => {
     const scopesOf = async (claims: object) => [...(await verify(await signed(claims))).scopes].sort();
     for (const name of ['scope', 'scp']) {

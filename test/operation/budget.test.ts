@@ -36,6 +36,24 @@ it('moves the deadline on for the next event of a stream, for what it reads of t
   expect(budget.log).toBe(log);
 });
 
+it('lets a list be read on while there is time, in its turn, and not for one who is gone', async () => {
+  using time = stillTime();
+  const waiters = new Waiters();
+  let turns = 0;
+  const turn = async () => {
+    turns += 1;
+  };
+  const budget = new Budget(OPTIONS, { waiters }, turn);
+  expect(await budget.mayReadOn()).toBe(true);
+  await time.pass(OPTIONS.operationTimeoutMs);
+  expect(await budget.mayReadOn()).toBe(false);
+  expect(turns).toBe(2);
+  budget.extend();
+  waiters.remove();
+  await expect(budget.mayReadOn()).rejects.toThrow();
+  expect(turns).toBe(2);
+});
+
 it('gives an event that comes after hours no more time than the first', async () => {
   using time = stillTime();
   const budget = budgetOf();

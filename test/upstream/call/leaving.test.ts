@@ -135,6 +135,25 @@ it('kept work waits for nothing more once it has ended: what it has begun beside
   expect(waiting?.isGone).toBe(true);
 });
 
+it('one who has left before waiting is told so, and keeps no work going', async () => {
+  const work = new SharedWork<string>();
+  const left = new AbortController();
+  left.abort();
+  const asker = {
+    requester: requesterOf('caller'),
+    urgency: 'streams',
+    deadline: Date.now() + 60_000,
+  } as const;
+  const waiting = work.wait({ ...asker, leaver: leaverOf(left.signal) }, 'took too long');
+  await expect(waiting).rejects.toMatchObject({ name: 'UpstreamError', code: 'UPSTREAM_UNAVAILABLE' });
+  let party: Party | undefined;
+  work.begin(async (joined) => {
+    party = joined;
+    return 'done';
+  });
+  expect(party?.isGone).toBe(true);
+});
+
 it('who asks whom a token stands for may leave: it is found out for the others, and given up with the last', async () => {
   const callers = new KnownCallers();
   const asked: { readonly party: Party; readonly answer: PromiseWithResolvers<never> }[] = [];

@@ -59,3 +59,30 @@ it('one that was not known is asked for again after a minute, and then known', a
   await time.pass(2_000);
   expect(await service.find(ONE, true)).toBe('owner');
 });
+
+it('where the transaction does not say whose its source is, the instrument does, and it is read once', async () => {
+  const instruments: Record<string, object> = {
+    [ONE]: { ownerId: 'owner', customerId: 'customer' },
+    [OTHER]: { ownerId: 'None', customerId: 'customer' },
+  };
+  await using upstream = await startUpstream(({ url = '' }, response) => {
+    const [, kind, id = ''] = /(instruments|transactions)\/([^/?]+)/.exec(url) ?? [];
+    if (kind === 'transactions')
+      json(response, { id, ...(id === TRANSACTION ? {} : { sourceInstrument: { id, ownerId: null } }) });
+    else if (instruments[id] === undefined) json(response, {}, 404);
+    else json(response, { id, ...instruments[id] });
+  });
+  const owners = createSourceOwners();
+  const none = randomUUID();
+  for (const [id, owner] of [
+    [ONE, 'owner'],
+    [OTHER, 'customer'],
+    [none, null],
+    [TRANSACTION, null],
+  ] as const) {
+    const rest = upstream.restOf({ clientId: ONE, deadline: Date.now() + 10_000 });
+    for (let time = 0; time < 2; time += 1) expect(await owners.find(rest, id, true), id).toBe(owner);
+    expect(owners.known(ONE, id)).toEqual({ owner });
+  }
+  expect(upstream.requests.filter((url) => url.includes('instruments'))).toHaveLength(3);
+});
