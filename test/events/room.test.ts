@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { FollowOptions } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
 import { createEventTopics, ownerTopic } from '../../src/resolvers/events/topics.ts';
@@ -13,9 +14,12 @@ const PILED = [
   { count: 300, size: 100 },
 ] as const;
 
-it.each([
+it.each<[string, FollowOptions]>([
   ['is of everything', {}],
-  ['has to be asked for', { topics: [ownerTopic('MONEY_IN', OWNER), ownerTopic('CEP', OWNER)], asks: true }],
+  [
+    'has to be asked for',
+    { topics: [ownerTopic('MONEY_IN', OWNER), ownerTopic('CEP', OWNER)], needsLookup: true },
+  ],
 ])(
   'what piled up in an outage ends no reader that had read all before, where it %s, twice',
   async (_, options) => {
