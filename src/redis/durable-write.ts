@@ -112,7 +112,8 @@ export class DurableWrites {
     const { server } = await this.#routes.route(redis, key);
     if ((await primaryInfo(server, redis)) === undefined) return false;
     const others = serversOf(redis).filter((other) => other !== server);
-    if ((await this.#authority?.ask(server, others)) !== undefined) return true;
+    const word = await this.#authority?.ask(server, others);
+    if (word !== undefined && word !== 'replaced') return true;
     return this.#write(redis, PROBE, [`${key}:probe`], []).then(
       () => true,
       () => false,

@@ -11,13 +11,13 @@ const DOWN = /s_down|o_down/;
 /** Decides about failovers: Sentinel, or the Cluster. */
 export interface FailoverAuthority {
   /**
-   * Resolves with what it knows of a primary; undefined if it cannot be asked, if too few of its members see each other, or
-   * if they name another primary. Never fails.
+   * Resolves with what it knows of a primary; `replaced` if a Sentinel names another one; undefined if it cannot be asked, if too few of its
+   * members see each other, or if they see it as down. Never fails.
    *
    * @param others the other primaries of a Cluster, if they are to confirm it: a primary may not have heard yet that it was
    * replaced
    */
-  ask(primary: Redis, others?: readonly Redis[]): Promise<Failover | undefined>;
+  ask(primary: Redis, others?: readonly Redis[]): Promise<Failover | 'replaced' | undefined>;
 }
 
 /** Returns the authority of a `REDIS_URL`; undefined for a single Redis, which has none. */
@@ -100,11 +100,13 @@ function nodeIn(line: string): ClusterNode {
  * Asks all Sentinels that `REDIS_URL` names. At least one of them must see enough others for a failover, so that no failover
  * can happen without its knowledge; and none may name another primary.
  */
-async function askSentinels(target: RedisTarget, primary: Redis): Promise<Failover | undefined> {
+async function askSentinels(target: RedisTarget, primary: Redis): Promise<Failover | 'replaced' | undefined> {
   try {
     const runId = /^run_id:(\w+)/m.exec(await primary.info('server'))?.[1];
     const answers = await Promise.all(target.nodes.map((node) => askSentinel(target, node).catch(() => {})));
     const answered = answers.filter((answer) => answer !== undefined);
+    // A Sentinel that has just started has not asked the primary for its run id yet, and names none.
+    if (answered.some((answer) => answer.runId && answer.runId !== runId)) return 'replaced';
     const named = answered.every((answer) => answer.runId === runId && !answer.isDown);
     if (!named || !answered.some(({ hasQuorum }) => hasQuorum)) return undefined;
     return {

@@ -139,10 +139,17 @@ export class Replication {
     }
   }
 
-  /** Takes in the word of those who decide about failovers; undefined when nobody would give it. */
-  told(replid: string, failover: Failover | undefined): void {
+  /**
+   * Takes in the word of those who decide about failovers; undefined when nobody would give it. `replaced` where they name another primary,
+   * which takes back what they said before: nobody says any longer that this one may be alone.
+   */
+  told(replid: string, failover: Failover | 'replaced' | undefined): void {
     const history = this.#histories.get(replid);
     if (history === undefined || failover === undefined) return;
+    if (failover === 'replaced') {
+      history.word = undefined;
+      return;
+    }
     const now = this.#now();
     history.word = { ...failover, at: now };
     if (this.#isForgiven(history, now)) history.wanted = history.last.replicas;

@@ -27,6 +27,8 @@ function watching(isWatched: boolean) {
     /** Those who decide about failovers say how many replicas could be promoted. */
     told: (promotable: number, noticedAfterMs = 1_000, replid = 'a') =>
       replication.told(replid, { promotable, noticedAfterMs }),
+    /** They name another primary. */
+    replaced: (replid = 'a') => replication.told(replid, 'replaced'),
   };
 }
 
@@ -140,6 +142,19 @@ describe('a write on a primary of which nobody else can be asked', () => {
 describe('a write on a primary that Sentinels or a Cluster watch', () => {
   it('needs a replica until they have said that there is none to be promoted', () => {
     const primary = watching(true);
+    expect(primary.required(0)).toBe(1);
+    primary.told(0);
+    expect(primary.required(0)).toBe(0);
+  });
+
+  it('needs a replica at once where they name another primary, until they name this one again', () => {
+    const primary = watching(true);
+    primary.required(0);
+    primary.told(0);
+    expect(primary.required(0)).toBe(0);
+    primary.replaced('b');
+    expect(primary.required(0)).toBe(0);
+    primary.replaced();
     expect(primary.required(0)).toBe(1);
     primary.told(0);
     expect(primary.required(0)).toBe(0);

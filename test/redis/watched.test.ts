@@ -5,10 +5,12 @@ import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
 import { durableScript } from '../../src/redis/durable-script.ts';
 import { DurableWrites } from '../../src/redis/durable-write.ts';
 import { failoverAuthorityOf, serversOf } from '../../src/redis/failover.ts';
+import { startRedis } from '../helpers/redis.ts';
 import {
   startCluster,
   startMigration,
   startPartable,
+  startSentinel,
   startWithSentinel,
 } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
@@ -75,6 +77,32 @@ it('a primary without replicas takes nothing that would stay once its Sentinels 
     ),
   );
   await looked(writes, client);
+});
+
+it('a primary without replicas takes nothing that would stay once its Sentinels name another one, at once', async () => {
+  await using primary = await startRedis();
+  await using other = await startRedis();
+  await using sentinel = await startSentinel(primary.port);
+  const client = connect(primary.url);
+  // By a clock that stands still, so that no word of theirs is too old.
+  const writes = new DurableWrites(`redis+sentinel://127.0.0.1:${sentinel.port}/events`, 300, () => 0);
+  const write = (value: string) => writes.write(client, SET, ['key'], [value]);
+  await looked(writes, client);
+  await write('with their word');
+  expect(await writes.isCurrent(client, 'key')).toBe(true);
+
+  const monitor = async (port: number) => {
+    await sentinel.admin.call('SENTINEL', 'REMOVE', 'events');
+    await sentinel.admin.call('SENTINEL', 'MONITOR', 'events', '127.0.0.1', String(port), '1');
+  };
+  await monitor(other.port);
+  await until(() => writes.look(client).then(() => !writes.isDurable));
+  await expect(write('without')).rejects.toThrow('1 replicas should have this: 0 follow');
+  expect(await writes.isCurrent(client, 'key')).toBe(false);
+
+  await monitor(primary.port);
+  await looked(writes, client);
+  await write('with it again');
 });
 
 it('a primary that the Sentinels take for gone is not known by them, though it answers', async () => {
