@@ -26,7 +26,7 @@ export async function startGatewayProcess(task: GatewayTask): Promise<GatewayPro
   const script = join(import.meta.dirname, 'gateway.ts');
   const child: ChildProcess = spawn(process.execPath, [script, JSON.stringify(task)], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'pasarela-test-compile-cache') },
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'pasarela-test-compile-cache'), ...process.env },
   });
   endWithThisProcess(child, LIFETIME_SECONDS);
   // What is sent to a process that is dying fails, which is no reason to stop waiting for its end, as `once` would.

@@ -5,6 +5,7 @@
 
 import { subscribe } from 'node:diagnostics_channel';
 import { writeSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import type { ServerConfig } from '../../../src/app/server-config.ts';
 import { silentLogger as logger } from '../../../src/common/logger.ts';
 import { Secret } from '../../../src/common/secret.ts';
@@ -93,4 +94,6 @@ const server = buildServer(
   },
 );
 const url = await server.start();
+// A process that is killed leaves nothing of what V8 has compiled to the next one, unless it is written before.
+flushCompileCache();
 writeSync(1, `listening ${url}\n`);
