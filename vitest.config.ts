@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { LONG_LANE } from './test/lanes.ts';
@@ -19,6 +20,8 @@ export default defineConfig({
     hookTimeout: 300_000,
     // Node itself loads the sources, as it does in production: one copy of graphql, and no other transform.
     experimental: { viteModuleRunner: false },
+    // What several files need, such as a built example, is made once for all of one run.
+    env: { TEST_RUN: process.env['TEST_RUN'] ?? randomUUID() },
     // In CI each run also leaves a report to count from.
     reporters: process.env['CI'] ? ['default', 'json'] : ['default'],
     outputFile: {

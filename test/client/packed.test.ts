@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packPackage } from '../../scripts/packing.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
-import { folder, installPackages, run } from '../helpers/packages.ts';
+import { COMPILER, folder, installPackages, run } from '../helpers/packages.ts';
 
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
@@ -212,7 +212,7 @@ describe.concurrent('a project that installs the packed file', () => {
     'is typed under %s resolution: a document’s result and variables, and a gap that has to be dealt with',
     async (resolution) => {
       const inside = await project(resolution, { 'app.ts': TYPED, 'tsconfig.json': tsconfig(resolution) });
-      await run('npx', ['tsc', '-p', join(inside, 'tsconfig.json')], folder('.'));
+      await run(COMPILER, ['-p', join(inside, 'tsconfig.json')], folder('.'));
     },
   );
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConstDirectiveNode, type DocumentNode, Kind, parse, print, visit } from 'graphql';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { folder, installPackages, prepareExample, run } from '../helpers/packages.ts';
+import { folder, installPackages, prepareWebExample, run } from '../helpers/packages.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
 
 const EXAMPLE = 'examples/web';
@@ -12,7 +12,7 @@ const MANIFEST = folder(`${EXAMPLE}/src/gql/persisted-documents.json`);
 
 let work: string;
 beforeAll(async () => {
-  await Promise.all([prepareExample(), installPackages('test/clients')]);
+  await Promise.all([prepareWebExample(), installPackages('test/clients')]);
   work = await mkdtemp(join(tmpdir(), 'pasarela-relay-'));
 });
 afterAll(async () => {

@@ -1,6 +1,6 @@
 import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { folder, run } from '../helpers/packages.ts';
+import { COMPILER, folder, run } from '../helpers/packages.ts';
 
 const PAGES = ['clients.md', ...(await readdir(folder('docs/clients'))).map((name) => `clients/${name}`)];
 /** What holds for all, and what each library needs besides. */
@@ -48,5 +48,5 @@ export async function compile(work: string, resolution: string, more: object = {
   await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
   await writeFile(join(inside, 'session.d.ts'), SESSION);
   for (const [name, code] of typed) if (!PHONE.includes(name)) await writeFile(join(inside, name), code);
-  await run('npx', ['tsc', '-p', join(inside, 'tsconfig.json')], folder('.'));
+  await run(COMPILER, ['-p', join(inside, 'tsconfig.json')], folder('.'));
 }

@@ -6,7 +6,7 @@ import { PHONE, typed } from '../docs/client-pages.ts';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { control } from '../helpers/gateway.ts';
-import { folder, prepareExample, run } from '../helpers/packages.ts';
+import { folder, installWithClient, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 import { until } from '../helpers/until.ts';
@@ -25,7 +25,7 @@ let page: Page;
 const failures: string[] = [];
 const foreign: string[] = [];
 beforeAll(async () => {
-  await prepareExample(EXAMPLE);
+  await installWithClient(EXAMPLE);
   site = await serveFolder(folder(`${EXAMPLE}/dist`));
   gateway = await startRestartable({ CORS_ORIGINS: site.origin }, { tokenTtlSeconds: TOKEN_TTL_SECONDS });
   // The address becomes part of the bundle: nothing of an earlier one may be left.

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { startBrowser } from '../helpers/browser.ts';
-import { folder, run } from '../helpers/packages.ts';
+import { compileClient } from '../helpers/packages.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 
 const ROUNDS = 60;
@@ -17,7 +17,7 @@ let browser: Browser;
 let context: BrowserContext | undefined;
 beforeAll(async () => {
   built = await mkdtemp(join(tmpdir(), 'pasarela-pay-'));
-  await run('npx', ['tsc', '-p', 'packages/client/tsconfig.build.json', '--outDir', built], folder('.'));
+  await compileClient(built);
   await writeFile(join(built, 'index.html'), '<!doctype html><title>Payments</title>');
   site = await serveFolder(built);
   browser = await startBrowser();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startBrowser } from '../helpers/browser.ts';
-import { folder, run } from '../helpers/packages.ts';
+import { compileClient } from '../helpers/packages.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 
 let built: string;
@@ -12,7 +12,7 @@ let site: Awaited<ReturnType<typeof serveFolder>>;
 let browser: Browser;
 beforeAll(async () => {
   built = await mkdtemp(join(tmpdir(), 'pasarela-stores-'));
-  await run('npx', ['tsc', '-p', 'packages/client/tsconfig.build.json', '--outDir', built], folder('.'));
+  await compileClient(built);
   await writeFile(join(built, 'index.html'), '<!doctype html><title>Stores</title>');
   site = await serveFolder(built);
   browser = await startBrowser();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startBrowser } from '../helpers/browser.ts';
-import { folder, prepareExample } from '../helpers/packages.ts';
+import { folder, prepareWebExample } from '../helpers/packages.ts';
 import { demoAddresses, type Program, startProgram } from '../helpers/program.ts';
 import { endWithThisProcess } from '../helpers/redis.ts';
 import { freePort } from '../helpers/restartable.ts';
@@ -18,7 +18,7 @@ const foreign: string[] = [];
 
 /** The example as a newcomer runs it: `npm start`, and `npm --prefix examples/web run dev` beside it. */
 beforeAll(async () => {
-  await prepareExample();
+  await prepareWebExample();
   ports = { PORT: String(await freePort()), SANDBOX_PORT: String(await freePort()) };
   program = startProgram('src/start.js', ports);
   const { gateway, sandbox } = await demoAddresses(program);

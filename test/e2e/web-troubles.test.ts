@@ -4,13 +4,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { control } from '../helpers/gateway.ts';
-import { folder, prepareExample, run } from '../helpers/packages.ts';
+import { buildWebExample, folder } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 import { registerMany } from './many.ts';
 import { holdLock } from './web-lock.ts';
 
-const EXAMPLE = 'examples/web';
 const INSTRUMENTS = 130;
 /** With the client's own that the sandbox begins with, more than a page. */
 const ACCOUNTS = 120;
@@ -21,9 +20,8 @@ let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-  await prepareExample();
-  await run('npm', ['run', 'build'], folder(EXAMPLE));
-  site = await serveFolder(folder(`${EXAMPLE}/dist`));
+  await buildWebExample();
+  site = await serveFolder(folder('examples/web/dist'));
   gateway = await startRestartable({ CORS_ORIGINS: site.origin });
   await registerMany(gateway.sandbox, INSTRUMENTS);
   await openMany(ACCOUNTS);

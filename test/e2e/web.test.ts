@@ -2,12 +2,10 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startBrowser } from '../helpers/browser.ts';
 import { sendQuery } from '../helpers/gateway.ts';
-import { folder, prepareExample, run } from '../helpers/packages.ts';
+import { buildWebExample, folder } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 import { until } from '../helpers/until.ts';
-
-const EXAMPLE = 'examples/web';
 
 let site: Awaited<ReturnType<typeof serveFolder>>;
 let gateway: RestartableGateway;
@@ -17,9 +15,8 @@ let page: Page;
 const failures: string[] = [];
 
 beforeAll(async () => {
-  await prepareExample();
-  await run('npm', ['run', 'build'], folder(EXAMPLE));
-  site = await serveFolder(folder(`${EXAMPLE}/dist`));
+  await buildWebExample();
+  site = await serveFolder(folder('examples/web/dist'));
   gateway = await startRestartable({ CORS_ORIGINS: site.origin });
   browser = await startBrowser();
   context = await browser.newContext({ locale: 'es-MX', viewport: { width: 1100, height: 800 } });

@@ -12,6 +12,9 @@ import { until } from './until.ts';
 /** A folder of the project, by its path from the root. */
 export const folder = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
+/** TypeScript's own, without npx, which takes longer than the compiler. */
+export const COMPILER = folder('node_modules/.bin/tsc');
+
 /** Installs what a folder's own lock file names, where it is missing. Test files that run at once wait for each other. */
 export async function installPackages(path: string): Promise<void> {
   const inside = folder(path);
@@ -27,18 +30,42 @@ export async function installPackages(path: string): Promise<void> {
 /** Installs the packages of a folder that uses packages/client, as that is now: npm built it when it installed it. */
 export async function installWithClient(path: string): Promise<void> {
   await installPackages(path);
-  const inside = folder(path);
-  const built = join(inside, 'node_modules/@pasarela/client/dist');
-  await alone(inside, () =>
-    run('npx', ['tsc', '-p', 'packages/client/tsconfig.build.json', '--outDir', built], folder('.')),
-  );
+  const built = join(folder(path), 'node_modules/@pasarela/client/dist');
+  await onceARun(path, 'client', () => compileClient(built));
 }
 
-/** Installs an example's packages and generates its types: later runs of graphql-codegen leave equal files alone. */
-export async function prepareExample(path = 'examples/web'): Promise<void> {
-  await installWithClient(path);
+/** Compiles packages/client into a folder. */
+export const compileClient = (built: string): Promise<string> =>
+  run(COMPILER, ['-p', 'packages/client/tsconfig.build.json', '--outDir', built], folder('.'));
+
+const WEB = 'examples/web';
+
+/** Installs the web example's packages and generates its types: later runs of graphql-codegen leave equal files alone. */
+export async function prepareWebExample(): Promise<void> {
+  await installWithClient(WEB);
+  await onceARun(WEB, 'codegen', () => run('npm', ['run', 'codegen'], folder(WEB)));
+}
+
+/** Builds the web example into its `dist`. */
+export async function buildWebExample(): Promise<void> {
+  await installWithClient(WEB);
+  await onceARun(WEB, 'build', () => run('npm', ['run', 'build'], folder(WEB)));
+}
+
+/**
+ * Does something in a folder that has its packages, once for all test files of a run: whoever asks meanwhile waits, and whoever asks
+ * later finds it done.
+ */
+async function onceARun(path: string, name: string, work: () => Promise<unknown>): Promise<void> {
   const inside = folder(path);
-  await alone(inside, () => run('npm', ['run', 'codegen'], inside));
+  // Removed with the packages, whose installation may undo the work.
+  const done = join(inside, `node_modules/.pasarela-${name}`);
+  const { TEST_RUN } = process.env;
+  await alone(inside, async () => {
+    if (TEST_RUN !== undefined && (await readFile(done, 'utf8').catch(() => '')) === TEST_RUN) return;
+    await work();
+    await writeFile(done, TEST_RUN ?? '');
+  });
 }
 
 /** Does something in a folder while no other process of the tests does. */
