@@ -10,8 +10,9 @@ command -v "$command" >/dev/null 2>&1 && exit 0
 as_root=
 [ "$(id -u)" -eq 0 ] || as_root=sudo
 if command -v apt-get >/dev/null 2>&1; then
-  $as_root apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "$package"
+  # One that is started meanwhile waits, where apt-get itself would give up.
+  $as_root flock /tmp/pasarela-setup.lock sh -c \
+    'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1"' sh "$package"
 elif command -v dnf >/dev/null 2>&1; then
   $as_root dnf install -y "$elsewhere"
 elif command -v brew >/dev/null 2>&1; then
