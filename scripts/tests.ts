@@ -24,7 +24,7 @@ say();
 if (entry === 'dist') execFileSync(process.execPath, ['scripts/build.ts'], { stdio: 'inherit' });
 // Most of the long lane is waiting for servers that fail over, and of the other one for a browser: more files at a time fit beside each
 // other than in the short lane.
-const AT_ONCE = { long: 4, e2e: 3 } as const;
+const AT_ONCE = { long: 5, e2e: 3 } as const;
 const workers =
   name === 'long' || name === 'e2e'
     ? [`--maxWorkers=${Math.max(AT_ONCE[name], availableParallelism())}`]

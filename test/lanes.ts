@@ -99,3 +99,20 @@ export const LONG_LANE: readonly string[] = [
   'test/transport/sockets/lifetime.test.ts',
   'test/upstream/lists/lists.property.test.ts',
 ];
+
+/** Files of one or the other lane that take a minute or more, which begin before all others: none of them is to be left alone at the end. */
+export const SLOWEST: readonly string[] = [
+  'test/simulation/seeds.test.ts',
+  'test/money/killed.test.ts',
+  'test/scenarios/faults/layers.test.ts',
+  'test/deploy/alerts/alerts.test.ts',
+  'test/events/redis/cluster.test.ts',
+  'test/scenarios/faults/money.test.ts',
+  'test/redis/durable-write.test.ts',
+  'test/money/restored.test.ts',
+  'test/scenarios/security/fuzz.test.ts',
+  'test/graphql/layers.property.test.ts',
+  'test/money/execute.test.ts',
+  'test/e2e/mobile.test.ts',
+  'test/e2e/web-troubles.test.ts',
+];
