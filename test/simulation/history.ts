@@ -61,6 +61,10 @@ export class Appends {
 const positionOf = (cursor: string): string =>
   Buffer.from(cursor, 'base64url').toString().split('|')[3]?.split('.', 1)[0] ?? '';
 
+/** Which life of the log a cursor is of; undefined where its reader cannot know. */
+export const lifeOf = ({ customerId }: Caller, cursor: string): string | undefined =>
+  customerId === undefined ? Buffer.from(cursor, 'base64url').toString().split('|')[1] : undefined;
+
 /** Which events of a log a reader is given. */
 export interface Seeing {
   readonly caller: Caller;
@@ -96,24 +100,29 @@ export class History {
     return customerId === undefined ? this.#byPosition.get(positionOf(cursor)) : undefined;
   }
 
+  /** Whether an event at this place is nothing that somebody sees. */
+  isOthers({ kind, caller: { customerId } }: Seeing, place: number): boolean {
+    const { type, ownerId } = this.log[place] ?? {};
+    return (
+      (kind === 'moneyIn' && type !== 'MONEY_IN') ||
+      (customerId !== undefined && (type !== 'MONEY_IN' || ownerId !== customerId))
+    );
+  }
+
   /** The first place behind another that somebody sees. */
   next(seeing: Seeing, place: number): number | undefined {
     return this.#nextOf(seeing)[place];
   }
 
-  #nextOf({ kind, caller: { customerId } }: Seeing): readonly (number | undefined)[] {
-    const key = `${kind} ${customerId ?? ''}`;
+  #nextOf(seeing: Seeing): readonly (number | undefined)[] {
+    const key = `${seeing.kind} ${seeing.caller.customerId ?? ''}`;
     const known = this.#next.get(key);
     if (known !== undefined) return known;
     const next: (number | undefined)[] = [];
     let last: number | undefined;
     for (let place = this.log.length - 1; place >= 0; place -= 1) {
       next[place] = last;
-      const entry = this.log[place];
-      const isSeen =
-        (kind === 'events' || entry?.type === 'MONEY_IN') &&
-        (customerId === undefined || entry?.ownerId === customerId);
-      if (isSeen) last = place;
+      if (!this.isOthers(seeing, place)) last = place;
     }
     this.#next.set(key, next);
     return next;

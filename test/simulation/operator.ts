@@ -1,9 +1,9 @@
 import { silentLogger } from '../../src/common/logger.ts';
-import { isBehind } from '../../src/money/mark.ts';
+import { isBehind, type Mark } from '../../src/money/mark.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { Broken, Process } from './core.ts';
-import { countedIn } from './records.ts';
+import { countedIn, recordedSentAt } from './records.ts';
 import { Keyspace } from './redis/keyspace.ts';
 import type { World } from './world.ts';
 
@@ -22,6 +22,8 @@ const ON_ITS_WAY_MS = 3_000;
 const NOTICED_MS = 12_000;
 /** How long a call repeats a payment at most, in ms: as long as an operation lasts without `OPERATION_TIMEOUT_MS`. */
 const CALL_MS = 30_000;
+/** How long after its copy a record that is to be put back to one in which payments are held is first put back at the latest, in ms. */
+const HELD_AFTER_MS = 6_000;
 /** How often an operator tries again what has failed, and looks whether something keeps processes from the record, in ms. */
 const AGAIN_MS = 1_000;
 const LOOK_MS = 250;
@@ -36,12 +38,26 @@ export class Operator {
   #troubledAt = Number.NEGATIVE_INFINITY;
   /** When the record was put back so that payments are forgotten which a gateway is known to have sent. */
   #putBackAt: number | undefined;
+  /** How often the record was put back, and how often by the time an operator last let payments go on. */
+  #timesPutBack = 0;
+  #timesResumed = 0;
+  /** By gateway: what it knew to be recorded as the record was put back to less, and has to be held by. */
+  readonly #known = new Map<string, Mark & { readonly since: number }>();
+  /** Puts the record back as the next payment leaves. */
+  #putBackAsOneLeaves: (() => void) | undefined;
+  /** When a payment last left that had not left before, in ms since the beginning. */
+  lastNewAt = Number.NEGATIVE_INFINITY;
   /** When each process first sent each payment, by its text, in simulated ms. */
   readonly #firstSentAt = new WeakMap<Process, Map<string, number>>();
 
   constructor(world: World) {
     this.#world = world;
     world.service.onPayment = (process, body, isAgain) => this.#onPayment(process, body, isAgain);
+  }
+
+  /** Whether the record was put back since an operator has last let payments go on, so that some process may still hold them for that. */
+  get mayBeHeld(): boolean {
+    return this.#timesResumed < this.#timesPutBack;
   }
 
   /** Stops payments, and tries until they are certain to be. */
@@ -62,19 +78,64 @@ export class Operator {
     this.#inTurn(async () => {
       this.#hold = undefined;
       this.#putBackAt = undefined;
-      if (await this.#does('resume', (records) => records.resume())) this.#world.sim.say('payments go on');
+      this.#known.clear();
+      const times = this.#timesPutBack;
+      if (!(await this.#does('resume', (records) => records.resume()))) return;
+      this.#timesResumed = times;
+      this.#world.sim.say('payments go on');
     });
   }
 
-  /** Takes a copy of the record. @returns puts it back, and lets payments go on some time after */
-  copyRecord(): () => void {
+  /**
+   * Takes a copy of the record.
+   *
+   * @param asOneLeaves whether it is put back as soon as a payment leaves, and no later
+   * @returns puts it back if that has not been done, and lets payments go on some time after
+   */
+  copyRecord(asOneLeaves: boolean): () => void {
+    const { sim } = this.#world;
+    const putBack = this.#copy();
+    let isDone = false;
+    const once = (): void => {
+      if (isDone) return;
+      isDone = true;
+      if (this.#putBackAsOneLeaves === once) this.#putBackAsOneLeaves = undefined;
+      putBack();
+      sim.after(NOTICED_MS + 10_000, undefined, () => this.resume());
+    };
+    if (asOneLeaves) this.#putBackAsOneLeaves = once;
+    return once;
+  }
+
+  /**
+   * Puts the record back, copies it once that was noticed, lets payments go on, and puts that copy back as soon as one has left: a record
+   * in which payments were held.
+   *
+   * @returns does what of this is left
+   */
+  copyHeldRecord(): () => void {
+    const { sim } = this.#world;
+    let left = this.copyRecord(true);
+    sim.after(HELD_AFTER_MS, undefined, () => {
+      left();
+      sim.after(NOTICED_MS, undefined, () => {
+        left = this.copyRecord(true);
+        this.resume();
+      });
+    });
+    return () => left();
+  }
+
+  #copy(): () => void {
     const { sim, redis, service, clients, gateways } = this.#world;
     const copy = new Keyspace(() => Math.floor(sim.now), redis.primary.keyspace);
     const copiedAt = sim.elapsed;
     return () => {
       redis.putBack(copy, isOfPayments);
+      this.#timesPutBack += 1;
       service.told.clear();
       this.#hold = undefined;
+      this.#noteKnown();
       for (const order of this.#world.orders) {
         if (order.touchedAt >= copiedAt) order.isForgotten = true;
         else order.isOfBefore = true;
@@ -85,8 +146,18 @@ export class Operator {
       this.#putBackAt = isNoticed ? sim.elapsed : undefined;
       sim.say(`the record of payments is what it was at ${copiedAt / 1000} s`);
       this.#look();
-      sim.after(NOTICED_MS + 10_000, undefined, () => this.resume());
     };
+  }
+
+  /** Notes what gateways know that the record no longer has. */
+  #noteKnown(): void {
+    const { sim, redis, demo, gateways } = this.#world;
+    const counted = countedIn(redis.primary.keyspace, demo.clientId);
+    this.#known.clear();
+    for (const place of gateways) {
+      const known = place.knownOf(demo.clientId);
+      if (isBehind(counted, known)) this.#known.set(place.name, { ...known, since: sim.now });
+    }
   }
 
   #inTurn(work: () => Promise<void>): void {
@@ -158,8 +229,30 @@ export class Operator {
     return first < (this.#putBackAt ?? 0) && elapsed - first < CALL_MS;
   }
 
+  /** A gateway that knows of more payments than the record has when it is to note another sends none. */
+  #checkKnown({ name }: Process, body: string): void {
+    const known = this.#known.get(name);
+    if (known === undefined) return;
+    const { sim, redis, demo } = this.#world;
+    const { keyspace } = redis.primary;
+    const sentAt = recordedSentAt(keyspace, body) ?? Number.NEGATIVE_INFINITY;
+    // This payment is among those that are counted by now.
+    if (sentAt >= known.since && !isBehind(known, countedIn(keyspace, demo.clientId)))
+      sim.fail(
+        new Broken(
+          `${name} sends ${body}, though it knew of ${known.sent} payments before, and the record of fewer`,
+        ),
+      );
+  }
+
   #onPayment(process: Process, body: string, isAgain: boolean): void {
     const { name } = process;
+    if (!isAgain) {
+      this.lastNewAt = this.#world.sim.elapsed;
+      this.#checkKnown(process, body);
+    }
+    const putBack = this.#putBackAsOneLeaves;
+    if (putBack !== undefined) this.#world.sim.after(0, undefined, putBack);
     const isRepeated = this.#isRepeated(process, body);
     const hold = this.#hold;
     if (hold === undefined || (hold.why === 'put-back' && isRepeated)) return;

@@ -1,6 +1,6 @@
 import type { Reader } from './apps.ts';
 import { Broken } from './core.ts';
-import { History } from './history.ts';
+import { History, lifeOf } from './history.ts';
 import { problemsOfPayments, watchOverPayments } from './payment-oracles.ts';
 import type { Stream } from './streams.ts';
 import type { World } from './world.ts';
@@ -24,6 +24,36 @@ export function watchOver(world: World): void {
     };
   }
   watchOverPayments(world);
+}
+
+/** How long after a webhook was answered 201 its event is with everybody who follows, where nothing goes wrong, in milliseconds. */
+const GIVEN_AFTER_MS = 15_000;
+
+/** Where nothing has gone wrong for a minute, who follows the log is given what comes, though nothing more comes. */
+export function checkReaders(world: World): readonly string[] {
+  const { elapsed } = world.sim;
+  const late = new Set(
+    world.service.acknowledged.filter(({ at }) => at < elapsed - GIVEN_AFTER_MS).map(({ idMsg }) => idMsg),
+  );
+  return world.clients.flatMap(({ clientId }) => {
+    const history = new History(world, clientId);
+    return world.readers.flatMap((reader) => {
+      const { caller, name, kept } = reader;
+      const last = kept.at(-1);
+      if (last === undefined || caller.client.clientId !== clientId) return [];
+      const place =
+        'id' in last
+          ? history.placeOf(caller, last)
+          : history.placeOfCursor(caller, 'mark' in last ? last.mark : last.cursor);
+      const left = place === undefined ? undefined : history.next(reader, place);
+      const { id = '' } = left === undefined ? {} : (history.log[left] ?? {});
+      return late.has(id)
+        ? [
+            `${name} stands at event ${place} of the log, and is not given ${id} as long as nothing more comes`,
+          ]
+        : [];
+    });
+  });
 }
 
 /** Everything that has to hold once nothing has gone wrong for a minute. */
@@ -91,9 +121,16 @@ function problemsOfLog(world: World, clientId: string, { log }: History): readon
 function problemsOfStream(stream: Stream, history: History): readonly string[] {
   const { caller, reader } = stream;
   let stands = stream.after === undefined ? undefined : history.placeOfCursor(caller, stream.after);
+  let life = stream.after === undefined ? undefined : lifeOf(caller, stream.after);
   for (const item of stream.items) {
     if ('id' in item && caller.customerId !== undefined && history.again.has(item.id)) return [];
     const place = 'mark' in item ? history.placeOfCursor(caller, item.mark) : history.placeOf(caller, item);
+    const own = lifeOf(caller, 'mark' in item ? item.mark : item.cursor);
+    if (life !== undefined && own !== life)
+      return [`${reader} was brought from one life of the log into another, and told of no gap`];
+    life = own;
+    if (!('mark' in item) && place !== undefined && history.isOthers(stream, place))
+      return [`${reader} (${caller.name}) was sent ${item.id}, which it may not see`];
     // What a failover has lost ends what can be said.
     if (place === undefined) {
       if ('mark' in item) continue;
@@ -119,7 +156,12 @@ function problemsOfReader(reader: Reader, history: History): readonly string[] {
   /** Where it stands in the log; undefined where it may stand anywhere, null where it was given what the log lost. */
   let stands: number | null | undefined;
   const next = (): number | undefined => (stands == null ? undefined : history.next(reader, stands));
+  let life: string | undefined;
   for (const item of reader.kept) {
+    const own = lifeOf(caller, 'mark' in item ? item.mark : item.cursor);
+    if (!('gap' in item) && life !== undefined && own !== life)
+      return [`${name} was brought from one life of the log into another, and told of no gap`];
+    life = own;
     if ('gap' in item) {
       stands = undefined;
       continue;

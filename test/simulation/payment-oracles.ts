@@ -6,7 +6,7 @@ import type { GatewayPlace } from './gateways.ts';
 import type { History } from './history.ts';
 import { type Order, wrongWith } from './orders.ts';
 import type { Told } from './raw.ts';
-import { countedIn, isRecord, ownerless, recordsIn, settledIn } from './records.ts';
+import { countedIn, isHeldBy, isLedger, isRecord, ownerless, settledIn } from './records.ts';
 import type { RedisServer } from './redis/server.ts';
 import type { World } from './world.ts';
 
@@ -27,16 +27,30 @@ export function watchOverPayments(world: World): void {
   for (const server of world.redis.servers) server.onScript = (keys) => watchRecords(world, server, keys);
 }
 
-/** What a record has as settled no script changes any more: somebody may have been told. */
-function watchRecords({ sim }: World, server: RedisServer, keys: readonly string[]): () => void {
+/**
+ * What a record has as settled no script changes any more: somebody may have been told. No script leaves a record that is nobody's, or
+ * holds payments again once an operator has let them go on.
+ */
+function watchRecords(
+  { sim, operator }: World,
+  { keyspace }: RedisServer,
+  keys: readonly string[],
+): () => void {
   const records = keys.filter(isRecord);
-  const before = records.map((key) => settledIn(server.keyspace, key));
+  const ledgers = operator.mayBeHeld ? [] : keys.filter((key) => isLedger(key) && !isHeldBy(keyspace, key));
+  if (records.length === 0 && ledgers.length === 0) return () => {};
+  const before = records.map((key) => settledIn(keyspace, key));
   return () => {
     for (const [index, key] of records.entries()) {
-      const now = settledIn(server.keyspace, key);
+      const now = settledIn(keyspace, key);
       if (before[index] !== undefined && now !== before[index])
         sim.fail(new Broken(`${key} is recorded as ${before[index]}, and then as ${now ?? 'open'}`));
     }
+    for (const key of ownerless(keyspace, records))
+      sim.fail(new Broken(`${key} is recorded as nobody’s: another name would be given its key`));
+    for (const key of ledgers)
+      if (isHeldBy(keyspace, key))
+        sim.fail(new Broken(`${key} holds payments, though its record was not put back since they go on`));
   };
 }
 
@@ -108,8 +122,6 @@ export async function problemsOfPayments(
       owners.set(id, order);
     }
   }
-  const nobodys = world.isEmbedded ? [] : ownerless(world.redis.primary.keyspace);
-  problems.push(...nobodys.map((key) => `${key} is recorded as nobody’s`));
   return [...problems, ...problemsOfCounts(world), ...(await problemsOfJournals(world))];
 }
 
@@ -117,19 +129,14 @@ export async function problemsOfPayments(
 const MENDED_MS = 30_000;
 
 /** Some gateway knows how many payments are recorded as sent, so that it notices when the record is put back. */
-function problemsOfCounts({ isEmbedded, sim, calmSince, redis, clients, gateways }: World): string[] {
-  if (isEmbedded || calmSince === undefined) return [];
-  const { keyspace } = redis.primary;
-  const since = sim.now - sim.elapsed + calmSince + MENDED_MS;
-  return clients.flatMap(({ clientId, name }) => {
-    const counted = countedIn(keyspace, clientId);
-    // What no replica had is counted, and known to nobody, until a later payment is on them all.
-    const isKnown = gateways.some((place) => !isBehind(place.knownOf(clientId), counted));
-    const isLate = recordsIn(keyspace).some(
-      (key) => key.includes(clientId) && Number(keyspace.run('HGET', [key, 'sentAt']) ?? 0) > since,
-    );
-    return isKnown || !isLate ? [] : [`no gateway knows that ${counted.sent} payments of ${name} were sent`];
-  });
+function problemsOfCounts({ isEmbedded, operator, calmSince, redis, demo, gateways }: World): string[] {
+  // What no replica had is counted, and known to nobody, until a later payment is on them all.
+  if (isEmbedded || calmSince === undefined || operator.lastNewAt < calmSince + MENDED_MS) return [];
+  const { clientId, name } = demo;
+  const counted = countedIn(redis.primary.keyspace, clientId);
+  return gateways.some((place) => !isBehind(place.knownOf(clientId), counted))
+    ? []
+    : [`no gateway knows that ${counted.sent} payments of ${name} were sent`];
 }
 
 /** The journal is whole: each line follows from the one before. */

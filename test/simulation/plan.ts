@@ -52,7 +52,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     isEmbedded,
     pace,
     payingPace: pace * (focusOf(sim, isEmbedded) === undefined ? 1 : HASTE),
-    replicas: chance.pick([0, 1, 1, 2]),
+    replicas: replicasOf(sim, chance.pick([0, 1, 1, 2])),
     readers: only === 'money' ? 1 : (isDense ? 1 : 43) + chance.below(4),
     rawReaders: only === 'money' ? 0 : 2 + chance.below(3),
     restless: only !== 'money' && sim.chance('restlessness').happens(0.25) ? 2 : 0,
@@ -101,8 +101,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
   const everyMs = chance.between(2_000, 25_000) * pace * (focus === undefined ? 1 : HASTE);
   const weights = new Map<string, number>();
   for (const kind of KINDS) {
-    const own = LATER.has(kind) ? sim.chance(kind) : chance;
-    const weight = own.happens(0.35) ? own.between(0.1, 1) : 0;
+    const weight = weightOf(LATER.has(kind) ? sim.chance(kind) : chance);
     weights.set(kind, isEmbedded && OF_REDIS.has(kind) ? 0 : weight);
   }
   if (focus !== undefined) weights.set(focus, 5);
@@ -164,6 +163,13 @@ function focusOf(sim: Simulation, isEmbedded: boolean): (typeof KINDS)[number] |
   return chance.happens(0.35) ? chance.pick(kinds) : undefined;
 }
 
+/** How likely a kind of fault is beside others: most never. */
+const weightOf = (chance: Chance): number => (chance.happens(0.35) ? chance.between(0.1, 1) : 0);
+
+/** How many replicas there are: one at least where one is to be promoted. */
+const replicasOf = (sim: Simulation, drawn: number): number =>
+  weightOf(sim.chance('lost replica promoted')) > 0 ? Math.max(drawn, 1) : drawn;
+
 /** Some of the layers that may be left out. */
 const layersOff = (chance: Chance): string => SWITCHED_LAYERS.filter(() => chance.happens(0.3)).join(',');
 
@@ -217,7 +223,8 @@ const LATER: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
 ]);
 
 /** Words of answers that promise something: that a webhook is kept, that a payment is done. */
-const PROMISES = ['HTTP/1.1 201', 'MoneyOutSuccess', 'TransactionSuccess'];
+const ACKNOWLEDGED = 'HTTP/1.1 201';
+const PROMISES = [ACKNOWLEDGED, 'MoneyOutSuccess', 'TransactionSuccess'];
 
 /** What can happen to Redis alone. */
 const OF_REDIS: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
@@ -242,13 +249,14 @@ const AS_ONE_SUBSCRIBES = [
 
 /** What finds little unless it is frequent, and what leaves little to look at. */
 const RATIOS: Readonly<Record<string, number>> = {
-  'log deleted': 0.2,
+  'log deleted': 0.4,
   'app killed as it keeps something': 3,
   'app killed as it pays': 3,
   'gateway killed as it answers': 3,
   'gateway replaced as it pays': 3,
   'gateway cut off from Redis as it pays': 2,
-  'record put back': 1.5,
+  'record put back': 2,
+  'lost replica promoted': 3,
 };
 
 function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
@@ -274,11 +282,16 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       if (process?.isAlive !== true) return undefined;
       const promise = chance.pick(PROMISES);
       network.endAfter(process, promise);
+      // What it has answered 201 is then in its spool, and nowhere else.
+      const isCut = promise === ACKNOWLEDGED && chance.happens(0.6);
+      if (isCut) redis.cut.add(place.name);
       const end = () => {
         network.spare(process);
+        redis.cut.delete(place.name);
         place.start();
       };
-      return { words: `${place.name} ${promise}`, ms: seconds(chance, 2, 20), end };
+      const words = `${place.name} ${promise}${isCut ? ', cut off from Redis' : ''}`;
+      return { words, ms: seconds(chance, isCut ? 5 : 2, 20), end };
     },
     'gateway replaced': (chance) => {
       const place = chance.pick(gateways);
@@ -347,11 +360,18 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       world.operator.stopPayments();
       return { words: '', ms: seconds(chance, 5, 30), end: () => world.operator.resume() };
     },
-    'record put back': (chance) => ({
-      words: '',
-      ms: seconds(chance, 0.5, 15),
-      end: world.operator.copyRecord(),
-    }),
+    'record put back': (chance) => {
+      const { operator } = world;
+      if (chance.happens(0.25))
+        return {
+          words: 'to one that was put back',
+          ms: seconds(chance, 22, 35),
+          end: operator.copyHeldRecord(),
+        };
+      const asOneLeaves = chance.happens(0.6);
+      const ms = asOneLeaves ? seconds(chance, 5, 20) : seconds(chance, 0.5, 15);
+      return { words: asOneLeaves ? 'as one pays' : '', ms, end: operator.copyRecord(asOneLeaves) };
+    },
     'replies of Redis lost': (chance) => {
       const { name } = chance.pick(gateways);
       redis.losing.set(name, chance.between(0.05, 0.6));
@@ -448,6 +468,14 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       // Of two, one may take over first: then it has only just been promoted as it is left alone.
       const isTwice = promotable.length > 1 && chance.happens(0.6);
       const ends: (() => void)[] = [];
+      if (redis.servers.length === 2 && chance.happens(0.7)) {
+        const { primary } = redis;
+        return {
+          words: `${promotable[0]?.name}, and the one before it again`,
+          ms: seconds(chance, 9, 20),
+          end: redis.replaceAndPromoteAgain(primary, promotable[0] ?? primary, seconds(chance, 0.5, 8)),
+        };
+      }
       const [first] = promotable;
       if (isTwice && first !== undefined) ends.push(redis.failOver(first, chance.happens(0.3)));
       const replica = promotable.at(-1) ?? redis.primary;
@@ -472,8 +500,19 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
     'log deleted': (chance) => {
       const { name, clientId } = chance.pick(world.clients);
       if (!redis.primary.isUp) return undefined;
+      // Who comes back only after that has a cursor of the log that was.
+      const away = chance.happens(0.6)
+        ? [...world.readers, ...world.rawReaders].filter(({ caller }) => caller.client.clientId === clientId)
+        : [];
+      for (const reader of away) reader.kill();
       world.deleteLog(clientId);
-      return { words: `of ${name}`, ms: 0, end: () => {} };
+      return {
+        words: `of ${name}${away.length > 0 ? ', as its readers are away' : ''}`,
+        ms: seconds(chance, 0.5, 8),
+        end: () => {
+          for (const reader of away) reader.start();
+        },
+      };
     },
     'service away': (chance) => {
       const { calls } = service;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Broken, Simulation } from './core.ts';
 import { crowd } from './crowd.ts';
 import { Nemesis } from './faults.ts';
-import { checkEnd, watchOver } from './oracles.ts';
+import { checkEnd, checkReaders, watchOver } from './oracles.ts';
 import { type Only, planOf, type Traffic } from './plan.ts';
 import { World } from './world.ts';
 
@@ -95,6 +95,7 @@ async function runOnce(options: RunOptions): Promise<Report> {
     plan.calm(world);
     sim.say('Nothing goes wrong any more.');
     await sim.runUntil(sim.elapsed + CALM_MS - LAST_CREDITS_MS);
+    problems.push(...checkReaders(world));
     world.creditAll();
     await sim.runUntil(sim.elapsed + LAST_CREDITS_MS);
     // What has happened by now is what everybody is to know.

@@ -150,6 +150,24 @@ export class RedisGroup {
   }
 
   /**
+   * The only replica takes over, and a moment later, before the primary that it replaced has followed it, that one again: with what it had.
+   *
+   * @returns ends that, and lets the other follow
+   */
+  replaceAndPromoteAgain(primary: RedisServer, replica: RedisServer, ms: number): () => void {
+    const ends = [this.failOver(replica, false)];
+    this.#sim.after(ms, undefined, () => {
+      if (this.#primary !== replica || primary.isUp || !replica.isUp) return;
+      primary.startAgain();
+      ends.push(this.failOver(primary, false));
+    });
+    return () => {
+      for (const end of ends) end();
+      this.mend();
+    };
+  }
+
+  /**
    * A replica takes over. The primary before it is gone; or goes on for a while, for those who are connected to it.
    *
    * @param areConnectionsEnded whether the primary before it, as it begins to follow, ends the connections that it has

@@ -220,6 +220,8 @@ export class World {
     if (demo === undefined) throw new Error('nobody calls');
     const some = (): Caller => (chance.happens(0.6) ? demo : chance.pick(callers.all));
     const customer = callers.all.find(({ customerId }) => customerId !== undefined) ?? demo;
+    /** One of the callers who see the least, in most runs that have such. */
+    const one = (): Caller => (this.sim.chance('the narrowed').happens(0.6) ? customer : some());
     const known: Known = new Map();
     const sentAt: SentAt = (id) => service.sentAt.get(id);
     const processOf = (url: string) => this.gateways.find((place) => place.url === url)?.process;
@@ -237,7 +239,15 @@ export class World {
       rawReaders: [
         ...made(
           size.rawReaders,
-          (index) => new RawReader(apps, `raw reader ${index}`, some(), known, processOf, sentAt),
+          (index) =>
+            new RawReader(
+              apps,
+              `raw reader ${index}`,
+              index === 0 ? one() : some(),
+              known,
+              processOf,
+              sentAt,
+            ),
         ),
         ...made(
           size.restless,
