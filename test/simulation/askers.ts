@@ -71,7 +71,7 @@ export class Asker extends App {
     const token = this.#chance.happens(0.3) ? caller.freshToken() : caller.token();
     for (let left = copies; left > 0; left -= 1) {
       const leaving = new AbortController();
-      const isLeaving = this.#chance.happens(0.15);
+      const isLeaving = this.#chance.happens(0.25);
       const wasCalm = this.#isCalm();
       this.world.sim.after(isLeaving ? this.#chance.between(0, 200) : PATIENCE_MS, this.process, () =>
         leaving.abort(),

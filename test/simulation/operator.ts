@@ -38,9 +38,8 @@ export class Operator {
   #troubledAt = Number.NEGATIVE_INFINITY;
   /** When the record was put back so that payments are forgotten which a gateway is known to have sent. */
   #putBackAt: number | undefined;
-  /** How often the record was put back, and how often by the time an operator last let payments go on. */
-  #timesPutBack = 0;
-  #timesResumed = 0;
+  /** When the record was last put back, up to when every process has noticed that before an operator lets payments go on; undefined after. */
+  #mayBeHeldSince: number | undefined;
   /** By gateway: what it knew to be recorded as the record was put back to less, and has to be held by. */
   readonly #known = new Map<string, Mark & { readonly since: number }>();
   /** Puts the record back as the next payment leaves. */
@@ -55,9 +54,9 @@ export class Operator {
     world.service.onPayment = (process, body, isAgain) => this.#onPayment(process, body, isAgain);
   }
 
-  /** Whether the record was put back since an operator has last let payments go on, so that some process may still hold them for that. */
+  /** Whether the record was put back, and no operator has let payments go on since every process has noticed: one may hold them still. */
   get mayBeHeld(): boolean {
-    return this.#timesResumed < this.#timesPutBack;
+    return this.#mayBeHeldSince !== undefined;
   }
 
   /** Stops payments, and tries until they are certain to be. */
@@ -79,9 +78,10 @@ export class Operator {
       this.#hold = undefined;
       this.#putBackAt = undefined;
       this.#known.clear();
-      const times = this.#timesPutBack;
+      const since = this.#mayBeHeldSince;
+      const isNoticed = this.#world.sim.elapsed - Math.max(since ?? 0, this.#troubledAt) > NOTICED_MS;
       if (!(await this.#does('resume', (records) => records.resume()))) return;
-      this.#timesResumed = times;
+      if (isNoticed && this.#mayBeHeldSince === since) this.#mayBeHeldSince = undefined;
       this.#world.sim.say('payments go on');
     });
   }
@@ -118,7 +118,7 @@ export class Operator {
     let left = this.copyRecord(true);
     sim.after(HELD_AFTER_MS, undefined, () => {
       left();
-      sim.after(NOTICED_MS, undefined, () => {
+      sim.after(NOTICED_MS + AGAIN_MS, undefined, () => {
         left = this.copyRecord(true);
         this.resume();
       });
@@ -132,7 +132,7 @@ export class Operator {
     const copiedAt = sim.elapsed;
     return () => {
       redis.putBack(copy, isOfPayments);
-      this.#timesPutBack += 1;
+      this.#mayBeHeldSince = sim.elapsed;
       service.told.clear();
       this.#hold = undefined;
       this.#noteKnown();
@@ -209,7 +209,7 @@ export class Operator {
   /** Looks, while payments are held, what keeps processes from the record, and whether they have noticed that it was put back. */
   #look(): void {
     const { sim, redis, gateways } = this.#world;
-    if (this.#hold === undefined && this.#putBackAt === undefined) return;
+    if (this.#hold === undefined && this.#putBackAt === undefined && !this.mayBeHeld) return;
     if (gateways.some(({ name, isUp }) => !isUp || redis.isTroubled(name))) this.#troubledAt = sim.elapsed;
     if (this.#hold === undefined && this.#putBackAt !== undefined) {
       const since = sim.elapsed - Math.max(this.#putBackAt, this.#troubledAt);

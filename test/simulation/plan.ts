@@ -257,6 +257,7 @@ const RATIOS: Readonly<Record<string, number>> = {
   'gateway cut off from Redis as it pays': 2,
   'record put back': 2,
   'lost replica promoted': 3,
+  failover: 1.5,
 };
 
 function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
@@ -396,7 +397,10 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       payer.endsAfterPress = chance.between(1, 300);
       return { words: payer.name, ms: seconds(chance, 1, 20), end: () => mendApp(payer) };
     },
-    'app cut off': (chance) => cut(chance.pick(apps).name, seconds(chance, 0.5, 60)),
+    'app cut off': (chance) => {
+      const readers = [...world.readers, ...world.rawReaders];
+      return cut(chance.pick(chance.happens(0.5) ? readers : apps).name, seconds(chance, 0.5, 60));
+    },
     'connections forgotten': (chance) => {
       const { name } = chance.pick([...apps, ...gateways]);
       network.forget(name);
@@ -457,7 +461,7 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       if (promotable.length === 0 || !redis.primary.isUp) return undefined;
       const replica = chance.pick(promotable);
       const isOldAlive = chance.happens(0.6);
-      const areConnectionsEnded = chance.happens(0.5);
+      const areConnectionsEnded = chance.happens(0.35);
       const words = `from ${redis.primary.name} to ${replica.name}${isOldAlive ? ', and the old one does not know' : ''}`;
       const end = redis.failOver(replica, isOldAlive, areConnectionsEnded);
       return { words, ms: seconds(chance, 0.5, 15), end };
@@ -504,11 +508,19 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       const away = chance.happens(0.6)
         ? [...world.readers, ...world.rawReaders].filter(({ caller }) => caller.client.clientId === clientId)
         : [];
-      for (const reader of away) reader.kill();
-      world.deleteLog(clientId);
+      const isTwice = away.length > 0 && chance.happens(0.6);
+      const deleteIt = (): void => {
+        for (const reader of away) reader.kill();
+        world.deleteLog(clientId);
+      };
+      // Twice: as they stand at the beginning of the one that came after the first time.
+      if (isTwice) {
+        world.deleteLog(clientId);
+        sim.after(seconds(chance, 1, 4), undefined, () => redis.primary.isUp && deleteIt());
+      } else deleteIt();
       return {
-        words: `of ${name}${away.length > 0 ? ', as its readers are away' : ''}`,
-        ms: seconds(chance, 0.5, 8),
+        words: `of ${name}${away.length > 0 ? ', as its readers are away' : ''}${isTwice ? ', and once more' : ''}`,
+        ms: seconds(chance, 5, 12),
         end: () => {
           for (const reader of away) reader.start();
         },
@@ -517,7 +529,14 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
     'service away': (chance) => {
       const { calls } = service;
       service.calls = { ...calls, refused: 1 };
-      return { words: '', ms: seconds(chance, 1, 30), end: () => Object.assign(service, { calls }) };
+      const ms = seconds(chance, 1, 30);
+      // Then it takes connections again, and says nothing: who tries whether it is back may leave.
+      const silentMs = chance.happens(0.5) ? seconds(chance, 2, 8) : 0;
+      sim.after(ms, undefined, () => {
+        if (silentMs > 0 && service.calls.refused === 1) service.calls = { ...calls, silence: 0.9 };
+      });
+      const end = () => Object.assign(service, { calls });
+      return { words: silentMs > 0 ? 'and then silent' : '', ms: ms + silentMs, end };
     },
   };
   return KINDS.map((kind) => ({ kind, strike: byKind[kind] }));

@@ -49,6 +49,8 @@ export interface Size {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+/** How many credits come within a second or two on average, in a run in which they come so. */
+const MEAN_BURST = 4.5;
 /** How long it takes until nothing is left of what went wrong, in milliseconds: deadlines, and pauses of clients. */
 const CALM_AFTER_MS = 60_000;
 
@@ -313,6 +315,15 @@ export class World {
 
   /** Lets credits arrive and people pay, until `isOver`. */
   traffic(creditEveryMs: number, orderEveryMs: number, isOver: () => boolean): void {
+    const bursts = this.sim.chance('bursts');
+    const isBursting = bursts.happens(0.35);
+    const credit = (): void => {
+      this.credit();
+      for (let left = isBursting ? 1 + bursts.below(6) : 0, at = 0; left > 0; left -= 1) {
+        at += bursts.between(10, 400);
+        this.sim.after(at, undefined, () => isOver() || this.credit());
+      }
+    };
     const every = (ms: number, work: () => void): void => {
       this.sim.after(-Math.log(1 - this.#chance.number()) * ms, undefined, () => {
         if (isOver()) return;
@@ -320,7 +331,7 @@ export class World {
         every(ms, work);
       });
     };
-    if (creditEveryMs > 0) every(creditEveryMs, () => this.credit());
+    if (creditEveryMs > 0) every(creditEveryMs * (isBursting ? MEAN_BURST : 1), credit);
     if (orderEveryMs > 0 && this.payers.length > 0) every(orderEveryMs, () => this.order());
   }
 
