@@ -105,6 +105,8 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     weights.set(kind, isEmbedded && OF_REDIS.has(kind) ? 0 : weight);
   }
   if (focus !== undefined) weights.set(focus, 5);
+  const ofLog = focusOfLog(sim, isEmbedded);
+  if (ofLog !== undefined) weights.set(ofLog, 3);
   // Who begins a stream at every moment is there as Redis goes.
   if (size.restless > 0)
     for (const kind of AS_ONE_SUBSCRIBES)
@@ -167,8 +169,17 @@ function focusOf(sim: Simulation, isEmbedded: boolean): (typeof KINDS)[number] |
 const weightOf = (chance: Chance): number => (chance.happens(0.35) ? chance.between(0.1, 1) : 0);
 
 /** How many replicas there are: one at least where one is to be promoted. */
-const replicasOf = (sim: Simulation, drawn: number): number =>
-  weightOf(sim.chance('lost replica promoted')) > 0 ? Math.max(drawn, 1) : drawn;
+const replicasOf = (sim: Simulation, drawn: number): number => {
+  const isDrawn =
+    weightOf(sim.chance('lost replica promoted')) > 0 || focusOfLog(sim, false) === 'lost replica promoted';
+  return isDrawn ? sim.chance('replicas to be promoted').pick([1, 1, 1, 2]) : drawn;
+};
+
+/** What a third of all runs are about beside that, whether or not it is about payments: one thing that happens to the log. */
+function focusOfLog(sim: Simulation, isEmbedded: boolean): (typeof KINDS)[number] | undefined {
+  const chance = sim.chance('focus of the log');
+  return !isEmbedded && chance.happens(0.35) ? chance.pick(OF_LOG) : undefined;
+}
 
 /** Some of the layers that may be left out. */
 const layersOff = (chance: Chance): string => SWITCHED_LAYERS.filter(() => chance.happens(0.3)).join(',');
@@ -209,6 +220,14 @@ const OF_PAYMENTS = [
   'record put back',
   'gateway cut off from Redis as it pays',
 ] as const;
+/** What happens to the log of events. */
+const OF_LOG = [
+  'lost replica promoted',
+  'failover',
+  'log deleted',
+  'gateway killed as it answers',
+  'gateway cut off from Redis',
+] as const satisfies readonly (typeof KINDS)[number][];
 /** By how much sooner things happen, and people pay, in a run that is about one of these. */
 const HASTE = 0.3;
 
