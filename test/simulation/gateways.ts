@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { readVariables } from '../../src/app/config.ts';
 import { configure } from '../../src/app/configure.ts';
 import { buildServer, type Gateway } from '../../src/app/gateway.ts';
+import { Spool } from '../../src/events/spool/spool.ts';
 import type { Mark } from '../../src/money/mark.ts';
 import { MARKS, RedisMarks } from '../../src/money/redis/marks.ts';
 import { databaseAt } from './ambient.ts';
@@ -105,6 +106,15 @@ export class GatewayPlace {
         (error: unknown) => process.isAlive && this.#sim.fail(error),
       );
     });
+  }
+
+  /** Its process is killed, and the next one starts while another of this folder still has the first spool. @returns that other one */
+  startBesideAnother(): Process {
+    this.kill();
+    const other = new Process(this.#sim, `${this.#name}, one before`);
+    other.run(() => Spool.open(this.dataDir));
+    this.start();
+    return other;
   }
 
   kill(): void {

@@ -298,16 +298,18 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
     },
     'gateway killed as it answers': (chance) => {
       const place = chance.pick(gateways);
-      const { process } = place;
-      if (process?.isAlive !== true) return undefined;
+      if (place.process?.isAlive !== true) return undefined;
       const promise = chance.pick(PROMISES);
-      network.endAfter(process, promise);
-      // What it has answered 201 is then in its spool, and nowhere else.
-      const isCut = promise === ACKNOWLEDGED && chance.happens(0.6);
+      // What it has answered 201 is then in its spool, and nowhere else: in one that the process after it does not take for its own.
+      const isCut = promise === ACKNOWLEDGED && !world.isEmbedded && chance.happens(0.6);
+      const neighbour = isCut ? place.startBesideAnother() : undefined;
       if (isCut) redis.cut.add(place.name);
+      const { process } = place;
+      network.endAfter(process, promise);
       const end = () => {
         network.spare(process);
         redis.cut.delete(place.name);
+        neighbour?.kill();
         place.start();
       };
       const words = `${place.name} ${promise}${isCut ? ', cut off from Redis' : ''}`;
