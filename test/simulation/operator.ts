@@ -116,14 +116,19 @@ export class Operator {
   copyHeldRecord(): () => void {
     const { sim } = this.#world;
     let left = this.copyRecord(true);
+    let isOver = false;
     sim.after(HELD_AFTER_MS, undefined, () => {
       left();
       sim.after(NOTICED_MS + AGAIN_MS, undefined, () => {
+        if (isOver) return;
         left = this.copyRecord(true);
         this.resume();
       });
     });
-    return () => left();
+    return () => {
+      isOver = true;
+      left();
+    };
   }
 
   #copy(): () => void {

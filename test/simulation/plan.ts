@@ -241,6 +241,8 @@ const LATER: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   ...OF_PAYMENTS,
 ]);
 
+/** For how long replies are lost to a gateway that was cut off, in ms. */
+const LOSING_MS = 3_000;
 /** Words of answers that promise something: that a webhook is kept, that a payment is done. */
 const ACKNOWLEDGED = 'HTTP/1.1 201';
 const PROMISES = [ACKNOWLEDGED, 'MoneyOutSuccess', 'TransactionSuccess'];
@@ -520,32 +522,45 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
     'gateway cut off from Redis': (chance) => {
       const { name } = chance.pick(gateways);
       redis.cut.add(name);
-      return { words: name, ms: seconds(chance, 0.5, 20), end: () => redis.cut.delete(name) };
+      const ms = seconds(chance, 0.5, 20);
+      // What comes meanwhile of whom little comes it has to read by itself, once it can.
+      const isDoubtful = chance.happens(0.4);
+      if (isDoubtful) sim.after(ms / 2, undefined, () => world.credit(world.quiet));
+      const end = () => {
+        redis.cut.delete(name);
+        if (!isDoubtful || redis.losing.has(name)) return;
+        redis.losing.set(name, 0.7);
+        sim.after(LOSING_MS, undefined, () => redis.losing.delete(name));
+      };
+      return { words: `${name}${isDoubtful ? ', and its first replies are lost' : ''}`, ms, end };
     },
     'log deleted': (chance) => {
-      const { name, clientId } = chance.pick(world.clients);
       if (!redis.primary.isUp) return undefined;
+      const isTwice = chance.happens(0.4);
+      const { name, clientId } = isTwice && chance.happens(0.8) ? world.quiet : chance.pick(world.clients);
       // Who comes back only after that has a cursor of the log that was.
-      const away = chance.happens(0.6)
-        ? [...world.readers, ...world.rawReaders].filter(({ caller }) => caller.client.clientId === clientId)
-        : [];
-      const isTwice = away.length > 0 && chance.happens(0.6);
+      const away = isTwice || chance.happens(0.6) ? world.readersOf(clientId) : [];
+      let isOver = false;
+      const come = (): void => {
+        for (const reader of away) reader.start();
+      };
       const deleteIt = (): void => {
         for (const reader of away) reader.kill();
         world.deleteLog(clientId);
       };
-      // Twice: as they stand at the beginning of the one that came after the first time.
+      deleteIt();
+      const ms = seconds(chance, 3, 7);
       if (isTwice) {
-        world.deleteLog(clientId);
-        sim.after(seconds(chance, 1, 4), undefined, () => redis.primary.isUp && deleteIt());
-      } else deleteIt();
-      return {
-        words: `of ${name}${away.length > 0 ? ', as its readers are away' : ''}${isTwice ? ', and once more' : ''}`,
-        ms: seconds(chance, 5, 12),
-        end: () => {
-          for (const reader of away) reader.start();
-        },
+        // They come meanwhile, and stand at the beginning of a log that is deleted as well.
+        sim.after(ms / 10, undefined, come);
+        sim.after(ms, undefined, () => !isOver && redis.primary.isUp && deleteIt());
+      }
+      const how = isTwice ? ', and once more' : away.length > 0 ? ', as its readers are away' : '';
+      const end = (): void => {
+        isOver = true;
+        come();
       };
+      return { words: `of ${name}${how}`, ms: ms * (isTwice ? 1.5 : 1), end };
     },
     'service away': (chance) => {
       const { calls } = service;

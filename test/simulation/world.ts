@@ -4,7 +4,7 @@ import { EVENT_TYPES } from '../../src/events/log.ts';
 import { useListening } from '../../src/transport/listen.ts';
 import { usePools } from '../../src/upstream/call/pool.ts';
 import { installAmbient } from './ambient.ts';
-import { type AppWorld, Reader } from './apps.ts';
+import { type App, type AppWorld, Reader } from './apps.ts';
 import { Asker } from './askers.ts';
 import { type Caller, Callers, type Mode } from './callers.ts';
 import type { Chance } from './chance.ts';
@@ -335,8 +335,17 @@ export class World {
     if (orderEveryMs > 0 && this.payers.length > 0) every(orderEveryMs, () => this.order());
   }
 
-  credit(): void {
-    const client = this.#chance.happens(0.8) ? this.demo : this.#chance.pick(this.clients);
+  /** The client to whose log the least comes. */
+  get quiet(): ClientView {
+    return this.clients.at(-1) ?? this.demo;
+  }
+
+  /** Those who follow the log of a client. */
+  readersOf(clientId: string): readonly App[] {
+    return [...this.readers, ...this.rawReaders].filter(({ caller }) => caller.client.clientId === clientId);
+  }
+
+  credit(client = this.#chance.happens(0.8) ? this.demo : this.#chance.pick(this.clients)): void {
     const { clabe } = this.#chance.pick(client.accounts.filter(({ status }) => status === 'ACTIVE'));
     this.#credit(clabe, `${1 + this.#chance.below(999)}.00`);
   }
