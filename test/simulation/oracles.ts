@@ -26,14 +26,15 @@ export function watchOver(world: World): void {
   watchOverPayments(world);
 }
 
-/** How long after a webhook was answered 201 its event is with everybody who follows, where nothing goes wrong, in milliseconds. */
-const GIVEN_AFTER_MS = 15_000;
-
-/** Where nothing has gone wrong for a minute, who follows the log is given what comes, though nothing more comes. */
-export function checkReaders(world: World): readonly string[] {
+/**
+ * Where nothing has gone wrong for a minute, who follows the log is given what comes, at once, and though nothing more comes.
+ *
+ * @param withinMs how long after its webhook was answered 201 each has an event
+ */
+export function checkReaders(world: World, withinMs: number): readonly string[] {
   const { elapsed } = world.sim;
   const late = new Set(
-    world.service.acknowledged.filter(({ at }) => at < elapsed - GIVEN_AFTER_MS).map(({ idMsg }) => idMsg),
+    world.service.acknowledged.filter(({ at }) => at < elapsed - withinMs).map(({ idMsg }) => idMsg),
   );
   return world.clients.flatMap(({ clientId }) => {
     const history = new History(world, clientId);
@@ -48,9 +49,7 @@ export function checkReaders(world: World): readonly string[] {
       const left = place === undefined ? undefined : history.next(reader, place);
       const { id = '' } = left === undefined ? {} : (history.log[left] ?? {});
       return late.has(id)
-        ? [
-            `${name} stands at event ${place} of the log, and is not given ${id} as long as nothing more comes`,
-          ]
+        ? [`${name} stands at event ${place} of the log, and was not given ${id} within ${withinMs / 1000} s`]
         : [];
     });
   });

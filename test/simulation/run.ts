@@ -44,6 +44,9 @@ export interface Report {
 const CALM_MS = 100_000;
 /** How long before that each account is credited once more, so that a reader who has fallen silent has something to miss, in milliseconds. */
 const LAST_CREDITS_MS = 30_000;
+/** How long after these credits nobody may still be without one, and how long each takes until it is in the log, in milliseconds. */
+const LATE_MS = 5_000;
+const GIVEN_MS = 2_000;
 /** How long the last message of the service takes to everybody, in milliseconds. */
 const LAST_WORD_MS = 5_000;
 /** How long a crowd and what it asked for take, in milliseconds. */
@@ -95,9 +98,11 @@ async function runOnce(options: RunOptions): Promise<Report> {
     plan.calm(world);
     sim.say('Nothing goes wrong any more.');
     await sim.runUntil(sim.elapsed + CALM_MS - LAST_CREDITS_MS);
-    problems.push(...checkReaders(world));
+    problems.push(...checkReaders(world, 15_000));
     world.creditAll();
-    await sim.runUntil(sim.elapsed + LAST_CREDITS_MS);
+    await sim.runUntil(sim.elapsed + LATE_MS);
+    problems.push(...checkReaders(world, LATE_MS - GIVEN_MS));
+    await sim.runUntil(sim.elapsed + LAST_CREDITS_MS - LATE_MS);
     // What has happened by now is what everybody is to know.
     world.service.standStill();
     await sim.runUntil(sim.elapsed + LAST_WORD_MS);
