@@ -28,10 +28,21 @@ import {
 } from './pay-states.ts';
 import { NEVER, printed } from './states.ts';
 
+/** When timers are due. No two are due at once: the fake clock would end both pauses in one step. */
+const due = new Set<number>();
+
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+  const { setTimeout } = globalThis;
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((callback: () => void, ms = 0) => {
+    let at = Date.now() + Math.floor(ms);
+    while (due.has(at)) at += 1;
+    due.add(at);
+    return setTimeout(callback, at - Date.now());
+  }) as typeof setTimeout);
 });
 afterEach(() => {
+  vi.restoreAllMocks();
   vi.useRealTimers();
 });
 
@@ -151,6 +162,7 @@ class App {
     const now = Date.now();
     // It puts the clock back as well.
     vi.clearAllTimers();
+    due.clear();
     vi.setSystemTime(now);
   }
 
@@ -258,7 +270,11 @@ async function happen(app: App, event: PayEvent, choice: number): Promise<void> 
   else if (event === 'acknowledge') await app.told?.acknowledge();
   else if (event === 'forget') await forget(app.store, app.key);
   else app.end();
-  if (event === '29 days') vi.setSystemTime(Date.now() + 29 * DAY_MS);
+  if (event === '29 days') {
+    // What was due moves with the clock.
+    for (const at of [...due]) due.add(at + 29 * DAY_MS);
+    vi.setSystemTime(Date.now() + 29 * DAY_MS);
+  }
   await app.settle();
 }
 

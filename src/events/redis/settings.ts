@@ -42,7 +42,8 @@ export async function redisWarnings(
     try {
       const info = await primary.info('replication');
       const { replicas } = primaryIn(info);
-      if (watchers !== undefined && (await watchers.ask(primary)) === undefined) warn(UNASKED[form]);
+      const word = await watchers?.ask(primary);
+      if (watchers !== undefined && (word === undefined || word === 'replaced')) warn(UNASKED[form]);
       const state = await stateOf(primary);
       noteEvictions(state, evicting);
       for (const warning of weaknesses('Redis', state)) warnings.set(warning.text, warning);
