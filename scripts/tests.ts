@@ -22,13 +22,8 @@ const { project, entry, what } = RUNS[name];
 const say = () => console.log(`\n${what}\n`);
 say();
 if (entry === 'dist') execFileSync(process.execPath, ['scripts/build.ts'], { stdio: 'inherit' });
-// Most of the long lane is waiting for servers that fail over, and of the other one for a browser: more files at a time fit beside each
-// other than in the short lane.
-const AT_ONCE = { long: 5, e2e: 3 } as const;
-const workers =
-  name === 'long' || name === 'e2e'
-    ? [`--maxWorkers=${Math.max(AT_ONCE[name], availableParallelism())}`]
-    : [];
+// Most of the long lane is waiting for servers that fail over: more files at a time fit beside each other than in the others.
+const workers = name === 'long' ? [`--maxWorkers=${Math.max(5, availableParallelism())}`] : [];
 // Every file of tests runs in a process of its own, and so does each process that a test starts, and each loads the sources again:
 // this keeps what V8 has compiled of them.
 const NODE_COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/tests', import.meta.url));

@@ -50,7 +50,7 @@ beforeAll(async () => {
     );
     if (/^https?:/.test(request.url()) && !isOurs) foreign.push(request.url());
   });
-}, 300_000);
+});
 afterAll(async () => {
   await browser?.close();
   await gateway?.[Symbol.asyncDispose]();
