@@ -59,7 +59,8 @@ export async function listPayments(args: readonly string[]): Promise<ExitCode> {
   if (!Number.isInteger(limit) || limit < 1)
     throw new UsageError(`--limit wants a number, and got "${values.limit}"`);
   const filter: Filter = {
-    customerId: values.customer,
+    // As the gateway keeps it: claims of tokens are UUIDs, which are the same in any case.
+    customerId: values.customer?.toLowerCase(),
     states,
     operations,
     from: instant('--from', values.from),
@@ -70,7 +71,7 @@ export async function listPayments(args: readonly string[]): Promise<ExitCode> {
     const found: Listed[] = [];
     for (const clientId of await clientsMeant(records, values.client)) {
       // One more than is printed shows that there are more.
-      found.push(...(await read(records, clientId, { ...filter, limit: limit + 1 })));
+      for (const one of await read(records, clientId, { ...filter, limit: limit + 1 })) found.push(one);
     }
     found.sort((one, other) => other.requestedAt.localeCompare(one.requestedAt));
     for (const payment of found.slice(0, limit)) {

@@ -26,16 +26,23 @@ interface Named {
 /**
  * Finds the payment of an id, or of the transaction that it made, of any client. Ids of payments are no UUIDs, those of transactions are.
  *
- * @throws CommandError if there is none
+ * @throws CommandError if there is none; what the record threw where that is not certain
  */
 export async function named(records: MoneyRecords, id: string, client: string | undefined): Promise<Named> {
   const payments = createPayments(records);
+  let uncertain: unknown;
   for (const clientId of await clientsMeant(records, client)) {
     const reader = { clientId, customerId: undefined };
-    const record = await (isUuid(id) ? payments.byTransaction(reader, id) : payments.byId(reader, id));
+    const find = isUuid(id) ? payments.byTransaction : payments.byId;
+    const record = await find(reader, id).catch((error: unknown) => {
+      // A record that may have forgotten it says nothing of the clients whose record has it.
+      uncertain = error;
+      return undefined;
+    });
     const payment = record === undefined ? undefined : listed(clientId, record);
     if (record !== undefined && payment !== undefined) return { clientId, record, payment };
   }
+  if (uncertain !== undefined) throw uncertain;
   throw new CommandError(
     isUuid(id)
       ? `No payment is recorded with the transaction "${id}". It may be one whose outcome is not known yet: pasarela payments list --state UNKNOWN shows those.`

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { named } from '../../src/cli/payments/show.ts';
+import { recordName } from '../../src/money/intent.ts';
+import { createPayments } from '../../src/money/payment-reads.ts';
+import { type MoneyRecords, PaymentsHeldError } from '../../src/money/record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
+import { NOBODYS, SHOWN } from '../money/orders.ts';
+import { pasarela } from './run.ts';
+
+/** The same records, of which one says that it was put back. */
+const putBack = (records: MoneyRecords): MoneyRecords =>
+  new Proxy(records, {
+    get(target, name) {
+      if (name === 'isPutBack') return async () => true;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+
+it('a payment of one client is found though the record may have forgotten some of another', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-show-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'));
+  cleanup.defer(() => records.stop());
+  const asked = { operation: 'createMoneyOut', customerId: null, ...SHOWN } as const;
+  const ids: string[] = [];
+  for (const clientId of [randomUUID(), randomUUID()]) {
+    const name = recordName({ clientId, customerId: undefined, key: randomUUID() });
+    await records.claim(name, { ...NOBODYS, asked, owner: 'call', inputHash: 'input', leaseMs: 0 });
+    await records.markSent(name, 'call', '{}');
+    ids.push(await createPayments(records).idOf(name));
+  }
+  const uncertain = putBack(records);
+  for (const id of ids) expect((await named(uncertain, id, undefined)).record.id).toBe(id);
+  const none = 'A'.repeat(43);
+  await expect(named(uncertain, none, undefined)).rejects.toThrow(PaymentsHeldError);
+  await expect(named(records, none, undefined)).rejects.toThrow(`no payment "${none}"`);
+});
+
+it('the payments of a customer are listed by its id in any case', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-show-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'));
+  const customerId = randomUUID();
+  const name = recordName({ clientId: randomUUID(), customerId, key: randomUUID() });
+  const asked = { operation: 'createMoneyOut', customerId, ...SHOWN } as const;
+  await records.claim(name, {
+    ...NOBODYS,
+    asked,
+    isCustomers: true,
+    owner: 'call',
+    inputHash: 'input',
+    leaseMs: 0,
+  });
+  await records.markSent(name, 'call', '{}');
+  const id = await createPayments(records).idOf(name);
+  await records.stop();
+  const list = (customer: string) =>
+    pasarela(['payments', 'list', '--customer', customer], { DATA_DIR: dataDir });
+  for (const customer of [customerId, customerId.toUpperCase()])
+    expect(await list(customer)).toMatchObject({ code: 0, stdout: expect.stringContaining(id) });
+  expect(await list(randomUUID())).toMatchObject({ code: 0, stdout: '' });
+});
