@@ -311,6 +311,10 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         for (const cursor of cursors) {
           await expect(log.readAfter(client, cursor, 5)).rejects.toThrow(EventsGapError);
           await expect(log.readBefore(client, cursor, 5)).rejects.toThrow(EventsGapError);
+          await expect(log.readAfter(client, cursor, 5, { receivedFrom: 0 })).rejects.toThrow(EventsGapError);
+          await expect(log.readBefore(client, cursor, 5, { receivedFrom: 0 })).rejects.toThrow(
+            EventsGapError,
+          );
           await expect(log.follow(client, { after: cursor })).rejects.toThrow(EventsGapError);
         }
       });

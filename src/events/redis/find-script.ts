@@ -23,7 +23,8 @@ export const FIND = script(`
   local isOn, place, limit, digest = ARGV[1] == 'on', ARGV[2], tonumber(ARGV[3]), ARGV[6]
   local from, to = tonumber(ARGV[4]), tonumber(ARGV[5])
   local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
-  local isPosition = place ~= '' and place ~= epoch
+  -- The place before the first event of another life of the log is none.
+  local isPosition = place:find('-', 1, true) ~= nil
   -- Of a log that holds no event and has had some, the reader of the log tells what is lost.
   local isHeld = (oldest ~= nil or last == epoch) and (place == '' or (place == epoch and not isOn)
     or (isOn and place == (oldest and oldest[2][2] or last))
