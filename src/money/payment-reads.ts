@@ -38,7 +38,7 @@ interface PaymentsPage {
  * Reads what became of payments. It never sends anything, and takes no key. A payment whose call claimed it and ended before
  * it sent anything counts as absent.
  *
- * Every method rejects with `RecordsUnavailableError` when the store cannot be reached. `byKey` and `byId` reject with
+ * Every method rejects with `RecordsUnavailableError` when the store cannot be reached. `byKey`, `byId` and `byTransaction` reject with
  * `PaymentsHeldError` where nothing is found while payments are held for a store that was put back: it may have forgotten the payment.
  */
 export interface Payments {
@@ -115,8 +115,13 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
       const hash = hashOf(await records.idKey(clientId), id);
       return certain(records, clientId, async () => shown(reader, await records.read({ clientId, hash })));
     },
-    byTransaction: async (reader, transactionId) =>
-      shown(reader, await records.readByTransaction(reader.clientId, transactionId)),
+    async byTransaction(reader, transactionId) {
+      const { clientId } = reader;
+      const found = await shown(reader, await records.readByTransaction(clientId, transactionId));
+      if (found === undefined && (await isPutBack(records, clientId)))
+        throw new PaymentsHeldError('put-back');
+      return found;
+    },
     async page(search, size, matches, mayGoOn = async () => true) {
       const found: PaymentRecord[] = [];
       let endedAt: PaymentPosition | undefined;

@@ -163,7 +163,7 @@ builder.queryFields((t) => ({
     type: ConnectionType,
     authScopes: { scope: 'payments:read' },
     description:
-      "Intents to pay that were sent, newest first, for 30 days. Those of the caller's client; for a caller narrowed to a customer, that customer's. A page that the operation's time ends holds fewer than asked for, and its cursor goes on from where the search was.",
+      "Intents to pay that were sent, newest first, for 30 days. Those of the caller's client; for a caller narrowed to a customer, that customer's. Where the operation's time is over before a page is full, the page is short, and the next one goes on from its cursor.",
     args: {
       first: t.arg.int({ description: 'How many payments to return, from 1 to 100; null means 50.' }),
       after: t.arg({

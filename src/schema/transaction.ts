@@ -139,7 +139,7 @@ builder.objectFields(TransactionType, (t) => ({
   payment: t.field({
     type: PaymentType,
     description:
-      'The intent to pay that it came from. Null where it was not paid through this graph, and once that is kept no longer.',
+      'The intent to pay that it came from. Null where it was not paid through this graph, and once that is kept no longer. An error while payments are held for a record that was put back, which may have forgotten it.',
     resolve: withPaymentsScope(({ id }, _args, context) => paymentByTransaction(id, context)),
   }),
   cep: t.field({

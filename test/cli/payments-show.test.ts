@@ -38,8 +38,11 @@ it('a payment of one client is found though the record may have forgotten some o
   const uncertain = putBack(records);
   for (const id of ids) expect((await named(uncertain, id, undefined)).record.id).toBe(id);
   const none = 'A'.repeat(43);
-  await expect(named(uncertain, none, undefined)).rejects.toThrow(PaymentsHeldError);
+  const transaction = randomUUID();
+  for (const id of [none, transaction])
+    await expect(named(uncertain, id, undefined), id).rejects.toThrow(PaymentsHeldError);
   await expect(named(records, none, undefined)).rejects.toThrow(`no payment "${none}"`);
+  await expect(named(records, transaction, undefined)).rejects.toThrow(`the transaction "${transaction}"`);
 });
 
 it('the payments of a customer are listed by its id in any case', async () => {

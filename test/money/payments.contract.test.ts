@@ -337,7 +337,14 @@ it('payments whose record has expired are met once, over Redis', async () => {
     const sets = await redis.admin.keys('*:createMoneyOut:refused');
     const left = () => Promise.all(sets.map((set) => redis.admin.zcard(set)));
     expect(await left()).toEqual([12, 12]);
+    expect(await payments.page(EVERY, 3, () => true)).toMatchObject({ goesOn: true });
     for (const name of gone) await redis.admin.pexpire(keyOf(name), 0);
+    // A read goes on where Redis takes no writes.
+    await redis.admin.config('SET', 'min-replicas-to-write', 1);
+    const whole = await payments.page(EVERY, 3, () => true);
+    expect(whole).toMatchObject({ payments: [{ hash: kept?.hash }], goesOn: false });
+    expect(await left()).toEqual([12, 12]);
+    await redis.admin.config('SET', 'min-replicas-to-write', 0);
     for (const customerId of [undefined, CUSTOMER]) {
       const page = await payments.page({ ...EVERY, customerId }, 3, () => true);
       expect(page).toMatchObject({ payments: [{ hash: kept?.hash }], goesOn: false });

@@ -138,8 +138,8 @@ const SETTLE_HELP = `Usage: pasarela payments settle ID [--client ID] [--json]
 
 Has a running gateway with AUTH_MODE=service ask the service about a payment now, named as for show, and waits half a minute for
 what comes of it. It lets money out be sent again that was recorded before the record was put back; nothing else is ever sent again,
-and nothing at all while an operator has stopped payments. A payment older than 48 h is looked for until one look has read all that may be it. In
-passthrough the caller has to come back with its key.
+and nothing at all while an operator has stopped payments. A payment older than 48 h is looked for until one look has read all that
+may be it. In passthrough the caller has to come back with its key.
 
 Options:
 

@@ -1,7 +1,7 @@
 import { JournalEntries, type JournalEntry } from '../../money/journal/entries.ts';
 import { JOURNAL_PAGE } from '../../money/journal/verify.ts';
 import { createPayments, type RecordedPayment } from '../../money/payment-reads.ts';
-import type { MoneyRecords } from '../../money/record.ts';
+import { type MoneyRecords, PaymentsHeldError } from '../../money/record.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import {
   CommandError,
@@ -26,16 +26,17 @@ interface Named {
 /**
  * Finds the payment of an id, or of the transaction that it made, of any client. Ids of payments are no UUIDs, those of transactions are.
  *
- * @throws CommandError if there is none; what the record threw where that is not certain
+ * @throws CommandError if there is none; PaymentsHeldError where a record that was put back may have forgotten it
  */
 export async function named(records: MoneyRecords, id: string, client: string | undefined): Promise<Named> {
   const payments = createPayments(records);
-  let uncertain: unknown;
+  let uncertain: PaymentsHeldError | undefined;
   for (const clientId of await clientsMeant(records, client)) {
     const reader = { clientId, customerId: undefined };
     const find = isUuid(id) ? payments.byTransaction : payments.byId;
     const record = await find(reader, id).catch((error: unknown) => {
       // A record that may have forgotten it says nothing of the clients whose record has it.
+      if (!(error instanceof PaymentsHeldError)) throw error;
       uncertain = error;
       return undefined;
     });

@@ -117,7 +117,7 @@ const READ_BY_TRANSACTION = script(`${NOW} ${HERE} ${READ_RECORD}
 
 /**
  * KEYS: sets. ARGV: prefix of the client's keys, where to begin, where to end, limit, whether the oldest come first. Returns the
- * place where it ended, empty where nothing is left, then records. Takes members out whose record has expired: the sets keep a member for
+ * place where it ended, empty where nothing is left, then records. Takes members out whose record has expired, where Redis takes writes now: the sets keep a member for
  * twice as long, as a record lives on from each write, and a search through all of them again would take a reply for each page.
  */
 const SEARCH = script(`${NOW}
@@ -140,7 +140,7 @@ const SEARCH = script(`${NOW}
     if one then
       found[#found + 1] = one
     else
-      for _, set in ipairs(KEYS) do redis.call('ZREM', set, members[place]) end
+      for _, set in ipairs(KEYS) do redis.pcall('ZREM', set, members[place]) end
     end
   end
   return found`);
