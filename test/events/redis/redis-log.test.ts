@@ -62,16 +62,21 @@ describe('an index in Redis that lacks events', () => {
     }
     return found;
   };
-  /** Appends as a version does that knows nothing of the index. */
-  const appendEarlier = async (client: string, retention: number): Promise<string> => {
+  /** Appends to a log that has begun, as a version does that knows nothing of the index; `left` is what it stores beside the event. */
+  const appendEarlier = async (
+    client: string,
+    retention: number,
+    left: (id: string) => readonly string[] = () => [],
+  ): Promise<{ id: string; position: string }> => {
     const event = moneyIn();
-    const last = (await redis.admin.hget(`{${client}}:meta`, 'last')) ?? '';
+    const [epoch, last] = await redis.admin.hmget(`{${client}}:meta`, 'epoch', 'last');
     const { id, type, receivedAt, payload } = event;
     const stored = JSON.stringify({ id, type, receivedAt, payload: JSON.parse(payload) });
-    const fields = ['prev', last, 'event', stored] as const;
+    const fields = ['prev', last ?? epoch ?? '', 'event', stored, ...left(id)];
     const position = await redis.admin.xadd(`{${client}}:log`, 'MAXLEN', '=', retention, '*', ...fields);
-    await redis.admin.hset(`{${client}}:meta`, 'last', position ?? '');
-    return id;
+    if (position === null) throw new Error('the log is made where there is none');
+    await redis.admin.hset(`{${client}}:meta`, 'last', position);
+    return { id, position };
   };
   const filled = async (retention: number) => {
     const client = randomUUID();
@@ -105,7 +110,7 @@ describe('an index in Redis that lacks events', () => {
     const { client, log } = await filled(200);
     const foreign: string[] = [];
     for (let round = 0; round < 3; round += 1) {
-      for (let sent = 0; sent < 60; sent += 1) foreign.push(await appendEarlier(client, 200));
+      for (let sent = 0; sent < 60; sent += 1) foreign.push((await appendEarlier(client, 200)).id);
       const own = moneyIn();
       await log.append(client, own);
       for (const id of [foreign.at(-1) ?? '', own.id]) await isFoundByIndex(log, client, id);
@@ -126,18 +131,16 @@ describe('an index in Redis that lacks events', () => {
     const client = randomUUID();
     const more: EventNames = ({ id }) => [id, `late ${id}`];
     const log = await open({ redisUrl: redis.url, retention: 1000, names: more });
+    await log.head(client);
     const key = (name: string): string => `{${client}}:${name}`;
     /** Appends and enters as the version does that told fewer names. */
     const appendFewer = async (): Promise<string> => {
-      const id = await appendEarlier(client, 1000);
-      const [[position, fields] = []] = await redis.admin.xrevrange(key('log'), '+', '-', 'COUNT', 1);
-      const left = ['received', String(Date.now()), 'names', digestOf(client, id)] as const;
-      await redis.admin.xdel(key('log'), position ?? '');
-      const again = await redis.admin.xadd(key('log'), '*', ...(fields ?? []), ...left);
-      await redis.admin.hset(key('meta'), 'last', again ?? '');
-      await redis.admin.rpush(key('indexed'), `${again} 100 ${digestOf(client, id)}`);
+      const { id, position } = await appendEarlier(client, 1000, (own) => [
+        ...['received', String(Date.now()), 'names', digestOf(client, own)],
+      ]);
+      await redis.admin.rpush(key('indexed'), `${position} 100 ${digestOf(client, id)}`);
       await redis.admin.zadd(key('names'), 0, `${digestOf(client, id)}0`);
-      await redis.admin.hset(key('index'), 'last', again ?? '');
+      await redis.admin.hset(key('index'), 'last', position);
       return id;
     };
     const before = [await appendFewer()];
