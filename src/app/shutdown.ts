@@ -27,8 +27,8 @@ export interface ShutdownTimes {
 const STORES_MS = 5_000;
 
 /**
- * Returns after how long a process that is told to end has ended, in milliseconds, without the traces, which may take 2 s more. Whoever kills it earlier
- * may cut a payment.
+ * Returns after how long a process that is told to end has ended, in milliseconds, without the traces, which may take 2 s more. A kill before that
+ * may cut a payment. docs/operations.md, "How long an end takes", has the same sum.
  *
  * @param operationTimeoutMs how long a payment may take that has begun before the grace
  */
