@@ -24,16 +24,16 @@ const REPEAT_BACKOFF = { first: 200, most: 4_000 };
  */
 export async function begin(call: Call): Promise<MoneyResult | undefined> {
   const { order } = call;
-  const refused = await check(call);
-  if (refused !== undefined) return releaseKey(call, refused);
+  let original: UpstreamAnswer | undefined;
   if (order.mutation === 'refundTransaction') {
     const read = await readOriginal(call, order.calls);
-    const original = asTransaction(call, order.calls, read);
+    original = asTransaction(call, order.calls, read);
     if (original === undefined) return releaseKey(call, { kind: 'nothing-moved', because: read });
     if (order.calls.isRefunded(original)) return releaseKey(call, notAllowed('refunded', original));
-    return sendFirst(call, original);
   }
-  return sendFirst(call, undefined);
+  const refused = await check(call);
+  if (refused !== undefined) return releaseKey(call, refused);
+  return sendFirst(call, original);
 }
 
 /** @param original the credit, of a refund */

@@ -178,6 +178,14 @@ export const sendRefund = (
 ): Promise<Attempt> =>
   rest.send('POST', REFUND, { params: { transactionId }, body, over: 'money', mayRenew });
 
+/**
+ * Finds out whether the caller may refund a transaction, and sends nothing.
+ *
+ * @returns the answer that the caller gets instead; undefined if the refund may be sent.
+ */
+export const checkRefund = async (rest: RestChanges, transactionId: string): Promise<Attempt | undefined> =>
+  rest.check?.('POST', REFUND, { params: { transactionId } });
+
 /** Which sides of a transaction are in the caller's scope. */
 interface Sides {
   readonly source: boolean;

@@ -853,6 +853,28 @@ describe('refundTransaction', () => {
     expect(read).toBeUndefined();
   });
 
+  it('is never recorded as sent where it is not the caller’s to make', async () => {
+    const made = make('refundTransaction');
+    const text = serviceError(404);
+    const answer = {
+      kind: 'answered',
+      status: 404,
+      text,
+      body: JSON.parse(text),
+      retryAfterMs: undefined,
+    } as const;
+    const check = async () => answer;
+    // The spread loses which calls belong to which mutation; they are those of `made`.
+    const others = { ...made, calls: { ...made.calls, check } } as MoneyOrder;
+    expect(await money.execute(others, limits())).toMatchObject({ kind: 'refused', answer: { status: 404 } });
+    const lines = await records.journal.read(made.clientId, undefined, 10);
+    const entries = await new JournalEntries(records, made.clientId).of(lines);
+    expect(entries.map(({ step }) => step)).not.toContain('sent');
+    const payees = { ...made, key: 'another-intent' };
+    expect(await money.execute(payees, limits())).toMatchObject({ kind: 'done', replayed: false });
+    expect(posts()).toBe(1);
+  });
+
   it.each([404, 500, 'reset-before'] as const)(
     'sends nothing when the credit cannot be read (%s), and the key is free',
     async (fault) => {

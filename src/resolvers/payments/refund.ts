@@ -4,7 +4,7 @@ import type { RefundCalls } from '../../money/call.ts';
 import type { Context } from '../../operation/context.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
-import { isTransaction, sendRefund, type Transaction } from '../../upstream/transactions.ts';
+import { checkRefund, isTransaction, sendRefund, type Transaction } from '../../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from '../errors.ts';
 import { isNeverRefunded } from '../transaction.ts';
 import { attemptOf, carryOut, codeBy, codeUnmoved, intentOf, renewal } from './paying.ts';
@@ -52,6 +52,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
   let amount = input.as.amount?.amount;
   const calls: RefundCalls = {
     originalId: transactionId,
+    check: () => checkRefund(rest, transactionId),
     send: async (body, number) =>
       attemptOf(await sendRefund(rest, transactionId, body, renewal(mutation, number)), number),
     compare: (answer) => compare({ mutation, clientId, amount, originalId: transactionId }, answer),

@@ -344,6 +344,11 @@ describe('money of a caller narrowed to a customer', () => {
     const input = { idempotencyKey: nextKey(), transactionId: credit.transactionId, as: { reason: 'Error' } };
     const taken = await as('one')(REFUND, { input });
     expect(taken.data.refundTransaction).toMatchObject({ __typename: 'NotFoundError' });
+    // What has never been recorded as sent leaves nothing of its key, and keeps nobody else from a refund.
+    const asked = await as('one')('query ($key: String!) { payment(idempotencyKey: $key) { state } }', {
+      key: input.idempotencyKey,
+    });
+    expect(asked).toMatchObject({ data: { payment: null } });
     const given = await as('other')(REFUND, { input: { ...input, idempotencyKey: nextKey() } });
     expect(given.data.refundTransaction.__typename).toBe('RefundTransactionSuccess');
   });
