@@ -46,6 +46,8 @@ export class Operator {
   #putBackAsOneLeaves: (() => void) | undefined;
   /** When a payment last left that had not left before, in ms since the beginning. */
   lastNewAt = Number.NEGATIVE_INFINITY;
+  /** When each payment last left, by the description of its transaction, in ms since the beginning. */
+  readonly #leftAt = new Map<string, number>();
   /** When each process first sent each payment, by its text, in simulated ms. */
   readonly #firstSentAt = new WeakMap<Process, Map<string, number>>();
 
@@ -142,7 +144,9 @@ export class Operator {
       this.#hold = undefined;
       this.#noteKnown();
       for (const order of this.#world.orders) {
-        if (order.touchedAt >= copiedAt) order.isForgotten = true;
+        // A call that its caller has left may pay after the copy.
+        const usedAt = Math.max(order.touchedAt, this.#leftAt.get(order.tag) ?? 0);
+        if (usedAt >= copiedAt) order.isForgotten = true;
         else order.isOfBefore = true;
       }
       const isNoticed = clients.some(({ clientId }) =>
@@ -252,6 +256,8 @@ export class Operator {
 
   #onPayment(process: Process, body: string, isAgain: boolean): void {
     const { name } = process;
+    const [, tag = ''] = /"(?:description|refundReason)":"([^"]*)"/.exec(body) ?? [];
+    this.#leftAt.set(tag, this.#world.sim.elapsed);
     if (!isAgain) {
       this.lastNewAt = this.#world.sim.elapsed;
       this.#checkKnown(process, body);

@@ -509,11 +509,14 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       // Without a word: of a replica that has said goodbye, a process that begins after that over redis:// does not know
       // (docs/events.md, "What that does not cover").
       redis.lose(replica, true);
+      let isOver = false;
       sim.after(seconds(chance, 0.2, 8), undefined, () => {
-        if (redis.primary.isUp && redis.promotable().includes(replica))
+        // Nobody would end a rule that begins as the fault is over.
+        if (!isOver && redis.primary.isUp && redis.promotable().includes(replica))
           ends.push(redis.failOver(replica, chance.happens(0.3)));
       });
       const end = () => {
+        isOver = true;
         for (const over of ends) over();
         redis.mend();
       };
