@@ -24,6 +24,10 @@ const SEEDS = [
   79,
   // The simulation took two people of a client, each with a key of their own, for one who paid what a customer may have paid.
   92_157_251,
+  // The simulation promoted a replica after the last fault, and let the primary before it take writes for ever.
+  173_399_146,
+  // The simulation took a payment of a call whose app had gone for one of before a copy of the record.
+  85_344_956,
 ];
 /** Each of these within more. */
 const LONGER_HOURS = 0.02;
