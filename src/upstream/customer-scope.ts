@@ -24,6 +24,16 @@ export interface CustomerScope {
   readonly wholeClient: boolean;
 }
 
+/**
+ * Returns the id of an instrument's owner; null if it names none. `ownerId` equals `customerId` when a customer owns it
+ * (docs/upstream-api.md, "Instrument"), so an instrument that names two owners is nobody's.
+ */
+export function instrumentOwner({ ownerId, customerId }: OwnedInstrument): string | null {
+  const [owner, customer] = [present(ownerId), present(customerId)];
+  if (owner === null || customer === null) return owner ?? customer;
+  return owner.toLowerCase() === customer.toLowerCase() ? owner : null;
+}
+
 /** @param customer UUID of the customer that the caller is narrowed to; undefined for none. */
 export function customerScope(customer: string | undefined): CustomerScope {
   const customerId = customer?.toLowerCase();
@@ -34,10 +44,7 @@ export function customerScope(customer: string | undefined): CustomerScope {
     owner,
     account: ({ ownerId }) => owner(ownerId),
     customer: ({ id }) => owner(id),
-    // `ownerId` equals `customerId` when a customer owns it (docs/upstream-api.md, "Instrument"); one that says two things is nobody's.
-    instrument: (instrument) =>
-      owner(present(instrument.customerId) ?? instrument.ownerId) &&
-      owner(present(instrument.ownerId) ?? instrument.customerId),
+    instrument: (instrument) => owner(instrumentOwner(instrument)),
     wholeClient: customerId === undefined,
   };
 }

@@ -2,6 +2,7 @@ import { Lru } from '../../common/lru.ts';
 import { present } from '../call/json.ts';
 import { isId } from '../call/path.ts';
 import type { Rest } from '../call/rest.ts';
+import { instrumentOwner } from '../customer-scope.ts';
 import { readInstrument } from '../instruments.ts';
 import { readTransaction, type Transaction } from '../transactions.ts';
 
@@ -15,7 +16,7 @@ export interface SourceOwners {
   /** Returns the answer of `find` if that needs no call, else undefined. */
   known(clientId: string, transactionId: string): { readonly owner: string | null | undefined } | undefined;
   /**
-   * Returns the owner's id; null if the transaction names no source, or its instrument no owner; undefined if the service
+   * Returns the owner's id; null if the transaction names no source, or its instrument no owner or two; undefined if the service
    * knows no such transaction.
    *
    * @param isSettled true if a transaction that is unknown now is not about to appear: it is then not asked for again for a
@@ -52,5 +53,5 @@ async function ownerOfSource(rest: Rest, { sourceInstrument: source }: Transacti
   if (named !== null) return named;
   if (!isId(source.id)) return null;
   const instrument = await readInstrument(rest, source.id);
-  return present(instrument?.ownerId) ?? present(instrument?.customerId);
+  return instrument === null ? null : instrumentOwner(instrument);
 }

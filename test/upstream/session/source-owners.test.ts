@@ -60,9 +60,11 @@ it('one that was not known is asked for again after a minute, and then known', a
   expect(await service.find(ONE, true)).toBe('owner');
 });
 
-it('where the transaction does not say whose its source is, the instrument does, and it is read once', async () => {
+it('where the transaction does not say whose its source is, the instrument does unless it names two, and it is read once', async () => {
+  const twice = randomUUID();
   const instruments: Record<string, object> = {
-    [ONE]: { ownerId: 'owner', customerId: 'customer' },
+    [ONE]: { ownerId: 'Owner', customerId: 'owner' },
+    [twice]: { ownerId: 'owner', customerId: 'customer' },
     [OTHER]: { ownerId: 'None', customerId: 'customer' },
   };
   await using upstream = await startUpstream(({ url = '' }, response) => {
@@ -75,7 +77,8 @@ it('where the transaction does not say whose its source is, the instrument does,
   const owners = createSourceOwners();
   const none = randomUUID();
   for (const [id, owner] of [
-    [ONE, 'owner'],
+    [ONE, 'Owner'],
+    [twice, null],
     [OTHER, 'customer'],
     [none, null],
     [TRANSACTION, null],
@@ -84,5 +87,5 @@ it('where the transaction does not say whose its source is, the instrument does,
     for (let time = 0; time < 2; time += 1) expect(await owners.find(rest, id, true), id).toBe(owner);
     expect(owners.known(ONE, id)).toEqual({ owner });
   }
-  expect(upstream.requests.filter((url) => url.includes('instruments'))).toHaveLength(3);
+  expect(upstream.requests.filter((url) => url.includes('instruments'))).toHaveLength(4);
 });
