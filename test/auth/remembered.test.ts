@@ -8,6 +8,7 @@ import { createRefusedKeys } from '../../src/auth/refused-keys.ts';
 import { clock } from '../../src/common/clock.ts';
 import { Party } from '../../src/common/party.ts';
 import { UpstreamError } from '../../src/upstream/call/errors.ts';
+import { MalformedIdError } from '../../src/upstream/call/path.ts';
 import type { Rest } from '../../src/upstream/call/rest.ts';
 import type { Asker } from '../../src/upstream/call/shared-work.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
@@ -182,6 +183,18 @@ describe('guesses of one source', () => {
       const limited = { code: 'UPSTREAM_RATE_LIMITED', dispatched: false };
       expect(second).toMatchObject(what === 'read' ? limited : { kind: 'failed', error: limited });
     }
+  });
+
+  it('are not what is not sent, such as a change of something whose id is none', async () => {
+    await using upstream = await startUpstream((_request, response) => json(response, {}));
+    const rest = guessing(upstream.rest, new Guesses(1), 'one');
+    const params = { id: '../x' };
+    for (const _time of [1, 2]) {
+      await expect(rest.send('POST', '/v1/{id}', { params })).rejects.toBeInstanceOf(MalformedIdError);
+      await expect(rest.get('/v1/{id}', { params })).rejects.toBeInstanceOf(MalformedIdError);
+    }
+    expect(upstream.requests).toEqual([]);
+    expect(await rest.get('/v1/x')).toEqual({});
   });
 
   it('count as well where others wait for them too', async () => {

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { EventsGapError } from '../../src/events/errors.ts';
+import type { EventWatch } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
 import { createEventTopics, ownerTopic } from '../../src/resolvers/events/topics.ts';
@@ -113,4 +115,58 @@ it('a stream gives no place to go on from while its reader takes an event, as th
   expect(waiting()).toBe(0);
   stream.stop();
   await log.stop();
+});
+
+it('a cursor of a new life of the log is taken while a read of the life before is still to be answered', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const before = await log.follow(CLIENT);
+  const answer = Promise.withResolvers<void>();
+  source.answering = answer.promise;
+  source.resync();
+  await until(() => source.reads === 1);
+  source.beginAnew();
+  const following = log.follow(CLIENT, { after: source.origin(CLIENT) });
+  // Not before the new reader waits for what the feed reads.
+  await new Promise(setImmediate);
+  answer.resolve();
+  const after = await following;
+  await expect(before.next()).rejects.toBeInstanceOf(EventsGapError);
+  const { event } = source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  expect((await after.next()).value).toEqual(event);
+  await after.return();
+  await log.stop();
+});
+
+it('a watcher that has left is told nothing, whoever has it leave', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const told: string[] = [];
+  const others: EventWatch[] = [];
+  const leave = () => {
+    for (const other of others.splice(0)) other.stop();
+  };
+  const watch = (name: string) => {
+    const tell = (what: string) => {
+      told.push(`${name} ${what}`);
+      leave();
+    };
+    return log.watch(CLIENT, ['STATUS_UPDATE'], { event: ({ id }) => tell(id), end: () => tell('end') });
+  };
+  const first = await watch('first');
+  // The event is on its way to both as the first takes it.
+  others.push(await watch('second'));
+  source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  expect(told).toEqual(['first event-1']);
+
+  const left = await watch('left');
+  left.stop();
+  source.append(CLIENT, 'CEP', {}, 'once');
+  expect(left.add(['CEP'])).toEqual([]);
+  source.append(CLIENT, 'CEP', {}, 'once');
+
+  others.push(await watch('third'));
+  await log.stop();
+  expect(told).toEqual(['first event-1', 'first end']);
+  first.stop();
 });

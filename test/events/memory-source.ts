@@ -5,7 +5,8 @@ import type { EventType } from '../../src/events/log.ts';
 import { SEAL_KEY_BYTES } from '../../src/events/seal.ts';
 import type { Listener, Reach, Source } from '../../src/events/source.ts';
 
-const EPOCH = '0mf3k2x9a0123456789ab';
+/** The lives of a log, one after the other. */
+const LIVES = ['0mf3k2x9a0123456789ab', '0mf3k2x9b0123456789ab'] as const;
 
 /** How the channel carries an entry: as it should, twice, or not at all, which the listener is told some time later. */
 export type Carried = 'once' | 'twice' | 'lost';
@@ -19,6 +20,9 @@ export class MemorySource implements Source {
   reads = 0;
   /** How often it could not be. */
   failures = 0;
+  /** What a read that has been made waits for before it is answered. */
+  answering: Promise<void> | undefined;
+  #epoch: string = LIVES[0];
   /** How many of the oldest are no longer held. */
   #trimmed = 0;
   #listener: Listener | undefined;
@@ -26,7 +30,7 @@ export class MemorySource implements Source {
   append(clientId: string, type: EventType, payload: object, carried: Carried, size = 100): Entry {
     const number = this.entries.length + 1;
     const position = String(number);
-    const cursor = encodeCursor(clientId, { epoch: EPOCH, position });
+    const cursor = encodeCursor(clientId, { epoch: this.#epoch, position });
     const event = { cursor, id: `event-${number}`, type, receivedAt: new Date().toISOString(), payload };
     const entry = { position, prev: this.#head(), event, size };
     this.entries.push(entry);
@@ -37,7 +41,7 @@ export class MemorySource implements Source {
 
   /** The cursor of the place before the first. */
   origin(clientId: string): string {
-    return encodeCursor(clientId, { epoch: EPOCH, position: EPOCH });
+    return encodeCursor(clientId, { epoch: this.#epoch, position: this.#epoch });
   }
 
   /** Whether anybody listens. */
@@ -48,6 +52,12 @@ export class MemorySource implements Source {
   /** Forgets all but the newest so many. */
   trim(kept: number): void {
     this.#trimmed = Math.max(this.#trimmed, this.entries.length - kept);
+  }
+
+  /** Loses all that it holds, and begins anew. */
+  beginAnew(): void {
+    this.entries.length = 0;
+    this.#epoch = LIVES[1];
   }
 
   /** Tells the listener that something may have been missed. */
@@ -71,12 +81,14 @@ export class MemorySource implements Source {
       this.failures += 1;
       throw new StoreUnavailableError('It is away.');
     }
-    const start = Math.max(this.#trimmed, after === null || after === EPOCH ? 0 : Number(after));
-    return this.#slice(this.entries.slice(start, start + limit), this.entries.length > start + limit);
+    const start = Math.max(this.#trimmed, after === null || after === this.#epoch ? 0 : Number(after));
+    const slice = this.#slice(this.entries.slice(start, start + limit), this.entries.length > start + limit);
+    await this.answering;
+    return slice;
   }
 
   async readBack(_clientId: string, upTo: string | null, limit: number): Promise<Slice> {
-    const end = upTo === null ? this.entries.length : upTo === EPOCH ? 0 : Number(upTo);
+    const end = upTo === null ? this.entries.length : upTo === this.#epoch ? 0 : Number(upTo);
     return this.#slice(this.entries.slice(Math.max(0, end - limit), end), end > limit);
   }
 
@@ -96,12 +108,12 @@ export class MemorySource implements Source {
   }
 
   async head(): Promise<LogPosition> {
-    return { epoch: EPOCH, position: this.#head() };
+    return { epoch: this.#epoch, position: this.#head() };
   }
 
   async bounds(): Promise<{ oldest: LogPosition; head: LogPosition }> {
-    const position = this.#trimmed === 0 ? EPOCH : String(this.#trimmed);
-    return { oldest: { epoch: EPOCH, position }, head: await this.head() };
+    const position = this.#trimmed === 0 ? this.#epoch : String(this.#trimmed);
+    return { oldest: { epoch: this.#epoch, position }, head: await this.head() };
   }
 
   async sealKey(): Promise<Buffer> {
@@ -117,10 +129,10 @@ export class MemorySource implements Source {
   }
 
   #head(): string {
-    return this.entries.at(-1)?.position ?? EPOCH;
+    return this.entries.at(-1)?.position ?? this.#epoch;
   }
 
   #slice(entries: readonly Entry[], hasMore: boolean): Slice {
-    return { epoch: EPOCH, entries, hasMore, head: this.#head() };
+    return { epoch: this.#epoch, entries, hasMore, head: this.#head() };
   }
 }

@@ -29,7 +29,7 @@ export class FeedWatch implements FeedSubscriber, EventWatch {
   async open(): Promise<void> {
     try {
       const tail = await this.#feed.attach();
-      if (!this.#ended) this.#since = this.#feed.watch(this) ?? tail.position;
+      this.#since = this.#feed.watch(this) ?? tail.position;
     } catch (error) {
       this.stop();
       throw error;

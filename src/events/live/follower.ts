@@ -49,7 +49,6 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
       if (isOfAnotherLife()) tail = await this.#feed.lookAgain();
       if (isOfAnotherLife()) throw await this.#feed.gap(after);
       this.#position = after?.position ?? tail.position;
-      if (this.#closed) return;
       await (after?.isOldest === true ? this.#beginAtOldest() : this.#advance());
     } catch (error) {
       throw this.#close(error);

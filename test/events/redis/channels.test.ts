@@ -14,6 +14,7 @@ import { stillTime } from '../../helpers/still-time.ts';
 function start() {
   const connection = connectRedis('redis://127.0.0.1', { lazyConnect: true });
   const asked: PromiseWithResolvers<RedisClient>[] = [];
+  const left: [string, RedisClient][] = [];
   let events: SubscriberEvents | undefined;
   const channels = new RedisChannels(
     (heard) => {
@@ -26,7 +27,7 @@ function start() {
           asked.push(answer);
           return answer.promise;
         },
-        unsubscribe: () => {},
+        unsubscribe: (channel, from) => void left.push([channel, from]),
         prune: () => {},
         stop: () => {},
       };
@@ -39,7 +40,7 @@ function start() {
     connection.disconnect();
   });
   if (events === undefined) throw new Error('it listens');
-  return { channels, connection, asked, events };
+  return { channels, connection, asked, left, events };
 }
 
 it('who follows a client anew is told of its events, also where the one before could not be subscribed in the end', async () => {
@@ -81,4 +82,19 @@ it('a channel that its server no longer carries is subscribed again on a connect
     await time.pass(0);
   }
   expect([channels.isComplete, asked.length, looks]).toEqual([true, 3, 2]);
+});
+
+it('a channel whose listener has gone while it was subscribed is left again, and not asked for after that', async () => {
+  using time = stillTime();
+  const clientId = randomUUID();
+  const { channels, connection, asked, left, events } = start();
+  const attached = channels.attach(clientId, { receive: () => {}, resync: () => {} });
+  channels.detach(clientId);
+  expect(left).toEqual([]);
+  asked[0]?.resolve(connection);
+  await attached;
+  expect(left).toEqual([[redisKeys(clientId).channel, connection]]);
+  events.lost(connection);
+  await time.pass(500);
+  expect([channels.isComplete, asked.length]).toEqual([true, 1]);
 });

@@ -606,6 +606,9 @@ describe('a Redis that lost what it knows of a log, and not the log', () => {
       const error = await log.readAfter(client, cursors[3] ?? '', 100).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(EventsGapError);
       const { oldest, head } = error as EventsGapError;
+      // A search by the index begins at a place of the log as it is now.
+      const found = log.readAfter(client, cursors[3] ?? '', 100, { receivedFrom: 0 });
+      await expect(found).rejects.toBeInstanceOf(EventsGapError);
       const { events } = await log.readAfter(client, oldest, 100);
       expect(ids(events)).toEqual([...sent, ...(how === 'appended to' ? [known.id] : [])].slice(-3));
       expect((await log.readAfter(client, head, 100)).events).toEqual([]);

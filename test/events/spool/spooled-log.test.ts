@@ -288,6 +288,30 @@ describe('while Redis is away', () => {
     expect(ids(events).sort()).toEqual(spooled.map((event) => event.id).sort());
   });
 
+  it('a spool that cannot be opened is let go of, and delivered once it can be', async () => {
+    const waiting = Spool.open(dataDir);
+    const event = moneyIn();
+    await waiting.add(client, event);
+    waiting.close();
+    const rename = (from: string, to: string) => {
+      const database = new DatabaseSync(waiting.path);
+      database.exec(`ALTER TABLE spool RENAME COLUMN ${from} TO ${to}`);
+      database.close();
+    };
+    rename('event', 'earlier');
+    const damaged = [waiting.name];
+    const own = Spool.open(dataDir);
+    expect(own.name).not.toBe(waiting.name);
+    const { abandoned, unreadable } = Spool.openAbandoned(dataDir, [own.path], []);
+    expect([abandoned, unreadable.map(({ name }) => name)]).toEqual([[], damaged]);
+    // It is locked as long as anybody has it open.
+    rename('earlier', 'event');
+    const [found] = Spool.openAbandoned(dataDir, [own.path], []).abandoned;
+    expect(found?.first(client)).toMatchObject([{ event: { id: event.id } }]);
+    found?.close();
+    own.close();
+  });
+
   it('a spool that turns out to be damaged holds up no other', async () => {
     const [one, other] = [await open(dataDir), await open(dataDir)];
     const [lost, kept] = [randomUUID(), randomUUID()];

@@ -5,10 +5,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeCursor } from '../../../src/events/cursor.ts';
 import { encodeEvent } from '../../../src/events/entry.ts';
-import { EventsGapError } from '../../../src/events/errors.ts';
+import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { NewEvent } from '../../../src/events/log.ts';
 import { silentMetrics } from '../../../src/events/metrics.ts';
 import { digestOf, type EventNames } from '../../../src/events/search.ts';
+import { SqliteBatch } from '../../../src/events/sqlite/batch.ts';
+import { SqliteSource } from '../../../src/events/sqlite/source.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
 import { ids, moneyIn } from '../../helpers/events.ts';
 import { until } from '../../helpers/until.ts';
@@ -400,6 +402,50 @@ describe('a file of the embedded log without an index of some events', () => {
     expect(ids(events).at(-1)).toBe(last.id);
     expect(events.length).toBeLessThan(10);
     await smaller.stop();
+  });
+});
+
+describe('a disk that fails beneath the embedded log', () => {
+  /** The reads of a log with 300 events, of which its index has none. */
+  const read = async () => {
+    const dataDir = await newFolder();
+    const log = new SqliteLog({ dataDir, retention: 1000, metrics: silentMetrics, now: Date.now });
+    await Promise.all(Array.from({ length: 300 }, () => log.append('client', moneyIn())));
+    await log.stop();
+    const database = new DatabaseSync(join(dataDir, 'events.sqlite'));
+    database.exec('DELETE FROM names; DELETE FROM blocks; DELETE FROM entered');
+    const source = new SqliteSource(database, new SqliteBatch(database), () => [], Date.now());
+    const find = () =>
+      source.find('client', { position: null, direction: 'on', limit: 5 }, { receivedFrom: 0 });
+    return { database, source, find };
+  };
+
+  it('is read without the index where the index cannot be written', async () => {
+    const { database, source, find } = await read();
+    database.exec('PRAGMA query_only = ON');
+    expect(await find()).toBeUndefined();
+    await expect(source.catchUp('client')).rejects.toBeInstanceOf(StoreUnavailableError);
+    expect((await source.read('client', null, 5)).entries).toHaveLength(5);
+    database.exec('PRAGMA query_only = OFF');
+    while (!(await source.catchUp('client')));
+    expect((await find())?.entries).toHaveLength(5);
+    database.close();
+  });
+
+  it('is away where it cannot be read', async () => {
+    const { database, source, find } = await read();
+    database.exec('DROP TABLE events');
+    for (const failing of [
+      () => source.read('client', null, 5),
+      () => source.readBack('client', null, 5),
+      () => source.head('client'),
+      () => source.bounds('client'),
+      () => source.reach('client'),
+      () => source.catchUp('client'),
+      find,
+    ])
+      await expect(failing()).rejects.toBeInstanceOf(StoreUnavailableError);
+    database.close();
   });
 });
 
