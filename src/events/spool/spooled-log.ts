@@ -84,7 +84,9 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
       const known = spool.find(clientId, event);
       if (known !== undefined) return known;
     }
-    if (this.#waits(clientId)) await this.#patiently(this.#drain());
+    if (this.#waits(clientId)) {
+      await Promise.race([this.#drain(), clock.sleep(PATIENCE_MS, { ref: false })]);
+    }
     if (this.#waits(clientId)) throw new StoreUnavailableError('Events of this client wait in the spool.');
     return this.log.recall(clientId, event);
   }
@@ -106,6 +108,8 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     this.#stopping.abort();
     await this.log.stop(withinMs);
     await this.#draining;
+    const spooled = this.#waiting;
+    if (spooled > 0) this.#options.logger.warn({ spooled }, 'events stay in the spool for the next process');
     for (const spool of this.#spools.splice(0)) spool.close();
     this.#earlier.stop();
     this.#options.quarantine.close();
@@ -283,10 +287,6 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     const isDone = (spool: Spool): boolean => spool !== this.#own && spool.size === 0 && !spool.isUntidy;
     for (const spool of this.#spools.filter(isDone)) spool.leave();
     this.#spools = this.#spools.filter((spool) => !isDone(spool));
-  }
-
-  async #patiently(work: Promise<void>): Promise<void> {
-    await Promise.race([work, clock.sleep(PATIENCE_MS, { ref: false })]);
   }
 }
 

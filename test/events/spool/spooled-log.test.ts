@@ -229,15 +229,20 @@ describe('while Redis is away', () => {
     expect(await log.recall(client, waiting)).toMatchObject({ duplicate: true, cursor: expect.any(String) });
   });
 
-  it('events outlive the process, and are drained by the next one', async () => {
-    const log = await open(dataDir);
+  it('events outlive the process, which says how many it leaves, and are drained by the next one', async () => {
+    const logger = recordingLogger();
+    const left = () => logger.lines.filter(({ fields }) => 'spooled' in fields);
+    const log = await openEventLog({ redisUrl: redis.url, dataDir, retention: 10_000, logger });
     await redis.kill();
     const spooled = await appendMany(log, client, 5);
     await log.stop();
+    expect(left()).toMatchObject([{ level: 'warn', fields: { spooled: 5 } }]);
     await redis.start();
-    const next = await open(dataDir);
+    const next = await openEventLog({ redisUrl: redis.url, dataDir, retention: 10_000, logger });
     await drained(next);
     expect(ids((await next.readAfter(client, null, 10)).events)).toEqual(spooled.map((event) => event.id));
+    await next.stop();
+    expect(left()).toHaveLength(1);
   });
 
   it('processes on one folder spool beside each other, and one drains what another left behind', async () => {
