@@ -2,9 +2,9 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { MEMORY_FOLDER } from './memory-folder.ts';
 
 /** Longer than any file of tests. */
 const LIFETIME_SECONDS = 1_800;
@@ -31,8 +31,9 @@ export interface RedisServer extends AsyncDisposable {
 }
 
 /**
- * Starts a real Redis (or Valkey) of this test's own, in a new folder, on a free port of 127.0.0.1. `leading` are arguments
- * that have to come before all others, made once the folder is there.
+ * Starts a real Redis (or Valkey) of this test's own, in a new folder, on a free port of 127.0.0.1. The folder is in memory, so that no
+ * write waits for a busy disk longer than the gateway waits for Redis. `leading` are arguments that have to come before all
+ * others, made once the folder is there.
  */
 export async function startRedis(
   args: readonly string[] = DURABLE,
@@ -40,7 +41,7 @@ export async function startRedis(
   lifetimeSeconds = LIFETIME_SECONDS,
   attempts = 5,
 ): Promise<RedisServer> {
-  const dir = await mkdtemp(join(tmpdir(), 'pasarela-redis-'));
+  const dir = await mkdtemp(join(MEMORY_FOLDER, 'pasarela-redis-'));
   // A Cluster's bus listens 10,000 ports higher.
   const port = await freePort(55_000);
   const admin = new Redis({ host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => 50 });

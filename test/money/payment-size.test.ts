@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +6,7 @@ import { silentLogger as logger } from '../../src/common/logger.ts';
 import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
+import { MEMORY_FOLDER } from '../helpers/memory-folder.ts';
 import { randomFrom } from '../helpers/random.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { NOBODYS } from './orders.ts';
@@ -21,8 +20,6 @@ const MOST_IN_ALL = { client: 2_150, customer: 2_600 };
 const BEFORE = 100;
 const COUNTED = 400;
 const AT_ONCE = 25;
-/** Where a file is synced in no time, as nothing here outlives the test. */
-const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** The same in each run, so that the same bytes are counted. */
 const random = randomFrom(28);
@@ -128,7 +125,7 @@ interface Measured extends AsyncDisposable {
 }
 
 async function inSqlite(): Promise<Measured> {
-  const dataDir = await mkdtemp(join(FOLDER, 'pasarela-size-'));
+  const dataDir = await mkdtemp(join(MEMORY_FOLDER, 'pasarela-size-'));
   const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
   const db = new DatabaseSync(join(dataDir, 'money.sqlite'));
   // What else is in the pages of a payment, and what they have room for, is counted as well.

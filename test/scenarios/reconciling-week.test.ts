@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -13,6 +11,7 @@ import { createReconcilingCalls } from '../../src/resolvers/payments/reconciling
 import { moneyIn } from '../helpers/events.ts';
 import { collectingLogger } from '../helpers/gateway.ts';
 import { CLIENT_ID, json, startUpstream } from '../helpers/http-stub.ts';
+import { MEMORY_FOLDER } from '../helpers/memory-folder.ts';
 import { randomFrom } from '../helpers/random.ts';
 import { MUTATIONS, NOBODYS } from '../money/orders.ts';
 
@@ -23,9 +22,6 @@ const WEEK = 7 * 24 * HOUR;
 const START = Date.parse('2026-11-02T00:00:00Z');
 /** The latest that a webhook comes, or an answer that was lost is found. */
 const LATEST = 50 * MINUTE;
-
-/** A week of writes that are synced would take minutes on a disk. */
-const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 const account = (index: number) => ({
   id: `aaaaaaaa-0000-4000-8000-00000000000${index}`,
@@ -67,7 +63,8 @@ it.each([
   'tells nothing in a week of %d movements an hour whose webhooks come late (seed %d), and once each of a lost credit, a payment made elsewhere and a fee, where there are any: %s',
   async (perHour, seed, hasGaps) => {
     await using cleanup = new AsyncDisposableStack();
-    const dataDir = await mkdtemp(join(MEMORY, 'pasarela-week-'));
+    // A week of writes that are synced would take minutes on a disk.
+    const dataDir = await mkdtemp(join(MEMORY_FOLDER, 'pasarela-week-'));
     cleanup.defer(() => rm(dataDir, { recursive: true }));
     const random = randomFrom(seed);
     const plan = new Plan();

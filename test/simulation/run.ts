@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
+import { MEMORY_FOLDER } from '../helpers/memory-folder.ts';
 import { Broken, Simulation } from './core.ts';
 import { crowd } from './crowd.ts';
 import { Nemesis } from './faults.ts';
@@ -51,8 +51,6 @@ const GIVEN_MS = 2_000;
 const LAST_WORD_MS = 5_000;
 /** How long a crowd and what it asked for take, in milliseconds. */
 const CROWD_MS = 30_000;
-/** A folder in memory: nothing of it has to outlive the run. */
-const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 let warm: Promise<unknown> | undefined;
 
@@ -77,7 +75,7 @@ async function runOnce(options: RunOptions): Promise<Report> {
   const before = process.cpuUsage();
   const sim = new Simulation(`${options.seed}`, options.isLong);
   const plan = planOf(sim, options.only, options.traffic ?? 'dense');
-  const world = await World.build(sim, plan.size, mkdtempSync(join(FOLDER, 'pasarela-simulation-')));
+  const world = await World.build(sim, plan.size, mkdtempSync(join(MEMORY_FOLDER, 'pasarela-simulation-')));
   const onRejection = (error: unknown): void => sim.fail(error);
   process.on('unhandledRejection', onRejection);
   process.on('uncaughtException', onRejection);
