@@ -53,3 +53,18 @@ it('tells a Sentinel that could begin no failover, and how many of them REDIS_UR
     expect.stringMatching(`^Sentinel 127.0.0.1:${redis.sentinel.port} could begin no failover: NOQUORUM`),
   ]);
 });
+
+it('tells a Sentinel that accepts and does not answer, and looks at Redis all the same', async () => {
+  await using redis = await startWithSentinel();
+  await using frozen = await startSentinel(redis.primary.port);
+  frozen.freeze();
+  const silent = `127.0.0.1:${frozen.port}`;
+  const url = `redis+sentinel://127.0.0.1:${redis.sentinel.port},${silent}/events`;
+  const findings = await lookAtRedis({ REDIS_URL: new Secret(url), UPSTREAM_URL: undefined });
+  expect(findings.map(({ message }) => message)).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(`^Sentinel ${silent} does not answer`),
+      expect.stringMatching('^answers; every replica'),
+    ]),
+  );
+});

@@ -53,6 +53,8 @@ export async function lookAtRedis({
   }
   let redis: RedisClient;
   try {
+    // Before there is a connection: one that is ready meanwhile would not be noticed.
+    await lookAtSentinels(REDIS_URL.reveal(), found);
     redis = connectRedis(REDIS_URL.reveal(), {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
@@ -64,7 +66,6 @@ export async function lookAtRedis({
     return found.list;
   }
   try {
-    await lookAtSentinels(REDIS_URL.reveal(), found);
     await ready(redis);
     for (const { text } of await redisWarnings(redis, REDIS_URL.reveal())) {
       const [, cure] = CURES.find(([setting]) => setting.test(text)) ?? [];
