@@ -94,7 +94,8 @@ const LIST_HELP = `Usage: pasarela payments list [--state STATES] [--operation O
                               [--client ID] [--limit N] [--json]
 
 Prints payments, the newest first. A line holds when it was asked for, the state, the operation, the amount, the id, and why it is
-refused or unknown.
+refused or unknown. A payment is in the list once it was sent, and for 30 days after its record was last written. A page of 100 is
+read at a time; Redis has 2 s for each reply.
 
 Options:
 
@@ -120,7 +121,8 @@ Exit codes: 0 done; 1 the record cannot be reached, or does not know the client;
 const SHOW_HELP = `Usage: pasarela payments show ID [--client ID] [--json]
 
 Prints one payment, by the id that list prints, or by the UUID of the transaction that it made: state, amount, instruments, times,
-who asked, why it is refused or unknown, until when it may be sent again; and a line for each of its steps in the journal.
+who asked, why it is refused or unknown, until when it may be sent again; and a line for each of its steps in the journal. It is
+found for 30 days after its record was last written, though its lines are kept for JOURNAL_RETENTION: export has those.
 
 Options:
 
@@ -157,8 +159,9 @@ ${CODES}`;
 const EXPORT_HELP = `Usage: pasarela payments export [--client ID] [--from DATE] [--to DATE] [--format jsonl|csv]
        pasarela payments export --follow --state FILE [--client ID] [--from DATE] [--format jsonl|csv]
 
-Writes the journal to standard output, one step of a payment a line, the oldest first. pasarela payments verify can read an export
-in JSON Lines without the record.
+Writes the journal to standard output, one step of a payment a line, the oldest first. Lines are kept for JOURNAL_RETENTION, 400 days
+unless the gateway says otherwise: what is older is not written. pasarela payments verify can read an export in JSON Lines without
+the record.
 
 Options:
 
