@@ -82,7 +82,7 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
   const registers = [registry];
   const calls = new Histogram({
     name: 'pasarela_upstream_request_duration_seconds',
-    help: 'REST calls from when they leave until their answer is read, by method, route and status (0 when no answer came).',
+    help: 'REST calls from when they leave until their answer is read, by method, route and status (0 when no answer came; unsent, or given_up by all who waited, where the service is not the reason).',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
@@ -101,8 +101,8 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
     registers,
   });
   return {
-    upstreamCall({ method, route, status, milliseconds, queuedMs, unreadMs }) {
-      calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
+    upstreamCall({ method, route, status, dropped, milliseconds, queuedMs, unreadMs }) {
+      calls.observe({ method, route, status: dropped ?? String(status ?? 0) }, milliseconds / 1000);
       if (queuedMs > 0) waits.observe({ wait: 'queue' }, queuedMs / 1000);
       if (unreadMs > 0) waits.observe({ wait: 'turn' }, unreadMs / 1000);
     },

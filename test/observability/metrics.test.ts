@@ -49,7 +49,7 @@ it('tells ways apart that differ in one thing alone', async () => {
   expect([count('defer', false), count('stream', false), count('defer', true)]).toEqual([1, 2, 1]);
 });
 
-it('says in seconds how long things took, and 0 for a call or a request without an answer', async () => {
+it('says in seconds how long things took, and why a call or a request has no answer', async () => {
   const call = {
     method: 'GET',
     route: '/x',
@@ -62,12 +62,21 @@ it('says in seconds how long things took, and 0 for a call or a request without 
   };
   metrics.upstreamCall({ ...call, status: null, milliseconds: 2_500 });
   metrics.upstreamCall({ ...call, queuedMs: 0, status: 200, milliseconds: 500 });
+  metrics.upstreamCall({
+    ...call,
+    queuedMs: 0,
+    unreadMs: 0,
+    status: null,
+    dropped: 'unsent',
+    milliseconds: 250,
+  });
   metrics.operation('mutation', 'error', 1_500);
   metrics.serving.answered('/graphql', undefined, 250);
   metrics.fanOut.lag(30);
   const value = await scrape();
   expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="0"}')).toBe(2.5);
   expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="200"}')).toBe(0.5);
+  expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="unsent"}')).toBe(0.25);
   expect(value('upstream_wait_seconds_sum{wait="queue"}')).toBe(0.04);
   expect(value('upstream_wait_seconds_sum{wait="turn"}')).toBe(0.04);
   expect(value('operation_duration_seconds_sum{type="mutation",outcome="error"}')).toBe(1.5);

@@ -76,20 +76,34 @@ export const left = (): UpstreamError =>
     dispatched: false,
   });
 
+/** The gateway did not make the call, and never tried to reach the service for it. */
+export class UnsentError extends UpstreamError {
+  constructor(code: UpstreamErrorCode, message: string) {
+    super(code, message, { dispatched: false });
+  }
+}
+
 /**
  * The call was not made, because the service keeps failing (breaker.ts). Another attempt within the operation would fail as
  * well.
  */
-export class SuspendedError extends UpstreamError {
+export class SuspendedError extends UnsentError {
   constructor() {
     super(
       'UPSTREAM_UNAVAILABLE',
       'The service has been failing; calls to it are suspended for a few seconds.',
-      {
-        dispatched: false,
-      },
     );
   }
+}
+
+/** `unsent`: the gateway did not send the call. `given_up`: it left, and then all who waited for it did. */
+export type Dropped = 'unsent' | 'given_up';
+
+/** Returns why a call has no answer; undefined if the service is the reason. */
+export function whyDropped(error: UpstreamError, isGone: boolean): Dropped | undefined {
+  if (error instanceof UnsentError) return 'unsent';
+  if (!isGone) return undefined;
+  return error.dispatched ? 'given_up' : 'unsent';
 }
 
 /** The documented kinds of refusal. If an answer gives several explanations, the first of these kinds counts. */

@@ -4,7 +4,7 @@ import { FairQueue, SHARE_OF_GROUP } from '../../common/fair-queue.ts';
 import type { Party, Requester } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
 import type { CircuitBreaker, CircuitKind, ServiceSign } from './breaker.ts';
-import { SuspendedError, UpstreamError } from './errors.ts';
+import { SuspendedError, UnsentError, UpstreamError } from './errors.ts';
 import { type CallKind, CallTimeout, exchange, type FailedExchange, type HttpRequest } from './exchange.ts';
 import { type CallPool, openPool } from './pool.ts';
 
@@ -97,7 +97,7 @@ const circuitOf = ({ over = 'reads', method }: Pick<HttpRequest, 'over' | 'metho
 
 const notSent = (code: 'UPSTREAM_TIMEOUT' | 'UPSTREAM_UNAVAILABLE', message: string): Attempt => ({
   kind: 'failed',
-  error: new UpstreamError(code, message, { dispatched: false }),
+  error: new UnsentError(code, message),
 });
 
 const abandoned = (): Attempt =>

@@ -6,7 +6,7 @@ import { type Leaver, leaverOf } from '../../common/waiters.ts';
 import { addWaits, type ReadAnswer, type ReadWaits } from './coalesce.ts';
 import { type AuthHeaders, type Authorize, type MayRenew, underCredential } from './credential.ts';
 import { isDocumentedError } from './documented-error.ts';
-import { errorOfAnswer, UpstreamError } from './errors.ts';
+import { type Dropped, errorOfAnswer, UpstreamError, whyDropped } from './errors.ts';
 import type { CallKind, HttpRequest } from './exchange.ts';
 import type { Attempt, UpstreamHttp } from './http.ts';
 import { expandPath } from './path.ts';
@@ -49,6 +49,8 @@ export interface CallRecord {
   readonly path: string;
   /** Null if no answer came, or if no call was made. */
   readonly status: number | null;
+  /** Why no answer came, where the service is not the reason. */
+  readonly dropped?: Dropped | undefined;
   /** From when it left until its answer was read, without the waits below. Nearly 0 for a call that never left. */
   readonly milliseconds: number;
   /** When it left, in milliseconds of `performance.now()`. */
@@ -275,11 +277,13 @@ class CallerRest implements Rest {
     const sent: HttpRequest = { over, ...request, timeoutMs };
     const attempt = await http.send(sent);
     const status = attempt.kind === 'answered' ? attempt.status : null;
+    const dropped = attempt.kind === 'failed' ? whyDropped(attempt.error, party.isGone) : undefined;
     const { queuedMs = 0, unreadMs = 0 } = sent;
     if (waits !== undefined) addWaits(waits, queuedMs, unreadMs);
     const startedAt = askedAt + queuedMs;
     const milliseconds = clock.monotonic() - startedAt - unreadMs;
-    this.#note(method, route, path, { cached: false, status, milliseconds, startedAt, queuedMs, unreadMs });
+    const waited = { queuedMs, unreadMs };
+    this.#note(method, route, path, { cached: false, status, dropped, milliseconds, startedAt, ...waited });
     return attempt;
   }
 

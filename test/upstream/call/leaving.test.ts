@@ -6,6 +6,7 @@ import { silentLogger } from '../../../src/common/logger.ts';
 import type { Party } from '../../../src/common/party.ts';
 import { leaverOf } from '../../../src/common/waiters.ts';
 import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
+import type { RestOptions } from '../../../src/upstream/call/rest.ts';
 import { SharedWork } from '../../../src/upstream/call/shared-work.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
@@ -50,6 +51,43 @@ it('a change is waited for no longer once its signal says so', async () => {
     kind: 'failed',
     error: { code: 'UPSTREAM_UNAVAILABLE', dispatched: true },
   });
+});
+
+it('a call without an answer says whether the service is the reason', async () => {
+  await using upstream = await startUpstream((request, response) => {
+    if (request.url !== '/busy') response.destroy();
+  });
+  const dropped: [string, string | undefined][] = [];
+  const left = new AbortController();
+  const restOf = (options: Partial<RestOptions> = {}) =>
+    upstream.restOf({ onCall: (call) => dropped.push([call.path, call.dropped]), ...options });
+  await restOf().send('POST', '/fails');
+  const busy = Array.from({ length: HTTP.callsPerCaller }, (_, index) =>
+    restOf(index === 0 ? { leaver: leaverOf(left.signal) } : { deadline: Date.now() + 3_600_000 }).get(
+      '/busy',
+    ),
+  );
+  await until(() => upstream.requests.length === 1 + busy.length);
+  await restOf({ deadline: Date.now() + 20 }).send('POST', '/late');
+  const gone = new AbortController();
+  const waiting = restOf({ leaver: leaverOf(gone.signal) }).get('/gone');
+  gone.abort();
+  await expect(waiting).rejects.toMatchObject({ dispatched: false });
+  left.abort();
+  await expect(busy[0]).rejects.toMatchObject({ dispatched: true });
+  for (let failures = 0; failures < 20; failures += 1) {
+    upstream.breaker.admit('reads', 'caller')?.end('failed');
+  }
+  await restOf().send('POST', '/suspended');
+  expect(dropped).toEqual([
+    ['/fails', undefined],
+    ['/late', 'unsent'],
+    ['/gone', 'unsent'],
+    ['/busy', 'given_up'],
+    ['/suspended', 'unsent'],
+  ]);
+  await upstream.http.close();
+  await Promise.allSettled(busy);
 });
 
 it('one who has its answer is not listened to any more', async () => {
