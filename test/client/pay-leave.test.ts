@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { finish, memoryIntents, pay, unsettled } from '../../packages/client/src/index.ts';
+import { finish, type IntentStore, memoryIntents, pay, unsettled } from '../../packages/client/src/index.ts';
 import { done, INPUT, MUTATION, refusedCall, scripted } from './scripted.ts';
 
 beforeEach(() => {
@@ -58,4 +58,22 @@ it('a payment that is left while the gateway is asked what became of it stays un
   const again = await pay(source, MUTATION, INPUT, { store, signal: leaving.signal });
   expect(again).toMatchObject({ status: 'unknown', safeToRetry: false });
   expect(keys).toHaveLength(1);
+});
+
+it('a payment that is left while its intent is being saved sends nothing, and its key is kept', async () => {
+  const leaving = new AbortController();
+  const kept = memoryIntents();
+  const store: IntentStore = {
+    load: () => kept.load(),
+    async save(...change) {
+      await kept.save(...change);
+      leaving.abort(LEFT);
+    },
+  };
+  const { source, keys } = scripted(done);
+  const outcome = await pay(source, MUTATION, INPUT, { store, signal: leaving.signal });
+  expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: true, cause: LEFT });
+  expect(keys).toEqual([]);
+  expect((await finish(source, MUTATION, outcome.intent, { store: kept })).status).toBe('done');
+  expect(keys).toEqual([outcome.intent.idempotencyKey]);
 });

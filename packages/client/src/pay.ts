@@ -3,7 +3,7 @@ import { mutationField, PAYMENT } from './documents.ts';
 import { type Intent, type IntentStore, randomKey } from './intents.ts';
 import type { PaymentResult, Settled } from './outcome.ts';
 import { askUntilClear, keep, type Payment } from './payment.ts';
-import { ask, type Source, type TypedDocument } from './source.ts';
+import { ask, type Source, type TypedDocument, throwIfLeft } from './source.ts';
 
 /** How long one call may take before it counts as lost, in milliseconds: longer than the gateway takes for an operation. */
 const ANSWER_MS = 35_000;
@@ -29,8 +29,8 @@ export interface PayOptions {
    */
   readonly sharedKey?: boolean;
   /**
-   * Leaves the payment, and does not cancel it: once a call is entered, this resolves with `unknown` and `safeToRetry`, and the store keeps
-   * the intent for `finish` or the next `pay`. Before that nothing is sent, and this rejects with the signal's reason.
+   * Leaves the payment, and does not cancel it: nothing more is sent. Once a call is entered, this resolves with `unknown` and `safeToRetry`,
+   * and the store keeps the intent for `finish` or the next `pay`. Before that this rejects with the signal's reason.
    */
   readonly signal?: AbortSignal;
 }
@@ -120,7 +120,10 @@ async function end<
   const payment: Payment = {
     store,
     signal,
-    orLeft: (work) => Promise.race([work, left]),
+    orLeft: async (work) => {
+      throwIfLeft(signal);
+      return Promise.race([work(), left]);
+    },
     intent,
     isListed,
     isEntered: false,

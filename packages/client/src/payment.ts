@@ -31,8 +31,8 @@ export interface Payment {
   /** Asks what became of a key. That sends no payment. */
   look(idempotencyKey: string): Promise<PaymentLook>;
   ask(intent: Intent): Promise<object>;
-  /** Waits for work, or rejects once the payment is left. */
-  orLeft<Value>(work: Promise<Value>): Promise<Value>;
+  /** Begins work, unless the payment was left, and waits for it. Rejects once the payment is left. */
+  orLeft<Value>(work: () => Promise<Value>): Promise<Value>;
 }
 
 /**
@@ -56,7 +56,7 @@ export async function askUntilClear(payment: Payment, until: number): Promise<Se
       return keep(payment, told, (kept) => (isSent(kept) ? kept : { ...kept, result })).catch(() => told);
     }
     // The timer of a pause that was left would go on.
-    await payment.orLeft(pause.next(waitMs)).catch(() => pause.wake());
+    await payment.orLeft(() => pause.next(waitMs)).catch(() => pause.wake());
   }
 }
 
@@ -69,7 +69,7 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
   let told: Settled<PaymentResult>;
   let change: (kept: Intent) => Intent;
   try {
-    const result: unknown = fieldOf(await payment.orLeft(payment.ask(intent)));
+    const result: unknown = fieldOf(await payment.orLeft(() => payment.ask(intent)));
     const read = settle(result);
     if (read === undefined) return result == null ? lost() : incomplete();
     told = read;
@@ -106,7 +106,7 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
 async function hasEnded(payment: Payment): Promise<string | undefined> {
   try {
     if (payment.over === undefined) {
-      const { payment: found } = await payment.orLeft(payment.look(payment.intent.idempotencyKey));
+      const { payment: found } = await payment.orLeft(() => payment.look(payment.intent.idempotencyKey));
       payment.over = ['DONE', 'REFUSED'].find((state) => state === found?.state);
     }
   } catch {
