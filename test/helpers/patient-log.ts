@@ -1,0 +1,50 @@
+import { StoreUnavailableError } from '../../src/events/errors.ts';
+import type { EventLog } from '../../src/events/log.ts';
+import { WrappedLog } from '../../src/events/wrapped-log.ts';
+import { until } from './until.ts';
+
+/**
+ * A log that is asked again where it was not read in time, and that appends until the store itself has the event, not the spool: beside
+ * other work a store may take longer than the gateway waits for it. For tests of what a log answers, not of when.
+ */
+export class PatientLog extends WrappedLog {
+  override append(...args: Parameters<EventLog['append']>) {
+    return until(async () => {
+      const appended = await answered(() => this.log.append(...args));
+      return appended.cursor !== null && appended;
+    });
+  }
+
+  override readAfter(...args: Parameters<EventLog['readAfter']>) {
+    return answered(() => this.log.readAfter(...args));
+  }
+
+  override readBefore(...args: Parameters<EventLog['readBefore']>) {
+    return answered(() => this.log.readBefore(...args));
+  }
+
+  override wholeSince(clientId: string) {
+    return answered(() => this.log.wholeSince(clientId));
+  }
+
+  override head(clientId: string) {
+    return answered(() => this.log.head(clientId));
+  }
+
+  override sealKey(clientId: string) {
+    return answered(() => this.log.sealKey(clientId));
+  }
+}
+
+async function answered<T>(ask: () => Promise<T>): Promise<T> {
+  const { answer } = await until(() =>
+    ask().then(
+      (answer) => ({ answer }),
+      (error: unknown) => {
+        if (error instanceof StoreUnavailableError) return undefined;
+        throw error;
+      },
+    ),
+  );
+  return answer;
+}
