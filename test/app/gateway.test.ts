@@ -297,7 +297,7 @@ it('says of a record of payments that cannot be written that it is degraded, and
   // What was found of the stores answers for a second.
   const says = (state: object) =>
     expect
-      .poll(async () => (await fetch(`${gateway.url}/readyz`)).json(), { timeout: 20_000 })
+      .poll(async () => (await fetch(`${gateway.url}/readyz`)).json())
       .toMatchObject({ ...state, spooled: 0 });
   await says({ status: 'ready', degraded: [] });
   const other = new DatabaseSync(join(dataDir, 'money.sqlite'));

@@ -107,7 +107,7 @@ it('gives up a connection that has died between a ping and its answer, also wher
   expect(cause).toMatchObject({ code: 4499 });
   socket.close();
   close();
-}, 10_000);
+});
 
 it('gives up a connection whose closing was begun by the gateway, and never ended', async () => {
   const { url, close } = await serve((message, connection) => {

@@ -102,5 +102,4 @@ it.each(TOPOLOGIES)(
     await until(async () => (await gateway.metric('pasarela_redis_up')) === 1);
     await Promise.all(readers.map((reader) => reader.leave()));
   },
-  120_000,
 );

@@ -503,7 +503,6 @@ describe('a walk over every argument of the schema, with the ids of others', () 
         }
       }
     },
-    60_000,
   );
 
   it.each(leaves.filter(({ kind }) => kind === 'subscription').map((leaf) => [nameOf(leaf), leaf] as const))(
@@ -543,6 +542,5 @@ describe('a walk over every argument of the schema, with the ids of others', () 
         [fence, ...streams.flatMap(({ theirs, nobodys }) => [theirs, nobodys])].map((one) => one.leave()),
       );
     },
-    120_000,
   );
 });
