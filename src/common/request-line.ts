@@ -6,6 +6,9 @@ const HOST = /^[\w.:[\]-]{1,255}$/;
 /** Paths that are valid with any `Host`, such as `/graphql`. */
 const PLAIN_PATH = /^(\/[\w.-]+)+$/;
 
+/** What `pasarela doctor` asks for. No client has this id, so that no delivery is meant for it. */
+export const PROBE_PATH = '/webhooks/doctor/';
+
 /** The last valid `Host`. Nearly all requests bring the same one. */
 let knownHost: string | undefined;
 

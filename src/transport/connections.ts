@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { ClientAddress } from '../common/client-address.ts';
 import { clock } from '../common/clock.ts';
 import { noteRefusal } from '../common/refusals.ts';
+import { PROBE_PATH } from '../common/request-line.ts';
 
 // An import would read each export of the module. For one of them, `WebSocket`, Node loads a second undici: a twentieth of a
 // start.
@@ -40,11 +41,11 @@ export interface Connections {
 const PATHS = ['/graphql', '/webhooks/', '/readyz', '/healthz', '/metrics'];
 
 /**
- * Returns the label under which an answer is counted: one of few paths. Event streams have a label of their own, because they
+ * Returns the label under which an answer is counted: one of few paths, `other` for the doctor's probe. Event streams have a label of their own, because they
  * end when their readers leave.
  */
 export function pathOf({ url = '', headers }: IncomingMessage): string {
-  const path = PATHS.find((name) => url.startsWith(name)) ?? 'other';
+  const path = url.startsWith(PROBE_PATH) ? 'other' : (PATHS.find((name) => url.startsWith(name)) ?? 'other');
   return path === '/graphql' && headers.accept?.includes('text/event-stream') ? 'stream' : path;
 }
 

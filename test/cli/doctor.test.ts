@@ -98,6 +98,10 @@ const signed = (sandbox: Sandbox, type: 'CEP' | 'MONEY_IN' | 'LATER', secret = S
 it('finds nothing wrong with a healthy gateway on a durable Redis, and says so to a person too', async () => {
   await using redis = await startRedis();
   expect(await wrongs({ REDIS_URL: redis.url })).toEqual([]);
+  // Run every quarter of an hour, it must raise no alert of deliveries that are refused.
+  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  expect(metrics).toMatch(/_duration_seconds_count\{path="other",status="401"\} [1-9]/);
+  expect(metrics).not.toMatch(/_duration_seconds_count\{path="\/webhooks\/",status="401"\} [1-9]/);
   const { stdout, code } = await pasarela(['doctor'], { ...healthy, REDIS_URL: redis.url });
   expect(stdout).toContain('ok       webhooks');
   expect(stdout).toContain('0 failures, 0 warnings.');

@@ -191,6 +191,7 @@ describe('connections of a server that stops', () => {
       '/readyz',
       'other',
     ]);
+    expect(of('/webhooks/doctor/CEP/unsigned')).toBe('other');
     expect([of('/graphql', 'text/event-stream'), of('/readyz', 'text/event-stream')]).toEqual([
       'stream',
       '/readyz',

@@ -1,6 +1,7 @@
 import type { Variables } from '../../app/variables.ts';
 import { clock } from '../../common/clock.ts';
 import { isLoopback } from '../../common/loopback.ts';
+import { PROBE_PATH } from '../../common/request-line.ts';
 import { EVENT_TYPES, type EventType } from '../../events/log.ts';
 import { maskIngressUrl } from '../../ingress/addresses.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
@@ -36,7 +37,7 @@ export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Pr
   }
   try {
     // Without a valid signature the ingress refuses it before it reads a byte.
-    const response = await fetch(`${PUBLIC_URL}/webhooks/doctor/CEP/unsigned`, {
+    const response = await fetch(`${PUBLIC_URL}${PROBE_PATH}CEP/unsigned`, {
       method: 'POST',
       redirect: 'manual',
       signal: clock.timeoutSignal(TIMEOUT_MS),
