@@ -4,7 +4,6 @@ import { clock } from '../../common/clock.ts';
 import { FairQueue, SHARE_OF_GROUP } from '../../common/fair-queue.ts';
 import { Party, type Requester, type Waiter } from '../../common/party.ts';
 import { noteRefusal } from '../../common/refusals.ts';
-import type { Leaver } from '../../common/waiters.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
 import { preparedOperation } from '../documents/prepared-operation.ts';
@@ -12,7 +11,10 @@ import { preparedOperation } from '../documents/prepared-operation.ts';
 /** What this plugin needs of an operation's context. */
 interface AdmittedContext {
   /** Whose operation it is: each has its share of what can be under way at once. Over a socket there is no status of HTTP. */
-  readonly identity: Pick<Identity, 'requester' | 'isStranger' | 'onceIdentified' | 'isOverSocket'>;
+  readonly identity: Pick<
+    Identity,
+    'requester' | 'credential' | 'isStranger' | 'onceIdentified' | 'isOverSocket'
+  >;
   readonly budget: Pick<Budget, 'waiters' | 'deadline'>;
 }
 
@@ -75,6 +77,8 @@ class Admission {
   readonly #options: AdmissionOptions;
   readonly #queries: FairQueue;
   readonly #mutations: FairQueue;
+  /** What waits with a credential that nobody has verified, by that credential: has it stand in the queue of its caller, who is known now. */
+  readonly #strangers = new Map<string, Set<() => void>>();
   /** Mean duration of an operation, in milliseconds. */
   #meanMs = 0;
 
@@ -100,7 +104,7 @@ class Admission {
       : this.#refuse(operation, 'Too many operations of this caller are waiting; ask again later.');
   }
 
-  /** @param requester whose seat it has: its caller may have become known while it waited, and be another. */
+  /** @param requester whose seat it has. */
   #run({ queue, context: { identity }, executeFn, args }: Admitted, requester: Requester): unknown {
     const start = clock.monotonic();
     let holder: Requester | undefined = requester;
@@ -108,14 +112,15 @@ class Admission {
       if (holder !== undefined) queue.leave(holder);
       holder = undefined;
     };
-    // Once its caller is known, it keeps no seat from others who come from its address.
+    // Once its caller is known, it keeps no seat from others who come from its address. What waits there with the same credential goes
+    // first, or it would take that seat, and each that follows, beyond what its caller may have.
     const move = (): void => {
+      for (const know of [...(this.#strangers.get(identity.credential) ?? [])]) know();
       if (holder === undefined) return;
       queue.move(holder, identity.requester);
       holder = identity.requester;
     };
     if (identity.isStranger) identity.onceIdentified(move);
-    else move();
     let result: unknown;
     try {
       result = executeFn(args);
@@ -135,14 +140,41 @@ class Admission {
 
   async #wait(operation: Admitted): Promise<unknown> {
     const { queue, context } = operation;
-    const leftMs = context.budget.deadline - clock.now();
-    const waitMs = leftMs - Math.min(NEEDED_MS, leftMs / 2);
-    const { requester } = context.identity;
-    const waiter = { requester, urgency: 'operations', deadline: clock.now() + waitMs } as const;
-    const entered = await enter(queue, waiter, context.budget.waiters);
-    return entered === undefined
-      ? this.#refuse(operation, 'No seat became free in time; ask again later.')
-      : this.#run(operation, entered);
+    const { identity, budget } = context;
+    const leftMs = budget.deadline - clock.now();
+    const deadline = clock.now() + leftMs - Math.min(NEEDED_MS, leftMs / 2);
+    for (;;) {
+      const requester = await this.#enter(operation, deadline);
+      if (requester === undefined)
+        return this.#refuse(operation, 'No seat became free in time; ask again later.');
+      if (isSame(requester, identity.requester)) return this.#run(operation, requester);
+      // It has become known by another way. A seat of its address is none of its caller's.
+      queue.leave(requester);
+    }
+  }
+
+  /** Waits for a seat. Returns whose it is; undefined when the wait has ended without. */
+  #enter({ queue, context }: Admitted, deadline: number): Promise<Requester | undefined> {
+    const { identity, budget } = context;
+    if (budget.waiters?.isGone === true) return Promise.resolve(undefined);
+    const stand = (): Waiter => ({ requester: identity.requester, urgency: 'operations', deadline });
+    const party = new Party();
+    let own = party.join(stand());
+    // The leaver lasts as long as this operation: once there is a seat, nobody listens to the party any more.
+    budget.waiters?.whenGone(() => party.leave(own));
+    if (!identity.isStranger) return queue.enter(party);
+    const know = (): void => {
+      const before = own;
+      own = party.join(stand());
+      party.leave(before);
+    };
+    const { credential } = identity;
+    const alike = this.#strangers.get(credential) ?? new Set();
+    this.#strangers.set(credential, alike.add(know));
+    return queue.enter(party).finally(() => {
+      alike.delete(know);
+      if (alike.size === 0) this.#strangers.delete(credential);
+    });
   }
 
   #refuse({ queue, context }: Admitted, message: string) {
@@ -168,16 +200,5 @@ class Admission {
   }
 }
 
-/** Waits for a seat. Returns whose it is; undefined when the wait has ended without. */
-async function enter(
-  admission: FairQueue,
-  waiter: Waiter,
-  leaver: Leaver | undefined,
-): Promise<Requester | undefined> {
-  const party = new Party();
-  if (leaver?.isGone === true) return undefined;
-  const own = party.join(waiter);
-  // The leaver lasts as long as this operation: once there is a seat, nobody listens to the party any more.
-  leaver?.whenGone(() => party.leave(own));
-  return admission.enter(party);
-}
+const isSame = (one: Requester, other: Requester): boolean =>
+  one.group === other.group && one.caller === other.caller;

@@ -150,7 +150,12 @@ function admitting(options: Partial<AdmissionOptions> = {}) {
     document: string,
     execute: () => unknown,
     given: Partial<Budget> = {},
-    identity: object = { requester: { caller: 'one', group: 'one' }, isStranger: false, isOverSocket: false },
+    identity: object = {
+      requester: { caller: 'one', group: 'one' },
+      credential: 'one',
+      isStranger: false,
+      isOverSocket: false,
+    },
   ): unknown => {
     let run = execute as (args: object) => unknown;
     const args = {
@@ -189,6 +194,7 @@ it('one who has become known while it waited for a seat of its address takes non
   const enter = admitting({ queue: 1 });
   const address = {
     requester: { caller: 'address', group: 'address' },
+    credential: 'one',
     isStranger: true,
     onceIdentified() {},
   };
@@ -206,6 +212,86 @@ it('one who has become known while it waited for a seat of its address takes non
   expect(enter('{ a }', () => 'another', {}, address)).toBe('another');
   held?.resolve('second');
   expect(await second).toBe('second');
+});
+
+/** Many operations with one token that nobody has verified, of which two at once may be under way. */
+function burst() {
+  const ADDRESS = { caller: 'address', group: 'address' };
+  const PERSON = { caller: 'person', group: 'client' };
+  const enter = admitting({ perCaller: 2, queue: 100 });
+  const told: (() => void)[] = [];
+  const ends: (() => void)[] = [];
+  let isKnown = false;
+  let ended = 0;
+  let most = 0;
+  const identity = {
+    credential: 'new',
+    isOverSocket: false,
+    get requester() {
+      return isKnown ? PERSON : ADDRESS;
+    },
+    get isStranger() {
+      return !isKnown;
+    },
+    onceIdentified: (work: () => void) => void told.push(work),
+  };
+  const answers = Array.from({ length: 40 }, (_, number) =>
+    enter(
+      '{ a }',
+      () =>
+        new Promise((resolve) => {
+          ends.push(() => resolve(number));
+          most = Math.max(most, ends.length - ended);
+        }),
+      {},
+      identity,
+    ),
+  );
+  return {
+    enter,
+    address: { ...identity, credential: 'another', requester: ADDRESS, isStranger: true },
+    know: () => {
+      isKnown = true;
+    },
+    tell: () => {
+      for (const work of told) work();
+    },
+    /** Ends one after the other, until all are answered. @returns how many were under way at once, at most, from then on */
+    async end() {
+      let isOver = false;
+      const all = Promise.all(answers).finally(() => {
+        isOver = true;
+      });
+      await until(() => {
+        for (; ended < ends.length; ended += 1) ends[ended]?.();
+        return isOver;
+      });
+      return { most, answers: await all };
+    },
+    underWay: () => ends.length - ended,
+  };
+}
+
+it('a burst under a new token takes no more seats than its caller may have, once the token is verified', async () => {
+  const { enter, address, know, tell, underWay, end } = burst();
+  know();
+  tell();
+  // What ran for the address goes on, beside as many as the caller may have.
+  await until(() => underWay() === 4);
+  // None of them keeps a seat from others of that address.
+  const others = ['one', 'two'].map((name) => enter('{ a }', async () => name, {}, address));
+  expect(await Promise.all(others)).toEqual(['one', 'two']);
+  const { most, answers } = await end();
+  expect(most).toBe(4);
+  expect(answers).toEqual(Array.from({ length: 40 }, (_, number) => number));
+});
+
+it('a burst under a token that was verified elsewhere takes no more either, as its turns come', async () => {
+  const { know, end } = burst();
+  know();
+  const { most, answers } = await end();
+  expect(most).toBe(2);
+  expect(answers).toHaveLength(40);
 });
 
 it('mutations that wait are told of like queries, and all of them together', async () => {
