@@ -64,6 +64,29 @@ it('every file that a page names is in the repository', async () => {
   expect(lost).toEqual([]);
 });
 
+it('what a page says that a file has stands in that file', async () => {
+  const lost: string[] = [];
+  let found = 0;
+  const lookFor = async (page: string, path: string, name: string): Promise<void> => {
+    found += 1;
+    const meant = [...files].filter((file) => file === path || file.endsWith(`/${path}`));
+    const texts = await Promise.all(meant.map(readPage));
+    if (!texts.some((text) => new RegExp(`(?<!\\w)${name}\\b`).test(text)))
+      lost.push(`${page}: ${path}, ${name}`);
+  };
+  for (const page of pagesOf()) {
+    const text = (await readPage(page)).replace(/\s+/g, ' ');
+    // As in `file.ts` (`one`, `other`), and in `one` of `file.ts`.
+    for (const [, path = '', named = ''] of text.matchAll(/`([\w./-]+\.(?:ts|lua))` \(([^)]*)\)/g)) {
+      for (const [, name = ''] of named.matchAll(/`(#?[A-Za-z_]\w*)`/g)) await lookFor(page, path, name);
+    }
+    for (const [, name = '', path = ''] of text.matchAll(/`(#?[A-Za-z_]\w*)` of `([\w./-]+\.(?:ts|lua))`/g))
+      await lookFor(page, path, name);
+  }
+  expect(found).toBeGreaterThan(150);
+  expect(lost).toEqual([]);
+});
+
 it('every file that a comment of src names is in the repository', async () => {
   const lost: string[] = [];
   let found = 0;
