@@ -20,6 +20,7 @@ export const LIMITS = [
   'streams_of_caller',
   'streams_of_client',
   'kept',
+  'kept_of_group',
   'kept_of_caller',
 ] as const;
 export type Limit = (typeof LIMITS)[number];

@@ -6,15 +6,21 @@ export interface StreamHolder {
   /** The same for all streams of one caller: in service mode a subject, for one customer where it is narrowed to one; else the client. */
   readonly caller: string;
   readonly clientId: string;
+  /**
+   * Whose operations together may keep so many bytes: the client where one gateway serves several, else the customer. Undefined
+   * where the caller is alone in it.
+   */
+  readonly group?: string | undefined;
 }
 
-export const streamHolder = ({ clientId, customerId, subject }: Caller): StreamHolder => ({
-  caller:
-    subject === undefined && customerId === undefined
-      ? clientId
-      : `${clientId} ${customerId ?? ''} ${subject ?? ''}`,
-  clientId,
-});
+export function streamHolder({ clientId, customerId, subject, amongClients }: Caller): StreamHolder {
+  const isClient = subject === undefined && customerId === undefined;
+  return {
+    caller: isClient ? clientId : `${clientId} ${customerId ?? ''} ${subject ?? ''}`,
+    clientId,
+    group: amongClients ? clientId : customerId,
+  };
+}
 
 /** What an operation keeps as long as it lasts. */
 export interface KeptBytes {
@@ -32,6 +38,7 @@ export type StreamRefusal =
   | 'caller-full'
   | 'client-full'
   | 'kept-full'
+  | 'group-kept-full'
   | 'all-kept-full';
 
 const LIMIT_OF: Readonly<Record<StreamRefusal, Limit>> = {
@@ -40,6 +47,7 @@ const LIMIT_OF: Readonly<Record<StreamRefusal, Limit>> = {
   'caller-full': 'streams_of_caller',
   'client-full': 'streams_of_client',
   'kept-full': 'kept_of_caller',
+  'group-kept-full': 'kept_of_group',
   'all-kept-full': 'kept',
 };
 
@@ -54,6 +62,8 @@ export const STREAM_REFUSALS: Readonly<Record<StreamRefusal, string>> = {
   'client-full': 'Too many streams are open of all callers of this client. Try again later.',
   'kept-full':
     'The open operations of this caller keep too many bytes of variables and documents. Close one, or send less.',
+  'group-kept-full':
+    'The open operations of this client or customer keep too many bytes of variables and documents. Try again later.',
   'all-kept-full':
     'The open operations of all callers keep too many bytes of variables and documents. Try again later.',
 };

@@ -125,3 +125,18 @@ it('streams are counted for each subject and each customer of each client', () =
   expect(new Set(requesters.map(({ caller }) => caller)).size).toBe(CALLERS.length);
   expect(new Set(requesters.map(({ clientId }) => clientId)).size).toBe(2);
 });
+
+it('bytes of streams are counted together for the group that shares the seats of REST calls, where it has several callers', () => {
+  for (const amongClients of [false, true]) {
+    const served = CALLERS.filter(({ clientId }) => amongClients || clientId === 'c1');
+    const callers = served.map((caller) => ({ ...caller, amongClients }));
+    for (const one of callers) {
+      for (const other of callers) {
+        if (streamHolder(one).caller === streamHolder(other).caller) continue;
+        const areTogether = requesterOf(one, 't').group === requesterOf(other, 't').group;
+        const [ofOne, ofOther] = [streamHolder(one).group, streamHolder(other).group];
+        expect(ofOne !== undefined && ofOne === ofOther).toBe(areTogether);
+      }
+    }
+  }
+});

@@ -1,4 +1,5 @@
-import type { KeptBytes, StreamHolder } from '../../operation/streams.ts';
+import { SHARE_OF_GROUP } from '../../common/fair-queue.ts';
+import type { KeptBytes, StreamHolder, StreamRefusal } from '../../operation/streams.ts';
 
 /** How many WebSockets and SSE streams may be open at once. */
 export interface StreamLimits {
@@ -11,16 +12,19 @@ export interface StreamLimits {
   readonly perClient: number;
 }
 
+type KeptRefusal = Extract<StreamRefusal, 'kept-full' | 'group-kept-full' | 'all-kept-full'>;
+
 /** The seat that one stream takes. */
 export interface StreamSeat {
   /** Counts the stream as this caller's too. If no seat is left, says whether the caller or its client has none. */
   claim(holder: StreamHolder): 'claimed' | 'caller-full' | 'client-full';
   /**
-   * Counts the bytes that an operation keeps. If they are too many, says whether those of its caller are, or those of all.
+   * Counts the bytes that an operation keeps. If they are too many, says whether those of its caller are, those of its
+   * group, or those of all.
    *
    * @param operation names the operation to `letGo`.
    */
-  keep(operation: object, kept: KeptBytes): 'kept-full' | 'all-kept-full' | undefined;
+  keep(operation: object, kept: KeptBytes): KeptRefusal | undefined;
   /** An operation has ended. */
   letGo(operation: object): void;
   /** Gives the seat back, and counts down all that the stream keeps. Later calls do nothing. */
@@ -37,14 +41,15 @@ export interface OpenStreams {
   enter(address: string | undefined, kind: StreamKind): StreamSeat | 'full' | 'address-full';
 }
 
-/** Bytes that the operations of one caller may keep, and those of all callers (docs/operations.md, "Connections"). */
+/** Bytes that the operations of one caller may keep, of one group, and of all callers (docs/operations.md, "Connections"). */
 const KEPT_PER_CALLER = 16 * 1024 * 1024;
 const KEPT = 128 * 1024 * 1024;
+const KEPT_PER_GROUP = KEPT * SHARE_OF_GROUP;
 
 /** Counts the open streams, and the bytes that they keep. Its own memory is bounded by the number of open streams. */
 export const createOpenStreams = (limits: StreamLimits): OpenStreams => new Counts(limits);
 
-/** The bytes that operations keep together: those of one caller, or those of all. */
+/** The bytes that operations keep together: those of one caller, of one group, or of all. */
 class Keeping {
   readonly #limit: number;
   /** By document: how many operations have it, and the bytes that were counted for it. */
@@ -88,6 +93,7 @@ class Counts implements OpenStreams {
   readonly callers = new Map<string, number>();
   readonly clients = new Map<string, number>();
   readonly #keepings = new Map<string, Keeping>();
+  readonly #groups = new Map<string, Keeping>();
   /** A document that several callers have in common counts once. */
   readonly #all = new Keeping(KEPT);
   readonly taken: Record<StreamKind, number> = { websocket: 0, sse: 0 };
@@ -104,23 +110,30 @@ class Counts implements OpenStreams {
     return new Seat(this, address, kind);
   }
 
-  keep(caller: string, kept: KeptBytes): 'kept-full' | 'all-kept-full' | undefined {
-    const keeping = this.#keepings.get(caller) ?? new Keeping(KEPT_PER_CALLER);
-    if (!keeping.fits(kept)) return 'kept-full';
+  keep({ caller, group }: StreamHolder, kept: KeptBytes): KeptRefusal | undefined {
+    const own = this.#keepings.get(caller) ?? new Keeping(KEPT_PER_CALLER);
+    if (!own.fits(kept)) return 'kept-full';
+    const together =
+      group === undefined ? undefined : (this.#groups.get(group) ?? new Keeping(KEPT_PER_GROUP));
+    if (together?.fits(kept) === false) return 'group-kept-full';
     if (!this.#all.fits(kept)) return 'all-kept-full';
-    this.#keepings.set(caller, keeping);
-    keeping.add(kept);
-    this.#all.add(kept);
+    this.#keepings.set(caller, own);
+    if (group !== undefined && together !== undefined) this.#groups.set(group, together);
+    for (const keeping of [own, together, this.#all]) keeping?.add(kept);
     return undefined;
   }
 
-  letGo(caller: string, kept: KeptBytes): void {
-    const keeping = this.#keepings.get(caller);
-    if (keeping === undefined) return;
-    keeping.remove(kept);
+  letGo({ caller, group }: StreamHolder, kept: KeptBytes): void {
+    remove(this.#keepings, caller, kept);
+    if (group !== undefined) remove(this.#groups, group, kept);
     this.#all.remove(kept);
-    if (keeping.isEmpty) this.#keepings.delete(caller);
   }
+}
+
+function remove(keepings: Map<string, Keeping>, key: string, kept: KeptBytes): void {
+  const keeping = keepings.get(key);
+  keeping?.remove(kept);
+  if (keeping?.isEmpty) keepings.delete(key);
 }
 
 /** An operation, and the bytes that it keeps. */
@@ -157,9 +170,9 @@ class Seat implements StreamSeat {
     return 'claimed';
   }
 
-  keep(operation: object, kept: KeptBytes): 'kept-full' | 'all-kept-full' | undefined {
+  keep(operation: object, kept: KeptBytes): KeptRefusal | undefined {
     if (this.#left || this.#holder === undefined) return 'kept-full';
-    const refusal = this.#counts.keep(this.#holder.caller, kept);
+    const refusal = this.#counts.keep(this.#holder, kept);
     if (refusal !== undefined) return refusal;
     const entry = { operation, kept };
     if (this.#kept === undefined) this.#kept = [entry];
@@ -171,7 +184,7 @@ class Seat implements StreamSeat {
     const index = this.#kept?.findIndex((entry) => entry.operation === operation) ?? -1;
     const [entry] = index < 0 ? [] : (this.#kept?.splice(index, 1) ?? []);
     if (entry === undefined || this.#holder === undefined) return;
-    this.#counts.letGo(this.#holder.caller, entry.kept);
+    this.#counts.letGo(this.#holder, entry.kept);
   }
 
   leave(): void {
@@ -180,7 +193,7 @@ class Seat implements StreamSeat {
     this.#counts.taken[this.#kind] -= 1;
     if (this.#address !== undefined) give(this.#counts.addresses, this.#address);
     if (this.#holder === undefined) return;
-    for (const { kept } of this.#kept ?? []) this.#counts.letGo(this.#holder.caller, kept);
+    for (const { kept } of this.#kept ?? []) this.#counts.letGo(this.#holder, kept);
     this.#kept = undefined;
     give(this.#counts.callers, this.#holder.caller);
     give(this.#counts.clients, this.#holder.clientId);

@@ -130,6 +130,22 @@ describe('what operations keep', () => {
     expect(first.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBeUndefined();
   });
 
+  it('is bounded for each group, so that others have room, and let go of', () => {
+    const { enter } = start({ total: 20, perAddress: 20, perCaller: 20, perClient: 20 });
+    const seatOf = (caller: string, group: string) => {
+      const seat = enter();
+      seat.claim({ ...ownerOf(caller), group });
+      return seat;
+    };
+    const busy = Array.from({ length: 8 }, (_, index) => seatOf(`caller ${index}`, 'busy'));
+    const document = {};
+    const kept = (seat: StreamSeat) => seat.keep({}, keptOf(15 * MEBIBYTE, document, MEBIBYTE));
+    expect(busy.map(kept)).toEqual([...Array(6).fill(undefined), 'group-kept-full', 'group-kept-full']);
+    expect(kept(seatOf('one of another', 'quiet'))).toBeUndefined();
+    busy[0]?.leave();
+    expect(busy.slice(6).map(kept)).toEqual([undefined, 'group-kept-full']);
+  });
+
   it('is bounded in all', () => {
     const { enter } = start({ total: 20, perAddress: 20, perCaller: 20, perClient: 20 });
     const seats = Array.from({ length: 9 }, (_, index) => claimed(enter, `caller ${index}`));
