@@ -74,9 +74,14 @@ async function isHeld(gateway: RunningGateway, old: Payable[], paid: Payable[], 
     ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
   };
   const run = (what: string) => pasarela(['payments', what], environment);
-  expect(await run('status')).toMatchObject({ code: 1 });
+  const status = await run('status');
+  expect(status).toMatchObject({ code: 1, stdout: expect.stringContaining('their record was put back') });
+  // What is printed may lack payments: the same sentence says so, beside it.
+  for (const verb of ['list', 'export'])
+    expect(await run(verb)).toMatchObject({ code: 0, stderr: status.stdout });
   expect(await run('resume')).toMatchObject({ code: 0 });
   expect(await run('status')).toMatchObject({ code: 0 });
+  for (const verb of ['list', 'export']) expect(await run(verb)).toMatchObject({ code: 0, stderr: '' });
   await until(async () => (await readyz(gateway)).paymentsHeld === undefined);
   for (const payment of paid) expect(await told(gateway, payment)).toBeNull();
   const next = await payable(sandbox, 'createInternalTransaction', `next ${paid[0]?.tag}`);

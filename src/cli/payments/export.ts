@@ -3,6 +3,7 @@ import { EXIT, type ExitCode, readArguments, refuseArguments, UsageError } from 
 import { CSV_HEADER } from './entry-text.ts';
 import { justBefore, partsOf } from './export-parts.ts';
 import { followJournal } from './follow.ts';
+import { remarkPutBack } from './hold-text.ts';
 import { instant } from './instant.ts';
 import { Progress } from './progress.ts';
 import { clientsMeant, withRecords } from './records.ts';
@@ -30,6 +31,7 @@ export async function exportJournal(args: readonly string[]): Promise<ExitCode> 
   const from = instant('--from', values.from);
   const to = instant('--to', values.to);
   return withRecords(async (records) => {
+    await remarkPutBack(records);
     const clients = await clientsMeant(records, client);
     if (stateFile === undefined) {
       await exportAll(records, clients, { from, to, isCsv });

@@ -95,7 +95,8 @@ const LIST_HELP = `Usage: pasarela payments list [--state STATES] [--operation O
 
 Prints payments, the newest first. A line holds when it was asked for, the state, the operation, the amount, the id, and why it is
 refused or unknown. A payment is in the list once it was sent, and for 30 days after its record was last written. A page of 100 is
-read at a time; Redis has 2 s for each reply.
+read at a time; Redis has 2 s for each reply. While the record has been put back, says so on standard
+error: some payments may be missing.
 
 Options:
 
@@ -161,7 +162,7 @@ const EXPORT_HELP = `Usage: pasarela payments export [--client ID] [--from DATE]
 
 Writes the journal to standard output, one step of a payment a line, the oldest first. Lines are kept for JOURNAL_RETENTION, 400 days
 unless the gateway says otherwise: what is older is not written. pasarela payments verify can read an export in JSON Lines without
-the record.
+the record. While the record has been put back, says so on standard error: some lines may be missing.
 
 Options:
 

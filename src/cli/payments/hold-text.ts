@@ -1,4 +1,5 @@
-import { type Hold, RETENTION_MS } from '../../money/record.ts';
+import { type Hold, type MoneyRecords, RETENTION_MS } from '../../money/record.ts';
+import { remark } from '../command.ts';
 
 /** Says why, and since when, payments are held; of a record that was put back also from when on to compare. */
 export function holdText({ why, since, missing, copied }: Hold): string {
@@ -10,6 +11,11 @@ export function holdText({ why, since, missing, copied }: Hold): string {
       : `The last line that the copy had is of ${timeOf(copied)}: compare the transactions from then on with what callers hold.`;
   const count = missing === 0 ? 'an unknown number' : `up to ${missing}, as the gateways have counted`;
   return `${held}: their record was put back, to a copy that may be far older than that. ${from} Missing from it: ${count}.`;
+}
+
+/** Says on standard error that payments may be missing from what is printed, as long as the record has been put back. */
+export async function remarkPutBack(records: Pick<MoneyRecords, 'held'>): Promise<void> {
+  for (const hold of await records.held()) if (hold.why === 'put-back') remark(holdText(hold));
 }
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();

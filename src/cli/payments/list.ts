@@ -22,6 +22,7 @@ import {
   remark,
   UsageError,
 } from '../command.ts';
+import { remarkPutBack } from './hold-text.ts';
 import { instant } from './instant.ts';
 import { clientsMeant, withRecords } from './records.ts';
 
@@ -68,6 +69,7 @@ export async function listPayments(args: readonly string[]): Promise<ExitCode> {
     limit,
   };
   return withRecords(async (records) => {
+    await remarkPutBack(records);
     const found: Listed[] = [];
     for (const clientId of await clientsMeant(records, values.client)) {
       // One more than is printed shows that there are more.
