@@ -87,6 +87,22 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await two.claim(own, { ...atOwn, owner: 'c', keyOwner: 'ana' })).toEqual({ state: 'claimed' });
   });
 
+  it.each(['done', 'refused'] as const)(
+    'that is %s is kept no longer where it is answered again',
+    async (kind) => {
+      const name = freshName();
+      await claim(one, name, 'a');
+      await one.markSent(name, 'a', '{}');
+      const answer = { ...DONE, kind };
+      await one.answer(name, HASH, answer);
+      const end = await store.endSooner(name, 86_400_000);
+      for (const again of [answer, { ...DONE, kind: 'unknown' } as const])
+        expect(await two.answer(name, HASH, again)).toBe(true);
+      expect(await store.endSooner(name, 0)).toBe(end);
+      expect(await one.read(name)).toMatchObject({ answer });
+    },
+  );
+
   it.each(['done', 'refused', 'unknown'] as const)(
     'that is gone begins again with its answer, and is its owner’s, where that is %s',
     async (kind) => {

@@ -44,11 +44,21 @@ const endingRefunds =
     await admin.pexpire(key, 0);
   };
 
+const endingSooner =
+  ({ admin }: RedisServer): Store['endSooner'] =>
+  async (name, ms) => {
+    const end = (await admin.pexpiretime(keyOf(name))) - ms;
+    await admin.pexpireat(keyOf(name), end);
+    return end;
+  };
+
 /** Two instances over one store each, as two processes would have them. */
 export interface Store {
   open(): Promise<MoneyRecords>;
   /** Writes the record of a payment that was sent as if that had been so long ago, in ms. */
   backdate(name: RecordName, ms: number): Promise<void>;
+  /** Makes a record end sooner by so long, in ms. Returns when it ends, by a clock of the store. */
+  endSooner(name: RecordName, ms: number): Promise<number>;
   /** Makes the time pass for which the refund of a credit, in lower case, is the only one. */
   endRefund(clientId: string, credit: string): Promise<void>;
   close(): Promise<void>;
@@ -66,6 +76,15 @@ export const STORES: [string, () => Promise<Store>][] = [
           db.prepare(
             'UPDATE intent SET sent_at = sent_at - ?1, sent_clock = sent_clock - ?1 WHERE client_id = ?2 AND hash = ?3',
           ).run(ms, clientId, hash);
+        },
+        async endSooner({ clientId, hash }, ms) {
+          using db = new DatabaseSync(join(dataDir, 'data', 'money.sqlite'));
+          const row = db
+            .prepare(
+              'UPDATE intent SET expires_at = expires_at - ? WHERE client_id = ? AND hash = ? RETURNING expires_at',
+            )
+            .get(ms, clientId, hash);
+          return Number(row?.['expires_at']);
         },
         async endRefund(clientId, credit) {
           using db = new DatabaseSync(join(dataDir, 'data', 'money.sqlite'));
@@ -86,6 +105,7 @@ export const STORES: [string, () => Promise<Store>][] = [
       return {
         open: () => openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger }),
         backdate: backdating(redis),
+        endSooner: endingSooner(redis),
         endRefund: endingRefunds(redis),
         close: () => redis.stop(),
       };
@@ -98,6 +118,7 @@ export const STORES: [string, () => Promise<Store>][] = [
       return {
         open: () => openMoneyRecords({ redisUrl: clusterUrl(redis), dataDir: '/dev/null/nowhere', logger }),
         backdate: backdating(redis),
+        endSooner: endingSooner(redis),
         endRefund: endingRefunds(redis),
         close: () => redis.stop(),
       };

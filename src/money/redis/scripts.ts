@@ -205,8 +205,8 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
 /**
  * KEYS: record. ARGV: input hash, kind, status, text, retention, letter and rest of its line, the owner of the key and the line that
  * begins the payment where there is no record (empty where they are not known), then its transaction and the part that is in, where
- * there is one. What is settled is only kept for longer. Returns `anothers`, and writes nothing, where another record has the
- * transaction.
+ * there is one. What is settled is written again as it stands, so that WAIT proves it, and is kept no longer. Returns `anothers`, and
+ * writes nothing, where another record has the transaction.
  *
  * A record that is settled is deleted and written again, as a hash of Redis does not give back the room of fields that are deleted. It
  * keeps the fields that versions before read. A payment that is done leaves `status` out, which no version reads. It keeps a `whose` that
@@ -242,8 +242,10 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
     redis.call('HSET', key, unpack(fields))
     if ARGV[2] ~= 'unknown' then file(ARGV[2]) end
     if ARGV[10] then named(ARGV[10], ARGV[11]) end
-  end
-  redis.call('PEXPIRE', key, ARGV[5])`);
+    redis.call('PEXPIRE', key, ARGV[5])
+  else
+    redis.call('HSET', key, 'kind', kind)
+  end`);
 
 /** KEYS: record. ARGV: owner, letter and rest of its line. Returns 1 where there is no such record now. */
 export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
