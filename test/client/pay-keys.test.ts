@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   finish,
   forget,
@@ -93,6 +93,65 @@ it('a payment that was sent, and let go of elsewhere, is unknown also where anot
     message: 'It was let go of elsewhere.',
   });
   expect(keys).toEqual([newKey()]);
+});
+
+describe('who still shows the refusal of a payment, while another of the same key is under way', () => {
+  /** Until the clock has gone on: two payments are told apart by when they were made. */
+  const later = (than: string) => vi.waitUntil(() => new Date().toISOString() > than, { interval: 1 });
+
+  async function refusedAndPressedAgain() {
+    const store = memoryIntents();
+    const refused = result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' });
+    const shown = await pay(scripted(refused).source, MUTATION, INPUT, { store, newKey });
+    expect(shown.status).toBe('refused');
+    await later(shown.intent.createdAt);
+    return { store, shown, refused };
+  }
+
+  it('does not close that one: it is listed, kept at sign-out, and refused only once that is final', async () => {
+    const { store, shown, refused } = await refusedAndPressedAgain();
+    const second = await pay(
+      scripted(async () => {
+        await shown.acknowledge();
+        return await lost();
+      }).source,
+      MUTATION,
+      INPUT,
+      { store, newKey, patienceMs: 0 },
+    );
+    expect(second.status).toBe('unknown');
+    expect(await unsettled(store)).toMatchObject([{ createdAt: second.intent.createdAt }]);
+    await forgetSettled(store);
+    const { source, states } = scripted(refused);
+    states.push(told('IN_FLIGHT'));
+    const third = await pay(source, MUTATION, INPUT, { store, newKey, patienceMs: 0 });
+    expect(third).toMatchObject({ status: 'unknown', safeToRetry: true, code: 'INSUFFICIENT_FUNDS' });
+  });
+
+  it('does not say that its success was seen', async () => {
+    const { store, shown } = await refusedAndPressedAgain();
+    const second = await pay(scripted(done).source, MUTATION, INPUT, { store, newKey });
+    await shown.acknowledge();
+    expect(await unsettled(store)).toEqual([second.intent]);
+    await second.acknowledge();
+    expect(await unsettled(store)).toEqual([]);
+  });
+});
+
+it('who shows a refusal does not say that the success was seen which an earlier call has brought since', async () => {
+  const store = memoryIntents();
+  const first = Promise.withResolvers<Awaited<ReturnType<typeof done>>>();
+  const paying = pay(scripted(() => first.promise).source, MUTATION, INPUT, { store });
+  const { source, states } = scripted(
+    result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' }),
+  );
+  states.push(told('REFUSED'));
+  const shown = await pay(source, MUTATION, INPUT, { store });
+  expect(shown.status).toBe('refused');
+  first.resolve(await done());
+  const outcome = await paying;
+  await shown.acknowledge();
+  expect(await unsettled(store)).toEqual([outcome.intent]);
 });
 
 const SHARED = { newKey, sharedKey: true, patienceMs: 300 };

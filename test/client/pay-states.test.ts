@@ -55,13 +55,17 @@ const MUTATION = typed<{ readonly pay: Result }, { readonly input: { readonly id
 const DAY_MS = 86_400_000;
 
 interface Call {
-  readonly key: string;
+  /** The payment: its key, and when it was made. */
+  readonly payment: string;
   /** How many calls may have moved money when this one was sent, with it. */
   readonly entered: number;
   readonly press: Press;
   answer(answer: Answer<{ readonly pay: object }>): void;
   lose(): void;
 }
+
+/** Of payments with the same key, the moment tells which it is. */
+const nameOf = (intent: Intent | undefined): string => `${intent?.idempotencyKey} of ${intent?.createdAt}`;
 
 /** One press of the button. */
 interface Press {
@@ -79,16 +83,21 @@ class App {
   verdict: string | undefined;
   /** The key that was sent last. */
   key = '';
-  readonly keys = new Set<string>();
+  /** The payments that were sent. */
+  readonly sent = new Set<string>();
   /** The intent of the last key, as it was first found. */
   listed: Intent | undefined;
   told: Outcome<Result> | undefined;
+  /** How the payment before that one ended, which a tab still shows. */
+  before: Outcome<Result> | undefined;
   readonly #sharedKey: boolean;
+  readonly #newKey: PayOptions['newKey'];
   #life = {};
   #uses = 0;
 
-  constructor(sharedKey: boolean) {
+  constructor(sharedKey: boolean, newKey: PayOptions['newKey']) {
     this.#sharedKey = sharedKey;
+    this.#newKey = newKey;
   }
 
   get storage(): KeyValues {
@@ -123,8 +132,8 @@ class App {
   }
 
   press(found?: string): void {
-    const sharedKey = this.#sharedKey;
-    this.#ask(found, (source, options) => pay(source, MUTATION, {}, { ...options, sharedKey }));
+    const own = { sharedKey: this.#sharedKey, ...(this.#newKey && { newKey: this.#newKey }) };
+    this.#ask(found, (source, options) => pay(source, MUTATION, {}, { ...options, ...own }));
   }
 
   /** Finishes the payment as this app has last found it, which may be long ago. */
@@ -156,14 +165,21 @@ class App {
 
   end(): void {
     this.#life = {};
+    this.leave();
+    this.before = undefined;
+  }
+
+  /** Nobody goes on with the payment. A tab may still show how it ended. */
+  leave(): void {
+    this.before = this.told ?? this.before;
     this.calls = [];
     this.running = 0;
     this.told = undefined;
     const now = Date.now();
-    // It puts the clock back as well.
+    // It puts the clock back as well. The next payment is made later.
     vi.clearAllTimers();
     due.clear();
-    vi.setSystemTime(now);
+    vi.setSystemTime(now + 1);
   }
 
   /** Lets everything happen that waits for nobody. */
@@ -185,7 +201,7 @@ class App {
         this.key = key;
         const entered = this.intent?.unanswered ?? 0;
         const lose = () => reject(new Error('The network is gone.'));
-        this.calls.push({ key, entered, press, answer, lose });
+        this.calls.push({ payment: nameOf(this.intent), entered, press, answer, lose });
       });
     // Of the documents that a source takes, this test sends one.
     return { query, subscribe: () => () => {} } as unknown as Source;
@@ -246,6 +262,7 @@ function isPossible(app: App, event: PayEvent, choice: number): boolean {
   // What is done is acknowledged once it was told.
   if (event === 'acknowledge')
     return app.told !== undefined && (app.kept !== 'done' || app.told.status === 'done');
+  if (event === 'acknowledge the one before') return app.before !== undefined;
   if (event === 'forget') return app.key !== '';
   if (event === 'finish' && app.listed === undefined) return false;
   return (event !== 'press' && event !== 'finish') || app.running < 3;
@@ -262,12 +279,13 @@ async function happen(app: App, event: PayEvent, choice: number): Promise<void> 
     app.calls = app.calls.filter((other) => other !== call);
     ANSWERS[event](call, choice);
   } else if (event === 'press') {
-    // A person has looked, or seen the end: nobody goes on with the key before.
-    if (SENDS[app.kept] === 'a new key') app.end();
+    // A person has looked, or seen the end: nobody goes on with the payment before.
+    if (SENDS[app.kept] === 'a new key') app.leave();
     app.press(foundBy(app, choice));
   } else if (event === 'finish') app.finish(foundBy(app, choice));
   else if (event === 'pause over') await vi.advanceTimersToNextTimerAsync();
   else if (event === 'acknowledge') await app.told?.acknowledge();
+  else if (event === 'acknowledge the one before') await app.before?.acknowledge();
   else if (event === 'forget') await forget(app.store, app.key);
   else app.end();
   if (event === '29 days') {
@@ -278,14 +296,14 @@ async function happen(app: App, event: PayEvent, choice: number): Promise<void> 
   await app.settle();
 }
 
-/** Which key was sent: nobody pays under two keys, and nothing is sent again that should not be. */
+/** Which payment was sent: nobody pays under two keys, and nothing is sent again that should not be. */
 function checkSent(app: App, before: Kept, event: 'press' | 'finish', sent: readonly Call[]): void {
   const isLearned = sent.some(({ press }) => press.found !== undefined);
   const sends = event === 'press' ? SENDS : FINISH_SENDS;
   const expected = before === 'unknown' ? (isLearned ? 'the same key' : 'nothing') : sends[before];
   expect(sent, `calls of ${event} in ${before}`).toHaveLength(expected === 'nothing' ? 0 : 1);
-  for (const { key } of sent)
-    expect(app.keys.has(key), `the key in ${before}`).toBe(expected === 'the same key');
+  for (const { payment } of sent)
+    expect(app.sent.has(payment), `the payment in ${before}`).toBe(expected === 'the same key');
 }
 
 /** What holds in every state. */
@@ -324,18 +342,22 @@ const rare = (ways: typeof WAYS): readonly (readonly PayEvent[])[] => [
   // Of two calls one is done, and perhaps shown, before the other is answered.
   ['press', 'press', 'no answer', 'done', 'acknowledge', 'pause over'],
   ...Object.values(ways).flatMap((way) => ALL.map((event) => [...way, event])),
+  ...Object.values(ways).map((way): PayEvent[] => [...ways.refused, ...way, 'acknowledge the one before']),
 ];
 
+const derived = (): string => 'derived';
+
 it.each([
-  ['', false, PAY_TABLE, WAYS, []],
-  [', with a shared key', true, SHARED_PAY_TABLE, SHARED_WAYS, ['ready']],
+  ['', false, undefined, PAY_TABLE, WAYS, []],
+  [', with a derived key', false, derived, PAY_TABLE, WAYS, []],
+  [', with a shared key', true, derived, SHARED_PAY_TABLE, SHARED_WAYS, ['ready']],
 ] as const)(
   'a payment goes from state to state as the table says, and no press pays under two keys%s',
-  async (_how, isShared, table, ways, never) => {
+  async (_how, isShared, newKey, table, ways, never) => {
     const visited = new Set<string>();
     await fc.assert(
       fc.asyncProperty(CHOICES, async (choices) => {
-        const app = new App(isShared);
+        const app = new App(isShared, newKey);
         for (const [named, choice] of choices) {
           const before = app.kept;
           const possible = ALL.filter((event) => isPossible(app, event, choice));
@@ -352,9 +374,9 @@ it.each([
           expect(app.kept, `${before}, ${event}`).toBe(expected === ONE_LESS ? less : expected);
           const sent = app.calls.filter((call) => !known.has(call));
           if (event === 'press' || event === 'finish') checkSent(app, before, event, sent);
-          else for (const { key } of sent) expect(app.keys, `${before}, ${event}`).toContain(key);
-          app.keys.add(app.key);
-          if (app.listed?.idempotencyKey !== app.key) app.listed = app.intent ?? app.listed;
+          else for (const { payment } of sent) expect(app.sent, `${before}, ${event}`).toContain(payment);
+          for (const { payment } of sent) app.sent.add(payment);
+          if (nameOf(app.listed) !== nameOf(app.intent)) app.listed = app.intent ?? app.listed;
           await check(app);
           visited.add(`${before}, ${event}`);
         }

@@ -42,6 +42,8 @@ export type PayEvent =
   | 'moved nothing, for good'
   | 'no answer'
   | 'acknowledge'
+  /** Who still shows the end of the payment before this one, which may have had the same key, acknowledges that. */
+  | 'acknowledge the one before'
   | 'forget'
   | 'the app ends'
   | '29 days';
@@ -62,6 +64,7 @@ const allAs = <State extends Kept>(state: State) =>
     'moved nothing, for good': state,
     'no answer': state,
     acknowledge: state,
+    'acknowledge the one before': state,
     forget: 'none',
     'the app ends': state,
     '29 days': state,
@@ -119,7 +122,14 @@ export const PAY_TABLE = {
   },
   repeatable: { press: 'repeatable', ...allAs('repeatable'), ...TOLD, '29 days': 'too old' },
   unknown: { press: 'unknown', ...allAs('unknown'), ...TOLD, '29 days': 'too old' },
-  'too old': { press: 'too old', ...allAs('too old'), 'pause over': NEVER, ...UNASKED },
+  // Nothing runs for as long.
+  'too old': {
+    press: 'too old',
+    ...allAs('too old'),
+    'pause over': NEVER,
+    ...UNASKED,
+    'acknowledge the one before': NEVER,
+  },
   done: { press: 'done', ...allAs('done'), acknowledge: 'over' },
   refused: { press: 'one', ...allAs('refused'), done: 'done' },
   over: { press: 'one', ...allAs('over') },

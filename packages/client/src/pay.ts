@@ -1,7 +1,7 @@
 import { ambient } from './ambient.ts';
 import { mutationField, PAYMENT } from './documents.ts';
 import { type Intent, type IntentStore, randomKey } from './intents.ts';
-import type { PaymentResult, Settled } from './outcome.ts';
+import { type PaymentResult, type Settled, settle } from './outcome.ts';
 import { askUntilClear, keep, type Payment } from './payment.ts';
 import { ask, type Source, type TypedDocument, throwIfLeft } from './source.ts';
 
@@ -141,10 +141,12 @@ async function end<
     ...(settled as Settled<Extract<ResultOf<Data>, PaymentResult>>),
     intent: payment.intent,
     acknowledge: async () => {
-      // The app has shown `unknown`. The person has not seen another end, even if one is known by now.
+      // The person has seen what the app has shown: not another end that is known by now.
       if (settled.status === 'unknown') return;
       const acknowledgedAt = isoNow();
-      await keep(payment, settled, (kept) => ({ ...kept, acknowledgedAt }));
+      const isAnother = ({ result }: Intent) =>
+        settled.status === 'refused' && settle(result)?.status === 'done';
+      await keep(payment, settled, (kept) => (isAnother(kept) ? kept : { ...kept, acknowledgedAt }));
     },
   };
 }

@@ -163,7 +163,11 @@ const isTaken = (kept: Intent, own: Intent): boolean =>
 
 const TAKEN = '`newKey` has to give each payment its own key. Nothing was sent.';
 
-/** Changes the intent that the store now holds. @returns how the payment ended by that intent, or else what was told */
+/**
+ * Changes the intent that the store now holds, but not one that was made in its place with the same key.
+ *
+ * @returns how the payment ended by that intent, or else what was told
+ */
 export async function keep(
   payment: Payment,
   told: Settled<PaymentResult>,
@@ -172,7 +176,7 @@ export async function keep(
   let stands: Settled<PaymentResult> | undefined;
   await changeIntents(payment.store, (intents) =>
     intents.map((one) => {
-      if (!isSame(one, payment.intent)) return one;
+      if (!isSame(one, payment.intent) || one.createdAt !== payment.intent.createdAt) return one;
       payment.intent = change(one);
       stands = settle(payment.intent.result);
       return payment.intent;
