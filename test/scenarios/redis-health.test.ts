@@ -34,6 +34,13 @@ const on = (redisUrl: string) =>
 const told = ({ log }: RunningGateway, text: string): number =>
   log.filter((line) => line.includes(text)).length;
 
+/** What the gateway has logged of whether Redis keeps what it is given: each state once. Beside other work it may not answer in time. */
+function states({ log }: RunningGateway): readonly string[] {
+  const lines = log.filter((line) => /Events go to the spool|keeps events and payments again/.test(line));
+  expect(lines.filter((line, index) => line === lines[index - 1])).toEqual([]);
+  return lines;
+}
+
 const doctor = async (redisUrl: string): Promise<string> =>
   (await pasarela(['doctor', '--json'], { REDIS_URL: redisUrl })).stdout;
 
@@ -45,19 +52,21 @@ describe('a Redis that takes nothing while a replica is away (min-replicas-to-wr
     await using gateway = await on(primary.url);
     await ready(gateway);
     for (const time of [1, 2]) {
+      const before = states(gateway).length;
       await replica.kill();
       await degraded(gateway, ['events', 'payments'], /^Redis refuses writes: NOREPLICAS/);
       // One that has never seen a replica waits for none.
       await using other = await on(primary.url);
       await degraded(other, ['events', 'payments'], /^Redis refuses writes: NOREPLICAS/);
       await degraded(other, ['events', 'payments'], /NOREPLICAS/);
-      expect(told(other, 'NOREPLICAS')).toBe(1);
+      for (const said of [states(other), states(gateway).slice(before)])
+        expect(said.join('\n')).toContain('NOREPLICAS');
       if (time === 1)
         expect(await doctor(primary.url)).toMatch(/"takes nothing that would stay. .*NOREPLICAS/);
       await replica.start();
       await ready(other);
       await ready(gateway);
-      expect(told(gateway, 'keeps events and payments again')).toBe(time);
+      expect(states(gateway).at(-1)).toContain('keeps events and payments again');
     }
   });
 
