@@ -33,6 +33,8 @@ export class Operator {
   readonly #world: World;
   #hold: Hold | undefined;
   #isStopping = false;
+  /** What was last done, unless the record was put back since. */
+  #done: 'stop' | 'resume' | undefined;
   #turn: Promise<void> = Promise.resolve();
   /** When something has last kept a process from its record. */
   #troubledAt = Number.NEGATIVE_INFINITY;
@@ -67,6 +69,7 @@ export class Operator {
     this.#inTurn(async () => {
       if (!this.#isStopping || !(await this.#does('stop', (records) => records.holdPayments()))) return;
       if (!this.#isStopping) return;
+      this.#done = 'stop';
       this.#hold = { why: 'stopped', from: this.#world.sim.elapsed, mayLeave: this.#recordedAsSent() };
       this.#world.sim.say('payments are stopped');
       this.#look();
@@ -83,9 +86,16 @@ export class Operator {
       const since = this.#mayBeHeldSince;
       const isNoticed = this.#world.sim.elapsed - Math.max(since ?? 0, this.#troubledAt) > NOTICED_MS;
       if (!(await this.#does('resume', (records) => records.resume()))) return;
+      this.#done = 'resume';
       if (isNoticed && this.#mayBeHeldSince === since) this.#mayBeHeldSince = undefined;
       this.#world.sim.say('payments go on');
     });
+  }
+
+  /** Does again what was done last: the command line knows of no replica that was there before it, and a failover may have forgotten it. */
+  repeat(): void {
+    if (this.#done === 'stop' && this.#isStopping) this.stopPayments();
+    if (this.#done === 'resume' && !this.#isStopping) this.resume();
   }
 
   /**
@@ -139,6 +149,7 @@ export class Operator {
     const copiedAt = sim.elapsed;
     return () => {
       redis.putBack(copy, isOfPayments);
+      this.#done = undefined;
       this.#mayBeHeldSince = sim.elapsed;
       service.told.clear();
       this.#hold = undefined;

@@ -21,6 +21,7 @@ export function watchOverPayments(world: World): void {
   };
   for (const payer of [...world.rawPayers, ...world.sharers])
     Object.assign(payer, { movedBy, onTold: (order: Order) => onTold(payer.name, order) });
+  for (const payer of world.rawPayers) payer.forgottenAt = () => world.redis.forgottenAt;
   for (const payer of world.payers)
     Object.assign(payer, { movedBy, onTold: (_: unknown, order: Order) => onTold(payer.name, order) });
   for (const place of world.gateways) place.onEnded = (process) => checkEnded(world, place, process);
@@ -169,8 +170,8 @@ function problemsOf(world: World, order: Order, recorded: Recorded | null, histo
   const { state = null } = recorded ?? {};
   const said = new Set(told.map(({ status }) => status));
   const problems: string[] = [];
-  // A process that ended while its record was away could not store what it had told.
-  const isLost = state === 'UNKNOWN' && world.gateways.some(({ starts }) => starts > 1);
+  // A process that ended while its record was away could not store what it had told; or what it had stored was put back.
+  const isLost = state === 'UNKNOWN' && (order.isOfBefore || world.gateways.some(({ starts }) => starts > 1));
   if (said.has('done') && state !== 'DONE' && !isLost)
     problems.push(`${tag} was told to be done, and is ${state} in the end`);
   if (said.has('refused') && state === 'DONE')

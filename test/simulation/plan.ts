@@ -288,6 +288,11 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
     network.weather.cut.add(name);
     return { words: name, ms, end: () => network.mend(name) };
   };
+  /** Ends what may have forgotten a command of the operator. */
+  const forgetting = (end: () => void) => (): void => {
+    end();
+    world.operator.repeat();
+  };
   const mendApp = (app: App): void => {
     app.spare();
     app.start();
@@ -486,7 +491,7 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       const isOldAlive = chance.happens(0.6);
       const areConnectionsEnded = chance.happens(0.35);
       const words = `from ${redis.primary.name} to ${replica.name}${isOldAlive ? ', and the old one does not know' : ''}`;
-      const end = redis.failOver(replica, isOldAlive, areConnectionsEnded);
+      const end = forgetting(redis.failOver(replica, isOldAlive, areConnectionsEnded));
       return { words, ms: seconds(chance, 0.5, 15), end };
     },
     'lost replica promoted': (chance) => {
@@ -500,7 +505,9 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
         return {
           words: `${promotable[0]?.name}, and the one before it again`,
           ms: seconds(chance, 9, 20),
-          end: redis.replaceAndPromoteAgain(primary, promotable[0] ?? primary, seconds(chance, 0.5, 8)),
+          end: forgetting(
+            redis.replaceAndPromoteAgain(primary, promotable[0] ?? primary, seconds(chance, 0.5, 8)),
+          ),
         };
       }
       const [first] = promotable;
@@ -519,6 +526,7 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
         isOver = true;
         for (const over of ends) over();
         redis.mend();
+        world.operator.repeat();
       };
       return { words: `${replica.name}${isTwice ? ', after another' : ''}`, ms: seconds(chance, 9, 20), end };
     },

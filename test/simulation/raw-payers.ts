@@ -26,10 +26,12 @@ export class RawPayer extends App {
   readonly #isCalm: () => boolean;
   readonly #made: Orders;
   /** What the record has said of an order, where that was final. */
-  readonly #settled = new Map<Order, string>();
+  readonly #settled = new Map<Order, { readonly state: string; readonly at: number }>();
   onTold: (order: Order) => void = () => {};
   /** How often money has moved for an order. */
   movedBy: (order: Order) => number = () => 0;
+  /** When what a primary alone had was last forgotten, in ms since the beginning. */
+  forgottenAt: () => number = () => Number.NEGATIVE_INFINITY;
 
   constructor(world: AppWorld, name: string, caller: Caller, made: Orders, isCalm: () => boolean) {
     super(world, name, caller);
@@ -153,12 +155,14 @@ export class RawPayer extends App {
       const isLate = (state === 'IN_FLIGHT' || state === 'UNKNOWN') && !this.#isCalm();
       if (before.includes('done') && state !== 'DONE' && !isLate)
         this.#broken(`was told that ${order.tag} is done, and then ${state}`);
-      // What the record itself has said once, it goes on to say, whatever goes wrong.
-      if (this.#settled.has(order) && payment !== null && state !== this.#settled.get(order))
-        this.#broken(
-          `read in the record that ${order.tag} is ${this.#settled.get(order)}, and then ${state}`,
-        );
-      if (state === 'DONE' || state === 'REFUSED') this.#settled.set(order, state);
+      // What the record itself has said once, it goes on to say. What a primary alone had is known again once the gateway has written it
+      // to the one that took its place.
+      const settled = this.#settled.get(order);
+      const isForgotten = isLate && settled !== undefined && this.forgottenAt() > settled.at;
+      if (settled !== undefined && payment !== null && state !== settled.state && !isForgotten)
+        this.#broken(`read in the record that ${order.tag} is ${settled.state}, and then ${state}`);
+      if (state === 'DONE' || state === 'REFUSED')
+        this.#settled.set(order, { state, at: this.world.sim.elapsed });
       if (before.includes('refused') && state === 'DONE')
         this.#broken(`was told that ${order.tag} is refused, and then ${state}`);
       if (state === 'REFUSED' && this.movedBy(order) >= order.alike.length)

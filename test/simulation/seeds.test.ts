@@ -28,6 +28,12 @@ const SEEDS = [
   173_399_146,
   // The simulation took a payment of a call whose app had gone for one of before a copy of the record.
   85_344_956,
+  // The simulation wanted an answer to be known in the end that its record, put back to before it, has forgotten.
+  9_600_467,
+  // The simulation wanted a record to stay settled that a primary alone had, and that was not yet written to the one in its place.
+  9_600_604,
+  // A failover forgot that the operator let payments go on, and the simulated operator did not look.
+  9_600_698,
 ];
 /** Each of these within more. */
 const LONGER_HOURS = 0.02;

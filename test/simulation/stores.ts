@@ -30,6 +30,8 @@ export class RedisGroup {
   readonly #goneSince = new Map<RedisServer, number>();
   /** What is to be cut off as soon as Redis has done a step of a payment for it. */
   cutting: Cutting | undefined;
+  /** When what a primary alone had was last forgotten, in ms since the beginning. */
+  forgottenAt = Number.NEGATIVE_INFINITY;
   /** All that was ever appended to any of them. */
   readonly appends = new Appends();
 
@@ -99,6 +101,7 @@ export class RedisGroup {
     keyspace.take(copy, isMeant);
     this.#primary.startAgain();
     this.mend();
+    this.forgottenAt = this.#sim.elapsed;
   }
 
   /** Cuts a process off where that is due. @returns whether the reply is lost already */
@@ -184,12 +187,14 @@ export class RedisGroup {
     }
     this.#goneSince.clear();
     this.#goneSince.set(old, this.#sim.now - FRESH_MS);
+    this.forgottenAt = this.#sim.elapsed;
     return () => {
       if (!old.isUp) old.startAgain();
       if (this.#primary !== old) {
         old.follow(this.#primary, areConnectionsEnded);
         this.#goneSince.delete(old);
       }
+      this.forgottenAt = this.#sim.elapsed;
     };
   }
 }
