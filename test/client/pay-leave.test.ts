@@ -1,6 +1,7 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { finish, type IntentStore, memoryIntents, pay, unsettled } from '../../packages/client/src/index.ts';
-import { done, INPUT, MUTATION, refusedCall, scripted } from './scripted.ts';
+import { done, INPUT, MUTATION, refusedCall, result, scripted } from './scripted.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
@@ -76,4 +77,31 @@ it('a payment that is left while its intent is being saved sends nothing, and it
   expect(keys).toEqual([]);
   expect((await finish(source, MUTATION, outcome.intent, { store: kept })).status).toBe('done');
   expect(keys).toEqual([outcome.intent.idempotencyKey]);
+});
+
+it('a payment that has ended leaves nothing behind at the signal by which it could be left', async () => {
+  const { signal } = new AbortController();
+  const { source } = scripted(done);
+  const paying = pay(source, MUTATION, INPUT, { store: memoryIntents(), signal });
+  expect(getEventListeners(signal, 'abort')).not.toEqual([]);
+  await paying;
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+it.each([
+  ['is acknowledged', done],
+  ['is refused', result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' })],
+])('a payment that %s stays in the store for an hour, and the next one drops it after that', async (_, end) => {
+  const { source } = scripted(end, done);
+  const store = memoryIntents();
+  const kept = async () => (await store.load()).map(({ input }) => input['amount']);
+  const { acknowledge } = await pay(source, MUTATION, { amount: '1.00' }, { store });
+  await acknowledge();
+  vi.setSystemTime(Date.now() + 3_599_000);
+  await pay(source, MUTATION, { amount: '2.00' }, { store });
+  expect(await kept()).toEqual(['1.00', '2.00']);
+  vi.setSystemTime(Date.now() + 1_000);
+  await pay(source, MUTATION, { amount: '3.00' }, { store });
+  // The end of the second has not been seen yet.
+  expect(await kept()).toEqual(['2.00', '3.00']);
 });
