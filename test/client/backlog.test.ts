@@ -11,6 +11,8 @@ function measure() {
   const told: (number | 'caught up')[] = [];
   /** After which cursor each page was asked for. */
   const asked: unknown[] = [];
+  /** The cursor of the last event received. */
+  let last = 'start';
   const source: Pick<Source, 'query'> = {
     query: (_document, variables) => {
       asked.push((variables as { readonly after: string }).after);
@@ -23,7 +25,7 @@ function measure() {
     {
       // It asks, and subscribes to nothing.
       source: source as Source,
-      cursor: () => 'start',
+      cursor: () => last,
       onMissing: (missing) => told.push(missing),
       onCaughtUp: () => told.push('caught up'),
     },
@@ -37,7 +39,12 @@ function measure() {
     pages[index]?.resolve({
       data: { events: { nodes: cursors.map((cursor) => ({ cursor })), pageInfo } },
     });
-  return { backlog, pages, asked, told, answer };
+  /** As the feed does with each event. */
+  const arrive = (cursor: string) => {
+    last = cursor;
+    backlog.arrive(cursor);
+  };
+  return { backlog, arrive, pages, asked, told, answer };
 }
 
 it('what arrives while it is asked what was missed is not missing', async () => {
@@ -74,6 +81,21 @@ it('asks on from where a page ended that showed nothing, not from its own place 
   await until(() => told.length > 0);
   expect(asked).toEqual(['start', 'far', 'further']);
   expect(told).toEqual(['caught up']);
+});
+
+it('asks on from the last event once one has come behind a page that showed nothing', async () => {
+  const { arrive, pages, asked, told, answer } = measure();
+  answer(0, [], { hasNextPage: true, endCursor: 'far' });
+  await until(() => pages.length === 2);
+  arrive('a');
+  answer(1, ['a', 'b'], { hasNextPage: true, endCursor: 'b' });
+  await until(() => told.length > 0);
+  arrive('b');
+  await until(() => pages.length === 3);
+  answer(2, []);
+  await until(() => told.length > 1);
+  expect(asked).toEqual(['start', 'far', 'b']);
+  expect(told).toEqual([1, 'caught up']);
 });
 
 it.each([
