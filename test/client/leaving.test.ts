@@ -337,3 +337,18 @@ it('a feed that is closed while it waits for its next try ends at once, and neve
   expect(vi.getTimerCount()).toBe(0);
   expect(fake.subscriptions).toHaveLength(0);
 });
+
+it('a plain subscription that is left while its first place is asked for never begins', async () => {
+  const fake = createFakeSource();
+  const client = new ApolloClient({ cache: new InMemoryCache(), link: createLink(fake) });
+  const subscription = client.subscribe({ query: gql(EVENTS), fetchPolicy: 'no-cache' }).subscribe(() => {});
+  await settle();
+  expect(fake.calls).toHaveLength(1);
+  subscription.unsubscribe();
+  await settle();
+  fake.calls[0]?.answer({ data: { eventCursor: 'start' } });
+  await settle();
+  expect(fake.calls).toEqual([]);
+  expect(fake.subscriptions).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
+});
