@@ -209,7 +209,7 @@ it('with a socket, the one that gives tokens is told of a refusal until the toke
   expect(asked).toEqual([false, true, true, true, false]);
 });
 
-it('with a socket that is asked while the gateway closes it with 4403, the refused token is not shown again', async () => {
+it('with a socket that is asked while the gateway closes it with 4403, the refused token is not shown again, and the next one is no refused one', async () => {
   let closing: WebSocket | undefined;
   const { url } = await serve((connection, type, id) => {
     if (type !== 'subscribe') return answering(connection, type, id);
@@ -234,6 +234,10 @@ it('with a socket that is asked while the gateway closes it with 4403, the refus
   expect(await second).toEqual(GOOD);
   expect(await first).toBeInstanceOf(Error);
   expect(asked).toEqual([false, true]);
+  // The gateway has taken that token since.
+  socket.client.terminate();
+  expect(await socket.query(QUERY, {})).toEqual(GOOD);
+  expect(asked).toEqual([false, true, false]);
 });
 
 it('a subscription over a socket that is closed is told so once', async () => {
