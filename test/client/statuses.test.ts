@@ -5,6 +5,7 @@ import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { type Source, watch } from '../../packages/client/src/index.ts';
 import { useCepStatus, useTransactionStatus } from '../../packages/client/src/react.ts';
 import { CEP_STATUS } from '../../packages/client/src/schema.ts';
+import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
 import { type Network, startNetwork } from './network.ts';
@@ -126,4 +127,30 @@ it('useTransactionStatus tells what the gateway will never serve', async () => {
   await shows('must be a UUID');
   // It is followed no more, and will not be.
   await shows('undefined ended');
+});
+
+it('a hook that is given another transaction shows nothing more of the one before, not even its end', async () => {
+  const from = createFakeSource();
+  const shown: string[] = [];
+  function Shown({ transactionId }: { readonly transactionId: string }) {
+    const { update, status } = useCepStatus(from, transactionId);
+    shown.push(`${update?.cep.status} ${status}`);
+    return null;
+  }
+  const tell = (status: string) => {
+    const [subscription] = from.subscriptions;
+    subscription?.sink.opened();
+    subscription?.sink.next({ data: { cepStatus: { cep: { status } } } });
+  };
+  await render(createElement(Shown, { transactionId: 'one' }));
+  tell('DELAYED');
+  await until(() => shown.at(-1) === 'DELAYED live');
+  const before = shown.length;
+  rendered?.update(createElement(Shown, { transactionId: 'other' }));
+  await until(() => from.subscriptions[0]?.variables['transactionId'] === 'other');
+  // What the first one still tells has been shown by then.
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  tell('PENDING');
+  await until(() => shown.at(-1) === 'PENDING live');
+  expect(shown.slice(before).filter((text) => text.endsWith('final'))).toEqual([]);
 });
