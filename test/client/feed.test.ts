@@ -10,7 +10,7 @@ const DOCUMENT = typed<Data, { readonly after: string | null }>(
 );
 
 /** A feed that is read to its end, over a source that the test answers. */
-function startFeed(save: () => void = () => undefined) {
+function startFeed(save: () => void | Promise<void> = () => undefined) {
   const source = createFakeSource();
   let present: Present | undefined;
   const feed = follow(source, DOCUMENT, {
@@ -62,6 +62,28 @@ it('the problem of a store is over once it has taken the event, and the event is
   isFull = false;
   await until(() => seen.length === 1);
   expect([seen, feed.problem]).toEqual([['a'], undefined]);
+  feed.close();
+  await done;
+});
+
+it('the problem of the connection stays where that of the store is over', async () => {
+  const again = Promise.withResolvers<void>();
+  let saves = 0;
+  const { source, feed, seen, done } = startFeed(() => {
+    saves += 1;
+    if (saves === 1) throw new Error('The disk is full.');
+    return again.promise;
+  });
+  const { sink } = await until(() => source.subscriptions[0]);
+  sink.opened();
+  sink.next({ data: { events: { cursor: 'a' } } });
+  await until(() => saves === 2);
+  const cut = new Error('The connection was cut.');
+  sink.ended(cut);
+  await until(() => feed.problem === cut);
+  again.resolve();
+  await until(() => seen.length === 1);
+  expect(feed.problem).toBe(cut);
   feed.close();
   await done;
 });
