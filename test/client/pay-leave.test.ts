@@ -91,17 +91,20 @@ it('a payment that has ended leaves nothing behind at the signal by which it cou
 it.each([
   ['is acknowledged', done],
   ['is refused', result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' })],
-])('a payment that %s stays in the store for an hour, and the next one drops it after that', async (_, end) => {
-  const { source } = scripted(end, done);
-  const store = memoryIntents();
-  const kept = async () => (await store.load()).map(({ input }) => input['amount']);
-  const { acknowledge } = await pay(source, MUTATION, { amount: '1.00' }, { store });
-  await acknowledge();
-  vi.setSystemTime(Date.now() + 3_599_000);
-  await pay(source, MUTATION, { amount: '2.00' }, { store });
-  expect(await kept()).toEqual(['1.00', '2.00']);
-  vi.setSystemTime(Date.now() + 1_000);
-  await pay(source, MUTATION, { amount: '3.00' }, { store });
-  // The end of the second has not been seen yet.
-  expect(await kept()).toEqual(['2.00', '3.00']);
-});
+])(
+  'a payment that %s stays in the store for an hour, and the next one drops it after that',
+  async (_, end) => {
+    const { source } = scripted(end, done);
+    const store = memoryIntents();
+    const kept = async () => (await store.load()).map(({ input }) => input['amount']);
+    const { acknowledge } = await pay(source, MUTATION, { amount: '1.00' }, { store });
+    await acknowledge();
+    vi.setSystemTime(Date.now() + 3_599_000);
+    await pay(source, MUTATION, { amount: '2.00' }, { store });
+    expect(await kept()).toEqual(['1.00', '2.00']);
+    vi.setSystemTime(Date.now() + 1_000);
+    await pay(source, MUTATION, { amount: '3.00' }, { store });
+    // The end of the second has not been seen yet.
+    expect(await kept()).toEqual(['2.00', '3.00']);
+  },
+);
