@@ -152,7 +152,7 @@ async function serve(
 }
 
 it.each(['left', 'ended by the gateway'])(
-  'tells a subscription that was %s of no place that is still on its way to it',
+  'tells a subscription that was %s of no place that is still on its way to it, and of its end if it has not left',
   async (how) => {
     const ids: string[] = [];
     const { url, close } = await serve(({ type, id = '' }, connection) => {
@@ -168,7 +168,10 @@ it.each(['left', 'ended by the gateway'])(
     });
     const socket = createSocket({ url, token: () => 'any' });
     const subscribe = (bookmark: (cursor: string) => void) => {
-      const ended = () => socket.check?.();
+      const ended = () => {
+        bookmark('its end');
+        socket.check?.();
+      };
       const sink = { opened() {}, next() {}, bookmark, ended };
       return socket.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
     };
@@ -176,11 +179,11 @@ it.each(['left', 'ended by the gateway'])(
     const toldOther: string[] = [];
     const leave = subscribe((cursor) => {
       told.push(cursor);
-      if (how === 'left') leave();
+      if (how === 'left' && cursor === 'first') leave();
     });
     subscribe((cursor) => void toldOther.push(cursor));
     await until(() => toldOther.length > 0);
-    expect(told).toEqual(['first']);
+    expect(told).toEqual(how === 'left' ? ['first'] : ['first', 'its end']);
     socket.close();
     close();
   },

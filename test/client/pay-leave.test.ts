@@ -20,6 +20,30 @@ it('a payment that was left before anything was sent throws, and sends nothing',
   expect(await store.load()).toEqual([]);
 });
 
+it('a payment that is left while its store is asked throws, and sends and keeps nothing', async () => {
+  const { source, keys } = scripted(done);
+  const leaving = new AbortController();
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<[]>();
+  const saved: unknown[] = [];
+  const store: IntentStore = {
+    load() {
+      asked.resolve();
+      return answer.promise;
+    },
+    save: (intents) => void saved.push(intents),
+  };
+  const paying = expect(pay(source, MUTATION, INPUT, { store, signal: leaving.signal })).rejects.toBe(LEFT);
+  await asked.promise;
+  leaving.abort(LEFT);
+  // A rejection that nobody hears would have ended the process by then.
+  await new Promise(setImmediate);
+  answer.resolve([]);
+  await paying;
+  expect(keys).toEqual([]);
+  expect(saved).toEqual([]);
+});
+
 it('a payment that is left while its call is under way is told as unknown, and goes on under its key', async () => {
   const leaving = new AbortController();
   const { source, keys } = scripted(() => {
