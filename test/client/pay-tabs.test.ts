@@ -113,6 +113,20 @@ it('a tab whose storage was cleared goes on after ten seconds at most', async ()
   expect(await second).toMatchObject({ status: 'done' });
 });
 
+it('a tab announces no more than what it has written last', async () => {
+  const locks = startLocks();
+  vi.stubGlobal('navigator', { locks });
+  const [tab] = startTabs(0);
+  const pressed = press(tab);
+  await vi.advanceTimersByTimeAsync(100);
+  for (const { answer } of [...gateway.calls]) answer({ data: { pay: { __typename: 'PaySuccess' } } });
+  await vi.advanceTimersByTimeAsync(100);
+  await pressed;
+  expect((await locks.query()).held).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect((await locks.query()).held).toEqual([]);
+});
+
 it('a payment that is refused before it was looked at is refused, also where it was pressed twice in one tab', async () => {
   const [tab] = startTabs(5);
   const outcomes = [press(tab), press(tab)];

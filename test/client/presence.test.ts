@@ -152,6 +152,21 @@ it.each(Object.keys(WAYS))(
   },
 );
 
+it('a plain subscription that has no place yet asks for it at once when the network is back', async () => {
+  const client = new ApolloClient({ cache: new InMemoryCache(), link: createLink(source) });
+  const subscription = client.subscribe({ query: gql(EVENTS), fetchPolicy: 'no-cache' }).subscribe(() => {});
+  await settle();
+  // Until the pauses are long ones.
+  for (const begun = Date.now(); Date.now() - begun < 90_000; await vi.advanceTimersByTimeAsync(100))
+    fake.calls[0]?.lose();
+  fake.calls[0]?.lose();
+  await settle();
+  expect(fake.calls).toEqual([]);
+  await tell('online');
+  expect(fake.calls).toHaveLength(1);
+  subscription.unsubscribe();
+});
+
 it.each(Object.keys(WAYS))('%s watches nothing any more once it is left', async (way) => {
   const added = vi.spyOn(globalThis, 'addEventListener');
   const removed = vi.spyOn(globalThis, 'removeEventListener');
