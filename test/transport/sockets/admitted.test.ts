@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Caller, Scope } from '../../../src/auth/caller.ts';
-import { createExpiryWatch } from '../../../src/auth/expiry-watch.ts';
+import { createExpiryWatch, type ExpiryWatch } from '../../../src/auth/expiry-watch.ts';
 import { systemAlarmClock } from '../../../src/common/alarms.ts';
 import { Rounds } from '../../../src/common/rounds.ts';
 import type { Graph } from '../../../src/graphql/yoga.ts';
@@ -18,26 +18,31 @@ const CALLER: Caller = {
   ...{ scopes: new Set<Scope>(), expiresAt: undefined },
 };
 
-it('a socket takes turns as its caller once that is known, and as its address before, and tells whom it is told for, for as long as it is there', async () => {
+interface Admitting extends AsyncDisposable {
+  readonly url: string;
+  readonly expiries: ExpiryWatch;
+  /** The sockets whose lifetime goes on. */
+  readonly living: ReadonlySet<object>;
+  readonly turns: string[];
+  readonly told: (readonly [string, string])[];
+  readonly peers: Peer[];
+}
+
+/** Serves sockets, and asks nothing of a graph. */
+async function start(identify: () => Promise<Caller>): Promise<Admitting> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   const nothing = () => undefined;
   const living = new Set<object>();
   const never = () => Promise.reject(new Error('is not asked'));
+  const expiries = createExpiryWatch({ clock: systemAlarmClock, identify: never });
   const protocol = createProtocol(
-    // Nothing is asked of it.
     {} as Graph,
     {
-      identify: async () => CALLER,
+      identify,
       turnKeyOf: (authorization, address) => `caller of ${authorization} at ${address}`,
-      expiries: createExpiryWatch({ clock: systemAlarmClock, identify: never }),
-      metrics: {
-        sharing: nothing,
-        slow: nothing,
-        delivered: nothing,
-        gap: nothing,
-        lag: nothing,
-      },
+      expiries,
+      metrics: { sharing: nothing, slow: nothing, delivered: nothing, gap: nothing, lag: nothing },
       rounds: new Rounds(bell()),
       documentOf: () => '',
       publicForm: (error) => error,
@@ -65,7 +70,17 @@ it('a socket takes turns as its caller once that is known, and as its address be
   });
   // A server that listens on a port has one.
   const { port } = server.address() as AddressInfo;
-  const socket = new WebSocket(`ws://127.0.0.1:${port}`, 'graphql-transport-ws');
+  return {
+    url: `ws://127.0.0.1:${port}`,
+    ...{ expiries, living, turns, told, peers },
+    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+it('a socket takes turns as its caller once that is known, and as its address before, and tells whom it is told for, for as long as it is there', async () => {
+  await using serving = await start(async () => CALLER);
+  const { url, turns, told, peers, living } = serving;
+  const socket = new WebSocket(url, 'graphql-transport-ws');
   const heard: string[] = [];
   socket.on('message', (data) => heard.push(JSON.parse(String(data)).type));
   await once(socket, 'open');
@@ -78,7 +93,28 @@ it('a socket takes turns as its caller once that is known, and as its address be
   for (const peer of peers) peer.beforeEvent();
   expect(told).toEqual([['Bearer one', 'client']]);
   expect(living.size).toBe(1);
+  expect(serving.expiries.isWatched('Bearer one')).toBe(true);
   socket.terminate();
   await until(() => living.size === 0);
-  await new Promise((resolve) => server.close(resolve));
+  expect(serving.expiries.isWatched('Bearer one')).toBe(false);
+});
+
+it('a socket that is gone before its caller is known is not watched, and no lifetime of it begins', async () => {
+  const asked = Promise.withResolvers<void>();
+  const known = Promise.withResolvers<Caller>();
+  await using serving = await start(() => {
+    asked.resolve();
+    return known.promise;
+  });
+  const socket = new WebSocket(serving.url, 'graphql-transport-ws');
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init' }));
+  await asked.promise;
+  socket.terminate();
+  await until(() => serving.peers[0]?.isOpen === false);
+  known.resolve(CALLER);
+  // What follows on the answer has been done by then.
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect(serving.expiries.isWatched('Bearer one')).toBe(false);
+  expect(serving.living.size).toBe(0);
 });

@@ -212,6 +212,20 @@ describe('a reader that stops reading', () => {
     expect(slow.seen).toEqual(Array.from({ length: 21 }, (_, number) => number));
   });
 
+  it('is not closed for what it has been sent meanwhile, though that is more than may wait', async () => {
+    const [slow] = await clients(1);
+    if (slow === undefined) throw new Error('there is one');
+    const large = { data: { number: 'x'.repeat(200_000) } };
+    for (let round = 1; round <= 3; round += 1) {
+      slow.stalled = true;
+      for (let number = 0; number < 6; number += 1) opened[0]?.pushResult(large);
+      await until(() => opened[0]?.caughtUpTo() !== undefined);
+      slow.resume();
+      await until(() => slow.closed || slow.seen.length === 6 * round);
+    }
+    expect([slow.closed, slowCloses]).toEqual([false, 0]);
+  });
+
   it('closes all when it is the shared stream that fell behind, and counts each', async () => {
     const all = await clients(2);
     opened[0]?.pushResult(TOO_SLOW);
