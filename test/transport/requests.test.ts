@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, IncomingMessage, request, ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
+import { queryObjects } from 'node:v8';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
 import { Turns } from '../../src/common/turns.ts';
@@ -179,6 +180,21 @@ describe('connections of a server that stops', () => {
     expect(await after).toEqual([202, 'close']);
     await until(() => closed.length === 3);
     expect(closed).toEqual([200, 201, 202]);
+  });
+
+  it('keep nothing of answers that are out', () => {
+    const connections = createConnections(() => undefined);
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    const objects = () => queryObjects(Object, { format: 'count' });
+    const before = objects();
+    for (let answer = 0; answer < 10_000; answer += 1) {
+      connections.watch(response);
+      response.emit('close');
+      response.removeAllListeners();
+    }
+    expect(objects() - before).toBeLessThan(1_000);
+    // Until here they are in use, and what they keep with them.
+    connections.end();
   });
 
   it('are counted by few paths, and those of streams apart', () => {

@@ -79,3 +79,48 @@ it('a socket that breaks off while it waits to be let in gives its seat back', a
   await until(() => letIn === 1);
   expect(streams.enter(ADDRESS, 'websocket')).not.toBeTypeOf('string');
 });
+
+it('a socket that waits to be let in as the server stops is refused, and gives its seat back', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const server = createServer().listen(0, '127.0.0.1');
+  cleanup.defer(() => void server.close());
+  await once(server, 'listening');
+  const streams = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 });
+  const turn = Promise.withResolvers<void>();
+  const waiting = Promise.withResolvers<void>();
+  let letIn = 0;
+  const stop = acceptUpgrades(
+    server,
+    {
+      path: '/graphql',
+      allowsOrigin: () => true,
+      openStream: () => streams.enter(ADDRESS, 'websocket'),
+      addressOf: () => ADDRESS,
+      turns: {
+        turn() {
+          waiting.resolve();
+          return turn.promise;
+        },
+      },
+    },
+    ({ socket }) => {
+      letIn += 1;
+      socket.destroy();
+    },
+  );
+  // A server that listens on a port has one.
+  const { port } = server.address() as AddressInfo;
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  let text = '';
+  socket.on('data', (data) => {
+    text += data;
+  });
+  await waiting.promise;
+  stop();
+  turn.resolve();
+  await once(socket, 'close');
+  expect(text).toMatch(/^HTTP\/1.1 503 /);
+  expect(letIn).toBe(0);
+  await until(() => streams.taken.websocket === 0);
+});
