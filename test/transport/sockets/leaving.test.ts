@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { UnsecuredJWT } from 'jose';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Waiters } from '../../../src/common/waiters.ts';
+import { Answer } from '../../../src/transport/sockets/answer.ts';
 import { readMetric } from '../../helpers/fleet.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
@@ -109,4 +111,16 @@ it('a socket that uses the id of a mutation again which is executed is closed, a
   change.response.writeHead(204).end();
   await once(change.response, 'finish');
   expect(socket.got.filter(({ id }) => id === 'one')).toEqual([]);
+});
+
+it('a query whose socket closes as its client completes it is left once, and others that have joined it go on', async () => {
+  const waiters = new Waiters();
+  waiters.add();
+  const never = new Promise<never>(() => undefined);
+  const answer = new Answer({ waiters, execute: () => never, failed: () => expect.unreachable() });
+  void answer.next();
+  await Promise.all([answer.return(), answer.return()]);
+  expect(waiters.isGone).toBe(false);
+  waiters.remove();
+  expect(waiters.isGone).toBe(true);
 });

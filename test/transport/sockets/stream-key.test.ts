@@ -14,7 +14,7 @@ const key = (
     document?: ReturnType<typeof parse>;
     variables?: object;
     credential?: string;
-    visibility?: string;
+    visibility?: string | undefined;
   } = {},
 ) => {
   const operation = preparedOperation({ schema, document: changes.document ?? FOLLOW });
@@ -23,7 +23,7 @@ const key = (
     operation,
     variables: { ...changes.variables },
     credential: changes.credential ?? 'Bearer one',
-    visibility: changes.visibility ?? 'client',
+    visibility: 'visibility' in changes ? changes.visibility : 'client',
   });
 };
 
@@ -44,6 +44,14 @@ describe('subscriptions are the same', () => {
     ['document', { document: parse('subscription { moneyIn { id } }') }],
   ])('not with another %s', (_what, changes) => {
     expect(key(changes)?.key).not.toBe(key()?.key);
+  });
+
+  it('not for a caller who is not known, whatever its credential reads as', () => {
+    const document = parse('subscription { moneyIn { id } }');
+    const known = key({ document, visibility: 'client' });
+    const unknown = key({ document, visibility: undefined, credential: 'client' });
+    expect([known?.ofAnyCredential, unknown?.ofAnyCredential]).toEqual([true, false]);
+    expect(unknown?.key).not.toBe(known?.key);
   });
 });
 
