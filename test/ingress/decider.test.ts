@@ -98,6 +98,14 @@ describe('an SPEI credit on which somebody decides', () => {
     expect((await log.log.readAfter(clientId, null, 5)).events).toHaveLength(2);
   });
 
+  it('is answered as before when it comes again without a message id, and nobody is asked', async () => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    await using ingress = await startIngress({ decisionUrl: decider.url });
+    const { id_msg: _, ...credit } = speiCredit();
+    for (const _again of [1, 2]) expect((await ingress.post('MONEY_IN', credit)).status).toBe(422);
+    expect(decider.asked).toHaveLength(1);
+  });
+
   it('is answered as before when it comes again with other contents, and nobody is asked', async () => {
     await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
     await using ingress = await startIngress({ decisionUrl: decider.url });
