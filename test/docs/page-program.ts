@@ -38,14 +38,18 @@ export class Client {
     await gone;
   }
 
-  /** What it has kept, in order: where it began, what each credit was for, and where it was told of a gap. */
+  /**
+   * What it has kept, in order: where it began, what each credit was for, and where it was told of a gap. A cursor that was
+   * saved later without a credit, which is a bookmark of the gateway, is left out: how many there are depends on the time.
+   */
   async kept(): Promise<string[]> {
     const file = join(this.#cwd, 'credits.jsonl');
     if (!existsSync(file)) return [this.#output];
     const lines = (await readFile(file, 'utf8')).split('\n').slice(0, -1);
-    return lines.map((line) => {
+    const kept = lines.map((line) => {
       const { gap, paymentConcept } = JSON.parse(line) as { gap?: boolean; paymentConcept?: string };
       return gap === true ? 'gap' : (paymentConcept ?? 'start');
     });
+    return kept.filter((what, index) => what !== 'start' || index === 0);
   }
 }
