@@ -53,7 +53,7 @@ export function buildServer(
   const metrics = createMetrics(undocumentedValues, logger, config.layersOff);
   const turns = new Turns(() => time.monotonic(), !config.layersOff.has('turns'));
   const addresses = createOwnAddresses(config);
-  const restService = openRestService(config, metrics, turns);
+  const restService = openRestService(config, { metrics, turns, logger });
   const base: Base = { config, logger, metrics, clock, turns, addresses, restService };
   let starting: Promise<Running> | undefined;
   return {

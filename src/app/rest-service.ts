@@ -1,9 +1,11 @@
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
+import type { Logger } from '../common/logger.ts';
 import type { Requester } from '../common/party.ts';
 import type { Turns } from '../common/turns.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import { type CircuitBreaker, createBreaker } from '../upstream/call/breaker.ts';
+import { toldOfGroup } from '../operation/caller-keys.ts';
+import { type CircuitBreaker, createBreaker, type SuspensionWatcher } from '../upstream/call/breaker.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import type { CallKind } from '../upstream/call/exchange.ts';
 import { createHttp, type UpstreamHttp } from '../upstream/call/http.ts';
@@ -16,6 +18,15 @@ import type { ServerConfig } from './server-config.ts';
  */
 const ownCalls = (clientId: string): Requester => ({ caller: 'gateway', group: `gateway ${clientId}` });
 
+/** Returns the watcher that logs which calls are suspended, and whose. */
+function toldBy(logger: Logger): SuspensionWatcher {
+  return ({ kind, caller, isSuspended }) => {
+    const fields = { kind, ...(caller === undefined ? { of: 'everybody' } : toldOfGroup(caller)) };
+    if (isSuspended) logger.warn(fields, 'REST calls are suspended, as the service keeps failing');
+    else logger.info(fields, 'REST calls are suspended no longer');
+  };
+}
+
 /** The connections of this process to the REST service. */
 export interface RestService {
   readonly http: UpstreamHttp;
@@ -24,8 +35,18 @@ export interface RestService {
   rest(clientId: string, authorize: Authorize, over: CallKind): Rest;
 }
 
-export function openRestService(config: ServerConfig, metrics: Metrics, turns: Turns): RestService {
-  const breaker = createBreaker(() => clock.monotonic());
+/** The parts of the process that it tells of its calls, and that give them their turns. */
+interface RestServiceParts {
+  readonly metrics: Metrics;
+  readonly turns: Turns;
+  readonly logger: Logger;
+}
+
+export function openRestService(
+  config: ServerConfig,
+  { metrics, turns, logger }: RestServiceParts,
+): RestService {
+  const breaker = createBreaker(() => clock.monotonic(), toldBy(logger));
   const http = createHttp(config.upstreamUrl, breaker, {
     connectTimeoutMs: Math.min(5_000, config.upstreamTimeoutMs / 2),
     maxAnswerBytes: config.upstreamAnswerBytes,

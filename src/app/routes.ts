@@ -88,14 +88,15 @@ function incoming(
 }
 
 async function readinessOf({ restService }: Base, stores: Stores, { isEnding: draining }: Drain) {
-  const upstreamAvailable = !restService.breaker.isOpen();
+  const { breaker } = restService;
+  const suspended = breaker.isOpenForAll() ? 'all' : breaker.isOpen() ? 'some' : undefined;
   const known = await stores.condition();
-  if (known === undefined) return readiness({ draining, upstreamAvailable, stores: undefined });
+  if (known === undefined) return readiness({ draining, suspended, stores: undefined });
   const { events, paymentsAvailable, paymentsHeld, ageMs } = known;
   const { writable, available, spooled, unreadableSpools = [], reasons, risks } = events;
   return readiness({
     draining,
-    upstreamAvailable,
+    suspended,
     stores: {
       ageMs,
       writable,

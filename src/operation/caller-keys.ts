@@ -106,6 +106,12 @@ export const requesterOfGateway = (work: 'settling' | 'reconciling', clientId: s
   failureDomain: clientGroup(clientId),
 });
 
+/** What a log line may say of a group: what it is, and its client where its name holds it. No subject, customer or address. */
+export function toldOfGroup(group: string): { readonly of: string; readonly clientId?: string } {
+  const [of = '', clientId] = group.split(' ');
+  return clientId !== undefined && ['client', 'customer', 'gateway'].includes(of) ? { of, clientId } : { of };
+}
+
 const customerGroup = (clientId: string, customerId: string): string => `customer ${clientId} ${customerId}`;
 
 /**

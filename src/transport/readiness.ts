@@ -5,6 +5,12 @@ const HELD = {
   off: 'Payments are held: PAYMENTS is off.',
 } as const;
 
+/** Likewise about calls that the breaker does not let through. */
+const SUSPENDED = {
+  all: 'Calls to the REST service are suspended for everybody: it keeps failing, or cannot be reached.',
+  some: 'Calls to the REST service are suspended for some callers, as it keeps failing for them.',
+} as const;
+
 /** After this time without news, in milliseconds, the stores count as silent. A look at a Redis that is away ends sooner. */
 const SILENT_MS = 10_000;
 
@@ -33,7 +39,8 @@ interface StoresKnown {
 /** What readiness depends on. */
 export interface Condition {
   readonly draining: boolean;
-  readonly upstreamAvailable: boolean;
+  /** For whom calls to the REST service of one kind or more are suspended; undefined for nobody. */
+  readonly suspended: keyof typeof SUSPENDED | undefined;
   /** Undefined while the first look at them is under way. */
   readonly stores: StoresKnown | undefined;
 }
@@ -43,7 +50,7 @@ export interface Condition {
  * may lose what it has taken, while a spool cannot be read, and while payments cannot be recorded or are held: out of
  * rotation it could not even keep events that arrive meanwhile. Stores without news for {@link SILENT_MS} count as away.
  */
-export function readiness({ draining, upstreamAvailable, stores }: Condition): {
+export function readiness({ draining, suspended, stores }: Condition): {
   readonly status: 200 | 503;
   readonly body: { readonly status: string; readonly degraded?: readonly string[] };
 } {
@@ -57,11 +64,17 @@ export function readiness({ draining, upstreamAvailable, stores }: Condition): {
     ...(unreadableSpools.length === 0 ? [] : ['spool']),
     ...(stores.paymentsAvailable && !isHeld && !isSilent ? [] : ['payments']),
     ...(risks.length === 0 ? [] : ['redis']),
-    ...(upstreamAvailable ? [] : ['upstream']),
+    ...(suspended === undefined ? [] : ['upstream']),
   ];
   const held = paymentsHeld.map((why) => HELD[why]);
   const silent = isSilent ? [`The stores have said nothing for ${Math.floor(ageMs / 1_000)} s.`] : [];
-  const told = [...silent, ...reasons, ...risks, ...held];
+  const told = [
+    ...silent,
+    ...reasons,
+    ...risks,
+    ...held,
+    ...(suspended === undefined ? [] : [SUSPENDED[suspended]]),
+  ];
   const body = {
     status: degraded.length > 0 ? 'degraded' : 'ready',
     degraded,

@@ -37,7 +37,7 @@ async function startParts(answer: Answer, changes: Partial<ServerConfig> = {}) {
   const logger = collectingLogger([]);
   const metrics = createMetrics(() => new Map(), logger);
   const turns = new Turns(() => performance.now());
-  const service = openRestService(config, metrics, turns);
+  const service = openRestService(config, { metrics, turns, logger });
   /** Over which connections each of the gateway's own calls goes. */
   const kinds: string[] = [];
   const restService: Base['restService'] = {

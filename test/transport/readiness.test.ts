@@ -12,7 +12,7 @@ const WELL = {
 } as const;
 
 const say = (stores: Condition['stores'], other: Partial<Condition> = {}) =>
-  readiness({ draining: false, upstreamAvailable: true, stores, ...other });
+  readiness({ draining: false, suspended: undefined, stores, ...other });
 
 it('is ready while nothing is amiss', () => {
   expect(say(WELL)).toEqual({
@@ -24,13 +24,22 @@ it('is ready while nothing is amiss', () => {
 it.each([
   ['events', say({ ...WELL, eventsAvailable: false, spooled: 3 })],
   ['payments', say({ ...WELL, paymentsAvailable: false, spooled: 3 })],
-  ['upstream', say({ ...WELL, spooled: 3 }, { upstreamAvailable: false })],
 ])('is degraded and in rotation without %s', (name, said) => {
   expect(said).toEqual({
     status: 200,
     body: { status: 'degraded', degraded: [name], spooled: 3, ageMs: 0 },
   });
 });
+
+it.each(['all', 'some'] as const)(
+  'is degraded and in rotation while calls of %s are suspended',
+  (suspended) => {
+    const { status, body } = say(WELL, { suspended });
+    const whose = suspended === 'all' ? 'everybody' : 'some callers';
+    const reasons = [expect.stringContaining(`suspended for ${whose}`)];
+    expect({ status, body }).toMatchObject({ status: 200, body: { degraded: ['upstream'], reasons } });
+  },
+);
 
 it('is degraded with spools that cannot be read, and names them', () => {
   const unreadableSpools = ['spooled-0.sqlite', 'spooled-2.sqlite'];

@@ -58,7 +58,17 @@ export interface CircuitBreaker {
    * failure.
    */
   isOpen(): boolean;
+  /** True if the calls of everybody are, of one kind at least. */
+  isOpenForAll(): boolean;
 }
+
+/** Told when calls begin to be suspended, and when they are made again. */
+export type SuspensionWatcher = (suspension: {
+  readonly kind: CircuitKind;
+  /** Whose calls they are; undefined for everybody's. */
+  readonly caller: string | undefined;
+  readonly isSuspended: boolean;
+}) => void;
 
 /** Opens after {@link FAILURES_TO_OPEN} failures in a row, and lets one call through 2 s later. */
 class Circuit {
@@ -83,17 +93,23 @@ class Circuit {
     return true;
   }
 
-  fail(now: number, permit: Permit): void {
+  /** Returns true if it opens it. */
+  fail(now: number, permit: Permit): boolean {
+    const wasOpen = this.isOpen;
     // A call that began before the circuit opened shows nothing new.
-    if (this.isOpen && this.#probe !== permit) return;
+    if (wasOpen && this.#probe !== permit) return false;
     this.#probe = undefined;
     this.#failures += 1;
     if (this.isOpen) this.#openedAt = now;
+    return this.isOpen && !wasOpen;
   }
 
-  succeed(): void {
+  /** Returns true if it closes it. */
+  succeed(): boolean {
+    const wasOpen = this.isOpen;
     this.#probe = undefined;
     this.#failures = 0;
+    return wasOpen;
   }
 
   release(permit: Permit): void {
@@ -104,19 +120,25 @@ class Circuit {
 /** The circuits of one kind of call. */
 class Circuits {
   readonly #now: () => number;
+  readonly #tell: (caller: string | undefined, isSuspended: boolean) => void;
   readonly #everybody = new Circuit();
   /** The circuits of callers whose last call failed. */
   readonly #own = new Lru<Circuit>(MAX_CALLERS);
   /** Callers that have failed since the service last answered anybody. */
   readonly #failing = new Set<string>();
 
-  constructor(now: () => number) {
+  constructor(now: () => number, tell: (caller: string | undefined, isSuspended: boolean) => void) {
     this.#now = now;
+    this.#tell = tell;
   }
 
   get isOpen(): boolean {
     const now = this.#now();
-    return this.#everybody.isTold(now) || this.#own.values().some((circuit) => circuit.isTold(now));
+    return this.isOpenForAll || this.#own.values().some((circuit) => circuit.isTold(now));
+  }
+
+  get isOpenForAll(): boolean {
+    return this.#everybody.isTold(this.#now());
   }
 
   admit(caller: string): Permit | undefined {
@@ -135,16 +157,18 @@ class Circuits {
       return;
     }
     if (sign === 'answered') {
-      this.#everybody.succeed();
+      if (this.#everybody.succeed()) this.#tell(undefined, false);
       this.#failing.clear();
-      if (this.#own.size > 0) this.#own.delete(caller);
+      if (this.#own.size === 0) return;
+      if (this.#own.peek(caller)?.succeed()) this.#tell(caller, false);
+      this.#own.delete(caller);
       return;
     }
     if (this.#failing.size < CALLERS_TO_OPEN) this.#failing.add(caller);
     const isEverybodys = sign === 'unreachable' || this.#failing.size >= CALLERS_TO_OPEN;
-    if (isEverybodys) this.#everybody.fail(this.#now(), permit);
-    else this.#everybody.release(permit);
-    this.#circuitOf(caller).fail(this.#now(), permit);
+    if (!isEverybodys) this.#everybody.release(permit);
+    else if (this.#everybody.fail(this.#now(), permit)) this.#tell(undefined, true);
+    if (this.#circuitOf(caller).fail(this.#now(), permit)) this.#tell(caller, true);
   }
 
   #circuitOf(caller: string): Circuit {
@@ -157,16 +181,25 @@ class Circuits {
   }
 }
 
-/** @param now milliseconds of a monotonic clock. */
-export function createBreaker(now: () => number): CircuitBreaker {
+/**
+ * @param now milliseconds of a monotonic clock.
+ * @param watcher is told of everybody's calls, and of each caller's apart.
+ */
+export function createBreaker(
+  now: () => number,
+  watcher: SuspensionWatcher = () => undefined,
+): CircuitBreaker {
+  const open = (kind: CircuitKind): Circuits =>
+    new Circuits(now, (caller, isSuspended) => watcher({ kind, caller, isSuspended }));
   const circuits: Readonly<Record<CircuitKind, Circuits>> = {
-    reads: new Circuits(now),
-    money: new Circuits(now),
-    probes: new Circuits(now),
-    'look-ups': new Circuits(now),
+    reads: open('reads'),
+    money: open('money'),
+    probes: open('probes'),
+    'look-ups': open('look-ups'),
   };
   return {
     admit: (kind, caller) => circuits[kind].admit(caller),
     isOpen: () => Object.values(circuits).some(({ isOpen }) => isOpen),
+    isOpenForAll: () => Object.values(circuits).some(({ isOpenForAll }) => isOpenForAll),
   };
 }

@@ -10,9 +10,15 @@ const TO_OPEN = 20;
 /** A breaker whose clock stands still until the test moves it. */
 function startBreaker() {
   let now = 0;
-  const breaker = createBreaker(() => now);
+  const told: string[] = [];
+  const breaker = createBreaker(
+    () => now,
+    ({ kind, caller = 'everybody', isSuspended }) =>
+      told.push(`${kind} of ${caller}: ${isSuspended ? 'suspended' : 'made'}`),
+  );
   return {
     breaker,
+    told,
     pass: (ms: number) => {
       now += ms;
     },
@@ -44,6 +50,33 @@ describe('the circuit breaker', () => {
     breaker.admit('reads', 'one')?.end('answered');
     expect(breaker.isOpen()).toBe(false);
     expect(admits('one')).toBe(true);
+  });
+
+  it('tells when calls begin to be suspended, and when they are made again, whose they are', () => {
+    const { breaker, told, pass, ...calls } = startBreaker();
+    calls.fail('one');
+    expect([told, breaker.isOpen(), breaker.isOpenForAll()]).toEqual([
+      ['reads of one: suspended'],
+      true,
+      false,
+    ]);
+    pass(2_000);
+    calls.call('one', 'failed');
+    calls.call('two', 'answered');
+    expect(told.splice(0)).toEqual(['reads of one: suspended']);
+    pass(2_000);
+    calls.call('one', 'answered');
+    expect(told.splice(0)).toEqual(['reads of one: made']);
+    calls.fail('two', TO_OPEN, 'unreachable');
+    expect([breaker.isOpen(), breaker.isOpenForAll()]).toEqual([true, true]);
+    pass(2_000);
+    calls.call('two', 'answered');
+    expect(told).toEqual([
+      'reads of everybody: suspended',
+      'reads of two: suspended',
+      'reads of everybody: made',
+      'reads of two: made',
+    ]);
   });
 
   it('is told of for half a minute after the last failure, where nobody calls, and again after the next', () => {
