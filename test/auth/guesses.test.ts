@@ -1,6 +1,7 @@
 import { queryObjects } from 'node:v8';
 import { expect, it } from 'vitest';
 import { Guesses } from '../../src/auth/guesses.ts';
+import { stillTime } from '../helpers/still-time.ts';
 
 const tooMany = () => new Error('too many');
 
@@ -32,6 +33,19 @@ it('a burst of guesses is sent no further than as many as may be refused', async
   expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(17);
   await expect(make('one')).rejects.toThrow('too many');
   void make('other');
+  await settled();
+  expect(open).toHaveLength(4);
+});
+
+it('guesses that waited in vain keep no place: those of the next minute are made', async () => {
+  using time = stillTime();
+  const { open, make } = guessing(3);
+  const outcomes = Promise.allSettled(Array.from({ length: 20 }, () => make('one')));
+  await settled();
+  for (const { end } of open) end(true);
+  await outcomes;
+  await time.pass(61_000);
+  void make('one');
   await settled();
   expect(open).toHaveLength(4);
 });

@@ -123,6 +123,8 @@ it('takes its own lock for its own, where the reply that gave it was lost', asyn
   const back = useEntropy({ uuid: () => 'this owner', bytes: entropy.bytes, random: entropy.random });
   try {
     expect(await store.exclusively(async () => 'done')).toBe('done');
+    // Without the lock it would have worked in the end as well, and have let go of nothing.
+    expect(await server.admin.exists(LOCK)).toBe(0);
   } finally {
     back();
   }
