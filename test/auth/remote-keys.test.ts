@@ -144,6 +144,23 @@ it('does not ask a provider again that has just failed to answer', async () => {
   expect(reads()).toBe(1);
 });
 
+it('waits for the keys that are being read, though the reading before has failed', async () => {
+  const { verify, sign, fails, hold, reads } = await startProvider({ cooldownMs: 500, maxAgeMs: 60_000 });
+  const token = await sign();
+  fails(true);
+  await expect(verify(token)).rejects.toBeInstanceOf(UpstreamError);
+  fails(false);
+  const release = hold();
+  await until(() => {
+    // Refused until the next reading may begin.
+    verify(token).catch(() => undefined);
+    return reads() === 2;
+  });
+  const verified = verify(token);
+  release();
+  await expect(verified).resolves.toBeDefined();
+});
+
 it('does not ask a provider again that has just been asked', async () => {
   const { verify, sign, reads } = await startProvider({ cooldownMs: 60_000, maxAgeMs: 1 });
   const known = await sign();
