@@ -294,6 +294,23 @@ it('a burst under a token that was verified elsewhere takes no more either, as i
   expect(answers).toHaveLength(40);
 });
 
+it('one who has become known only after its operation has ended takes no seat by that', async () => {
+  const enter = admitting();
+  let know = (): void => undefined;
+  const caller = { requester: { caller: 'person', group: 'client' }, isStranger: false, isOverSocket: false };
+  const stranger = {
+    requester: { caller: 'address', group: 'address' },
+    isStranger: true,
+    onceIdentified(work: () => void) {
+      know = work;
+    },
+  };
+  expect(await enter('{ a }', async () => 'first', {}, stranger)).toBe('first');
+  Object.assign(stranger, caller);
+  know();
+  expect(await enter('{ a }', async () => 'second', {}, caller)).toBe('second');
+});
+
 it('mutations that wait are told of like queries, and all of them together', async () => {
   const told: number[] = [];
   const enter = admitting({ queue: 2, onWaiting: (count) => told.push(count) });

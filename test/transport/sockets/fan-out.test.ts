@@ -120,6 +120,18 @@ describe('subscriptions that are the same', () => {
     },
   );
 
+  it('are read no further by one that leaves before it has met the others', async () => {
+    const [late, own, group] = [new Client(fanOut), new Source(7), new Source(9)];
+    await late.subscribe(
+      'key',
+      async () => group,
+      async () => own,
+    );
+    expect([own.ended, group.ended]).toEqual([false, false]);
+    await late.leave();
+    expect([own.ended, group.ended]).toEqual([true, true]);
+  });
+
   it('send nothing to a reader whose credential has ended, also before a timer has closed its socket', async () => {
     const [one, other] = await clients(2);
     if (one === undefined || other === undefined) throw new Error('there are two');

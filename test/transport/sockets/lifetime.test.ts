@@ -102,3 +102,31 @@ it('closes a socket that always asks for more, once all is answered that it aske
   expect(await closed.promise).toBe(1012);
   lifetimes.stop();
 });
+
+it('closes a socket whose query has still to be begun no sooner than one whose query is executed', () => {
+  let now = 0;
+  let look = (): void => undefined;
+  const restore = useClock({
+    ...clock,
+    monotonic: () => now,
+    setInterval(callback) {
+      look = callback;
+      const timer = { unref: () => timer };
+      return timer as Timer;
+    },
+  });
+  onTestFinished(restore);
+  const lifetimes = startLifetimes(1_000, 5_000);
+  const closed: string[] = [];
+  const begin = (name: string, executed: number, subscriptions: Record<string, unknown>) =>
+    lifetimes.begin({ extra: { executed, close: () => void closed.push(name) }, subscriptions });
+  begin('is to begin', 0, { query: null });
+  begin('is executed', 1, { query: {} });
+  begin('streams', 0, { stream: {} });
+  now = 1_000;
+  look();
+  expect(closed).toEqual(['streams']);
+  now = 6_000;
+  look();
+  expect(closed).toEqual(['streams', 'is to begin', 'is executed']);
+});

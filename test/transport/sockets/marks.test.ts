@@ -102,3 +102,16 @@ describe('a mark of where a reader stands', () => {
     }
   });
 });
+
+it('no mark is due any more once the last reader has left', async () => {
+  const clients = [new Client(fanOut), new Client(fanOut)];
+  await clients[0]?.subscribe('key', async () => new Source());
+  await clients[1]?.subscribe(
+    'further',
+    async () => new Source(9),
+    async () => new Source(7),
+  );
+  expect(clock.isIdle).toBe(false);
+  for (const client of clients) await client.leave();
+  expect(clock.isIdle).toBe(true);
+});

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
+import { Party } from '../../../src/common/party.ts';
 import { leaverOf } from '../../../src/common/waiters.ts';
-import type { AuthHeaders } from '../../../src/upstream/call/credential.ts';
+import { type AuthHeaders, underCredential } from '../../../src/upstream/call/credential.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
+import { stillTime } from '../../helpers/still-time.ts';
 
 const ROUTE = '/v1/clients/{clientId}/accounts';
 
@@ -60,4 +62,27 @@ it('a caller’s own credential that the service refuses is told to the caller',
   await using upstream = await startUpstream((_request, response) => json(response, {}, 401));
   await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
   expect(upstream.requests).toHaveLength(1);
+});
+
+it('a call waits for a renewal until the deadline of the last who waits for it, also of one who has come later', async () => {
+  using time = stillTime();
+  const renewal = Promise.withResolvers<AuthHeaders>();
+  const party = new Party();
+  const waiter = { requester: { caller: 'caller', group: 'caller' }, urgency: 'operations' } as const;
+  const first = party.join({ ...waiter, deadline: Date.now() + 50 });
+  const sent: unknown[] = [];
+  const answer = underCredential(
+    () => renewal.promise,
+    async (credential) => {
+      sent.push(credential);
+      return { kind: 'answered', status: 200, body: {}, text: '{}', bytes: 2, retryAfterMs: undefined };
+    },
+    party,
+  );
+  party.join({ ...waiter, deadline: Date.now() + 20_000 });
+  await time.pass(60);
+  party.leave(first);
+  renewal.resolve({ authorization: 'Bearer new' });
+  expect(await answer).toMatchObject({ kind: 'answered', status: 200 });
+  expect(sent).toEqual([{ authorization: 'Bearer new' }]);
 });

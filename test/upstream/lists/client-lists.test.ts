@@ -75,3 +75,14 @@ it('of very large lists the ones that were asked for last are kept, as many as h
   expect([isKept('small', small), isKept('second', second)]).toEqual([true, true]);
   expect(isKept('first', first)).toBe(false);
 });
+
+it('what is known of a list is not taken for what is known of a part of it', () => {
+  const lists = createClientLists({
+    maxAgeMs: 60_000,
+    now: () => 0,
+    logger: silentLogger,
+    onPlaces: () => undefined,
+  });
+  const parts = ['', 'status=CLOSED', 'status=ACTIVE'].map((part) => lists.of(CLIENT, ACCOUNT_LIST, part));
+  expect(new Set(parts).size).toBe(3);
+});

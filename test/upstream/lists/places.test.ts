@@ -4,10 +4,11 @@ import { silentLogger } from '../../../src/common/logger.ts';
 import { ACCOUNT_LIST, ACCOUNTS, type Account } from '../../../src/upstream/accounts.ts';
 import { fixedCredential } from '../../../src/upstream/call/credential.ts';
 import { UpstreamError } from '../../../src/upstream/call/errors.ts';
-import { createRest } from '../../../src/upstream/call/rest.ts';
+import { createRest, type Rest } from '../../../src/upstream/call/rest.ts';
 import { type ClientLists, createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import { PlaceIndex } from '../../../src/upstream/lists/place-index.ts';
 import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
+import { ListReader } from '../../../src/upstream/lists/reader.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -88,6 +89,17 @@ describe('where the items of a large list stand', () => {
     const walked = upstream.requests.filter((request) => request.includes(`per_page=${PAGE}`));
     // Ten pages, and those again to see that nothing has moved.
     expect(walked.length).toBe(20);
+  });
+
+  it('is found out by the next of those who wait, where the calls of the one before fail', async () => {
+    const places = lists.of(CLIENT_ID, ACCOUNT_LIST, '');
+    const readerOf = (rest: Rest) => new ListReader(rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST));
+    const credential = Promise.withResolvers<undefined>();
+    const refused = places.walk(readerOf(upstream.restOf({ authorize: () => credential.promise })));
+    const other = places.index(readerOf(upstream.rest));
+    credential.reject(new UpstreamError('UNAUTHENTICATED', 'no'));
+    await expect(refused).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    expect((await other).size).toBe(SIZE);
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { silentLogger } from '../../../src/common/logger.ts';
+import { CUSTOMER_PRIVATE_ACCOUNTS } from '../../../src/upstream/accounts.ts';
 import { BANK_FIELD_NAMES } from '../../../src/upstream/banks.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import { createBankCache, createSession } from '../../../src/upstream/session/session.ts';
@@ -74,6 +75,22 @@ it.each([
     const body = JSON.stringify({ source_instrument_id: OWN, destination_instrument_id: OWN });
     const check = await checkTransfer(made.session.rest, 'createMoneyOut', body);
     expect(check).toEqual(isOwn ? undefined : expect.objectContaining({ kind: 'answered', status: 404 }));
+  },
+);
+
+it.each([
+  [CUSTOMER, {}, true],
+  [CUSTOMER, { owner_id: CUSTOMER.toUpperCase() }, true],
+  [CUSTOMER, { owner_id: STRANGER }, false],
+  [STRANGER, { owner_id: CUSTOMER }, false],
+])(
+  'a narrowed caller opens accounts of its own customer alone: of %s, %j',
+  async (customerId, body, isOwn) => {
+    await using made = await operation((_request, response) => json(response, {}, 201), CUSTOMER);
+    const options = { params: { customerId }, body: JSON.stringify(body) };
+    const attempt = await made.session.rest.send('POST', CUSTOMER_PRIVATE_ACCOUNTS, options);
+    expect(attempt).toMatchObject({ kind: 'answered', status: isOwn ? 201 : 404 });
+    expect(made.requests).toHaveLength(isOwn ? 1 : 0);
   },
 );
 

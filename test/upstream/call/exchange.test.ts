@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buildConnector, Pool } from 'undici';
+import { expect, it } from 'vitest';
+import { Party } from '../../../src/common/party.ts';
+import { CallTimeout, exchange } from '../../../src/upstream/call/exchange.ts';
+
+it.each(['its time is over', 'its caller has left'])(
+  'a request that still waits for its connection when %s is not sent once that stands',
+  async (why) => {
+    await using cleanup = new AsyncDisposableStack();
+    const received: string[] = [];
+    const server = createServer((request, response) => {
+      received.push(`${request.method} ${request.url}`);
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    cleanup.defer(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const mayConnect = Promise.withResolvers<void>();
+    const connector = buildConnector({});
+    const pool = new Pool(`http://127.0.0.1:${port}`, {
+      connections: 1,
+      connect: (options, callback) => void mayConnect.promise.then(() => connector(options, callback)),
+    });
+    cleanup.defer(() => pool.destroy());
+    const waiter = {
+      requester: { caller: 'caller', group: 'caller' },
+      urgency: 'money',
+      deadline: Date.now() + 60_000,
+    } as const;
+    const call = (path: string, timeoutMs: number) => {
+      const party = new Party();
+      const own = party.join(waiter);
+      const request = { method: 'POST', path, headers: {}, body: '{}', party } as const;
+      return { done: exchange(pool, request, timeoutMs), leave: () => party.leave(own) };
+    };
+    const isLate = why === 'its time is over';
+    const { done, leave } = call('/payment', isLate ? 1 : 60_000);
+    if (!isLate) leave();
+    const failed = await done;
+    expect(failed).toMatchObject({ dispatched: false });
+    expect('cause' in failed && failed.cause instanceof CallTimeout).toBe(isLate);
+    mayConnect.resolve();
+    expect(await call('/next', 60_000).done).toMatchObject({ status: 200 });
+    expect(received).toEqual(['POST /next']);
+  },
+);
