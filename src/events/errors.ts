@@ -87,7 +87,7 @@ export class DrainingError extends Error {
   }
 }
 
-/** The follower read too slowly and its queue was dropped. It misses nothing when it resumes from its last cursor. */
+/** Too many events waited for the follower, and its queue was dropped. It misses nothing when it resumes from its last cursor. */
 export class SlowConsumerError extends Error {
   override readonly name = 'SlowConsumerError';
   readonly code = 'SLOW_CONSUMER';
