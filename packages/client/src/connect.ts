@@ -74,7 +74,7 @@ const attempt = <Data>(
           if (data != null) {
             pause.reset();
             observer.next(data, errors);
-          } else if (errors?.[0] !== undefined) throw new Refused(errors[0]);
+          } else if (errors?.[0]) throw new Refused(errors[0]);
         } catch (cause) {
           end(cause);
         }

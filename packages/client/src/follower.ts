@@ -115,9 +115,9 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       while (!this.#closed) {
         this.#connection ??= this.#connect();
         const next = this.#waiting.shift();
-        if (next !== undefined) {
+        if (next) {
           if (!(await this.#save(next.event, next.cursor))) return;
-          if (next.event === undefined) continue;
+          if (!next.event) continue;
           this.#show(next.event);
           yield next.event;
         } else if (this.#refusal === undefined) {
@@ -158,11 +158,11 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
             const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
             const events = await this.#options.getState?.(eventCursor);
             const last = events?.at(-1);
-            const own = last === undefined ? eventCursor : cursorOf(last);
+            const own = last ? cursorOf(last) : eventCursor;
             // The place that has just been refused would be refused again.
             return { events, cursor: String((own === this.#cursor && (given || eventCursor)) || own) };
           });
-    if (begun === undefined) return;
+    if (!begun) return;
     const { cursor, events } = begun;
     const gap: Gap<EventOf<Data>> | undefined =
       events === undefined && reason === 'FIRST_START'
@@ -176,7 +176,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#cursor = isOwn ? cursor : saved.cursor;
     for (const item of isOwn ? [gap] : unseen(saved.events, gap, this.#shown || this.#told)) {
       // Where another tab has moved the place back, the same gap comes again.
-      if (item === undefined || (isGap(item) && item.cursor === this.#told && !item.events)) continue;
+      if (!item || (isGap(item) && item.cursor === this.#told && !item.events)) continue;
       this.#show(item);
       yield item;
     }
@@ -210,7 +210,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         return value;
       } catch (cause) {
         const refusal = refusalOf(cause);
-        if (refusal !== undefined) throw refusal;
+        if (refusal) throw refusal;
         failure = cause;
         this.#change({ problem: cause });
         await this.#pause.next(retryAfterOf(cause));
@@ -251,7 +251,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       const message = 'Events with no `cursor` cannot be followed: select it.';
       throw new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
     }
-    if (errors !== undefined) tellAll([() => this.#options.onErrors?.(errors, event)]);
+    if (errors) tellAll([() => this.#options.onErrors?.(errors, event)]);
     this.#gaps = 0;
     this.#pass({ event, cursor });
     this.#backlog?.arrive(cursor);
