@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
 import { Client } from '@urql/core';
 import { Environment, RecordSource, Store } from 'relay-runtime';
@@ -10,6 +11,7 @@ import type { Source } from '../../packages/client/src/index.ts';
 import { createNetwork, relaySource } from '../../packages/client/src/relay.ts';
 import { createFakeGateway, createFakeSource } from '../../packages/client/src/testing.ts';
 import { sourceExchange, urqlSource } from '../../packages/client/src/urql.ts';
+import { startGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
 
 const URL = 'http://127.0.0.1:9/graphql';
@@ -53,6 +55,31 @@ describe.each(Object.keys(LIBRARIES))('a query over %s', (library) => {
     await failed;
     expect(fake.calls).toEqual([]);
   });
+
+  it('leaves nothing behind on a signal that goes on', async () => {
+    const fake = createFakeSource();
+    const page = new AbortController();
+    for (const end of ['answer', 'lose'] as const) {
+      const asked = over(fake).query(QUERY, {}, page.signal);
+      const ended = end === 'answer' ? expect(asked).resolves.toBeDefined() : expect(asked).rejects.toThrow();
+      await until(() => fake.calls.length > 0);
+      fake.calls[0]?.[end]({ data: { eventCursor: 'a cursor' } } as never);
+      await ended;
+      expect(getEventListeners(page.signal, 'abort')).toEqual([]);
+    }
+  });
+});
+
+it('a query over HTTP and over a socket leaves nothing behind on a signal that goes on', async () => {
+  await using gateway = await startGateway({ webhooks: false });
+  const options = { url: gateway.graphql, token: () => gateway.sandbox.accessToken };
+  const page = new AbortController();
+  const socket = createSocket(options);
+  for (const source of [createFetch(options), createEventStreams(options), socket]) {
+    for (const document of [QUERY, 'query { nothing }']) await source.query(document, {}, page.signal);
+    expect(getEventListeners(page.signal, 'abort')).toEqual([]);
+  }
+  socket.close();
 });
 
 it('a caller who has left before costs no token, no request and no connection', async () => {

@@ -33,9 +33,10 @@ export function createLink(source: Source): ApolloLink {
         return subscribeFor(source, text, variables, followed, sink, details);
       }
       const left = new AbortController();
-      const leave = () => left.abort(fetchOptions.signal.reason);
-      if (fetchOptions?.signal?.aborted) leave();
-      fetchOptions?.signal?.addEventListener('abort', leave);
+      const given: AbortSignal | undefined = fetchOptions?.signal;
+      const leave = () => left.abort(given?.reason);
+      if (given?.aborted) leave();
+      given?.addEventListener('abort', leave);
       source.query(text, variables, left.signal, details).then(
         (answer) => {
           observer.next(answer as ApolloLink.Result);
@@ -43,7 +44,10 @@ export function createLink(source: Source): ApolloLink {
         },
         (cause: unknown) => observer.error(cause),
       );
-      return () => left.abort();
+      return () => {
+        given?.removeEventListener('abort', leave);
+        left.abort();
+      };
     });
   });
 }

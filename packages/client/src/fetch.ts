@@ -2,7 +2,7 @@ import { ambient, type Timer } from './ambient.ts';
 import { tellAll } from './listeners.ts';
 import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
-import { type Answer, type Details, type Source, throwIfLeft, within } from './source.ts';
+import { type Answer, type Details, type Source, within } from './source.ts';
 import { hear, type Shown, tokens } from './tokens.ts';
 
 export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
@@ -41,12 +41,15 @@ export function createFetch(options: FetchOptions): Source {
   const post = posting(options, tokens(options.token, silentForMs));
   return {
     query: (document, variables, signal, details = {}) =>
-      within(answerMs, async (late) => {
-        throwIfLeft(signal);
-        const { catching: _, ...body } = requestOf(document, variables, details);
-        const { response, shown } = await post(JSON_TYPES, details, body, either(late, signal));
-        return hear(shown, await read<never>(response));
-      }),
+      within(
+        answerMs,
+        async (left) => {
+          const { catching: _, ...body } = requestOf(document, variables, details);
+          const { response, shown } = await post(JSON_TYPES, details, body, left);
+          return hear(shown, await read<never>(response));
+        },
+        signal,
+      ),
     ...checkable(streaming(post, silentForMs, onConnection)),
   };
 }
@@ -127,17 +130,6 @@ export const unreachable = (cause: unknown): ConnectionLost =>
     undefined,
     cause,
   );
-
-/** Does what `AbortSignal.any` does, which some platforms lack. */
-function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
-  if (other === undefined) return one;
-  const both = new AbortController();
-  for (const signal of [one, other]) {
-    if (signal.aborted) both.abort(signal.reason);
-    signal.addEventListener('abort', () => both.abort(signal.reason), { once: true });
-  }
-  return both.signal;
-}
 
 /**
  * Makes `check` give up streams under way, so that they are asked for again. A stream cannot be asked if it is alive, and an

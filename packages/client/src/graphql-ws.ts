@@ -3,7 +3,7 @@ import { ambient, type Timer } from './ambient.ts';
 import { tellAll } from './listeners.ts';
 import type { ConnectionEvent, Token } from './lost.ts';
 import { requestOf } from './request.ts';
-import { type Answer, type Problem, Refused, type Source, throwIfLeft, within } from './source.ts';
+import { type Answer, type Problem, Refused, type Source, within } from './source.ts';
 import { type Shown, tokens } from './tokens.ts';
 import { closingOf, heardOf, lostBy, OPEN, type OpenSocket } from './web-socket.ts';
 
@@ -99,9 +99,7 @@ export function createSocket(options: SocketOptions): Socket {
   };
   let made: Client | undefined;
   const client = (): Client => {
-    if (options.webSocketImpl === undefined && globalThis.WebSocket === undefined) {
-      throw new Refused(NO_WEB_SOCKET);
-    }
+    if (!(options.webSocketImpl ?? globalThis.WebSocket)) throw new Refused(NO_WEB_SOCKET);
     made ??= createClient(clientOptions(options, state, watchdog));
     return made;
   };
@@ -113,7 +111,7 @@ export function createSocket(options: SocketOptions): Socket {
     subscribe,
     query: querying(subscribe, answerMs),
     check() {
-      if (state.socket === undefined) return made?.terminate();
+      if (!state.socket) return made?.terminate();
       watchdog.expect(CHECK_MS);
       state.socket.send('{"type":"ping"}');
     },
@@ -171,8 +169,8 @@ function clientOptions(
       },
       // What a socket still gives that was left says nothing of the one that is being connected.
       // Whatever else arrives first, a ping stays unanswered: graphql-ws sends no other one until its answer is here.
-      message: () => state.socket !== undefined && lives(),
-      pong: (received) => received && state.socket !== undefined && expectNext(),
+      message: () => state.socket && lives(),
+      pong: (received) => received && state.socket && expectNext(),
       closed(event) {
         rest();
         state.socket = undefined;
@@ -196,7 +194,7 @@ const subscribing =
     if (bytesOf(JSON.stringify(payload)) > LONGEST - AROUND) throw new Refused(TOO_LONG);
     // An idle socket that was closed on a dead network would wait for an answer that never comes, and graphql-ws with it.
     const { socket } = state;
-    if (socket !== undefined && socket.readyState !== OPEN) {
+    if (socket && socket.readyState !== OPEN) {
       state.closing = closingOf(socket);
       client.terminate();
     }
@@ -213,7 +211,7 @@ const subscribing =
       stop();
       sink.ended(lostBy(cause));
     };
-    if (state.socket !== undefined) sink.opened(catching);
+    if (state.socket) sink.opened(catching);
     const leave = client.subscribe(payload, {
       next(result) {
         // The document determines the type of the data.
@@ -243,9 +241,8 @@ const querying =
   (document, variables, signal, details) =>
     within(
       answerMs,
-      (late) =>
+      (left) =>
         new Promise((resolve, reject) => {
-          throwIfLeft(signal);
           const leave = subscribe(
             document,
             variables,
@@ -260,11 +257,7 @@ const querying =
             },
             details,
           );
-          for (const given of [late, signal]) {
-            given?.addEventListener('abort', () => {
-              leave();
-              reject(given.reason);
-            });
-          }
+          left.addEventListener('abort', leave);
         }),
+      signal,
     );

@@ -18,8 +18,8 @@ import {
   Refused,
   type Source,
   type TypedDocument,
-  throwIfLeft,
   typed,
+  within,
 } from './source.ts';
 
 /** Makes a network layer over a source. Subscriptions resume automatically. */
@@ -80,7 +80,6 @@ const querying =
     variables: DocumentVariables,
     signal?: AbortSignal,
   ) => {
-    throwIfLeft(signal);
     const text = textOf(document);
     const params: RequestParameters = {
       id: null,
@@ -90,18 +89,20 @@ const querying =
       text,
       metadata: {},
     };
-    const asked = environment.getNetwork().execute(params, variables as Variables, { force: true });
-    return new Promise<Answer<Data>>((resolve, reject) => {
-      const subscription = asked.subscribe({
-        // As above.
-        next: (answer) => resolve(answer as Answer<Data>),
-        error: reject,
-      });
-      signal?.addEventListener('abort', () => {
-        subscription.unsubscribe();
-        reject(signal.reason);
-      });
-    });
+    return within(
+      undefined,
+      (left) =>
+        new Promise<Answer<Data>>((resolve, reject) => {
+          const asked = environment.getNetwork().execute(params, variables as Variables, { force: true });
+          const subscription = asked.subscribe({
+            // As above.
+            next: (answer) => resolve(answer as Answer<Data>),
+            error: reject,
+          });
+          left.addEventListener('abort', subscription.unsubscribe);
+        }),
+      signal,
+    );
   };
 
 /** @param checks called with the function that checks the connection of the subscription */

@@ -191,24 +191,36 @@ export function throwIfLeft(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw signal.reason ?? new Error('Aborted.');
 }
 
-/** Resolves with the result of `work`. Rejects, and aborts the signal, if that takes longer than `ms` milliseconds. */
+/**
+ * Resolves with the result of `work`. Rejects, and aborts the signal, if that takes longer than `ms` milliseconds, or if the caller leaves.
+ * It listens to the caller's signal only until then, because a page may keep one for as long as it is open.
+ *
+ * @param ms undefined for work that may take any time
+ */
 export async function within<Value>(
-  ms: number,
+  ms: number | undefined,
   work: (signal: AbortSignal) => Value | Promise<Value>,
+  caller?: AbortSignal,
 ): Promise<Value> {
-  const late = new AbortController();
+  throwIfLeft(caller);
+  const over = new AbortController();
   let timer: Timer | undefined;
+  let leave = (): void => {};
   try {
     return await Promise.race([
-      work(late.signal),
       new Promise<never>((_, reject) => {
-        timer = ambient.setTimeout(() => {
-          reject(new Error('No answer came.'));
-          late.abort();
-        }, ms);
+        const end = (cause: unknown): void => {
+          reject(cause);
+          over.abort();
+        };
+        leave = () => end(caller?.reason);
+        caller?.addEventListener('abort', leave);
+        if (ms !== undefined) timer = ambient.setTimeout(() => end(new Error('No answer came.')), ms);
       }),
+      work(over.signal),
     ]);
   } finally {
     ambient.clearTimeout(timer);
+    caller?.removeEventListener('abort', leave);
   }
 }

@@ -7,6 +7,7 @@ import {
   type Source,
   type TypedDocument,
   throwIfLeft,
+  within,
 } from './source.ts';
 
 /** For unit tests of an app: without network and clock. The test gives every answer. */
@@ -43,17 +44,21 @@ export function createFakeSource(): FakeSource {
       variables: Variables,
       signal?: AbortSignal,
     ) =>
-      new Promise<Answer<Data>>((resolve, reject) => {
-        throwIfLeft(signal);
-        const call: FakeCall = {
-          ...requestOf(document, variables),
-          // The test answers what the document asks for.
-          answer: (answer) => take(calls, call) && resolve(answer as Answer<Data>),
-          lose: (cause = new Error('The network is gone.')) => take(calls, call) && reject(cause),
-        };
-        signal?.addEventListener('abort', () => call.lose(signal.reason));
-        calls.push(call);
-      }),
+      within(
+        undefined,
+        (left) =>
+          new Promise<Answer<Data>>((resolve, reject) => {
+            const call: FakeCall = {
+              ...requestOf(document, variables),
+              // The test answers what the document asks for.
+              answer: (answer) => take(calls, call) && resolve(answer as Answer<Data>),
+              lose: (cause = new Error('The network is gone.')) => take(calls, call) && reject(cause),
+            };
+            left.addEventListener('abort', () => call.lose());
+            calls.push(call);
+          }),
+        signal,
+      ),
     subscribe(document, variables, sink) {
       const { catching, ...request } = requestOf(document, variables);
       const ended: Sink<unknown>['ended'] = (cause) => take(subscriptions, subscription) && sink.ended(cause);

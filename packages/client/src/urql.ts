@@ -17,7 +17,7 @@ import {
   type Problem,
   type Source,
   type TypedDocument,
-  throwIfLeft,
+  within,
 } from './source.ts';
 
 /** Makes the last exchange of a client, which sends everything over a source. Subscriptions resume automatically. */
@@ -69,7 +69,6 @@ export function urqlSource(client: Client): Source {
       variables: Variables,
       signal?: AbortSignal,
     ): Promise<Answer<Data>> {
-      throwIfLeft(signal);
       const node = nodeOf(document) as DocumentInput<Data, Variables & object>;
       const named = variables as Variables & object;
       const isMutation = nodeOf(document).definitions.some(
@@ -79,19 +78,19 @@ export function urqlSource(client: Client): Source {
         ? client.mutation(node, named)
         : client.query(node, named, { requestPolicy: 'network-only' });
       // Like urql's own promise, but this one can be left.
-      const { data, error } = await new Promise<OperationResult<Data, Variables & object>>(
-        (resolve, reject) => {
-          const { unsubscribe } = pipe(
-            asked,
-            filter(({ stale, hasNext }) => !stale && !hasNext),
-            take(1),
-            subscribe(resolve),
-          );
-          signal?.addEventListener('abort', () => {
-            unsubscribe();
-            reject(signal.reason);
-          });
-        },
+      const { data, error } = await within(
+        undefined,
+        (left) =>
+          new Promise<OperationResult<Data, Variables & object>>((resolve) => {
+            const { unsubscribe } = pipe(
+              asked,
+              filter(({ stale, hasNext }) => !stale && !hasNext),
+              take(1),
+              subscribe(resolve),
+            );
+            left.addEventListener('abort', unsubscribe);
+          }),
+        signal,
       );
       return answerOf(data, error);
     },
