@@ -148,7 +148,11 @@ export class Operator {
     const copy = new Keyspace(() => Math.floor(sim.now), redis.primary.keyspace);
     const copiedAt = sim.elapsed;
     return () => {
+      const sentBefore = this.#recordedAsSent();
       redis.putBack(copy, isOfPayments);
+      const sentAfter = this.#recordedAsSent();
+      // What was recorded as sent after the copy may be on its way to the service yet.
+      const onTheirWay = new Set([...sentBefore].filter((body) => !sentAfter.has(body)).map(tagIn));
       this.#done = undefined;
       this.#mayBeHeldSince = sim.elapsed;
       service.told.clear();
@@ -157,7 +161,7 @@ export class Operator {
       for (const order of this.#world.orders) {
         // A call that its caller has left may pay after the copy.
         const usedAt = Math.max(order.touchedAt, this.#leftAt.get(order.tag) ?? 0);
-        if (usedAt >= copiedAt) order.isForgotten = true;
+        if (usedAt >= copiedAt || onTheirWay.has(order.tag)) order.isForgotten = true;
         else order.isOfBefore = true;
       }
       const isNoticed = clients.some(({ clientId }) =>
@@ -267,8 +271,7 @@ export class Operator {
 
   #onPayment(process: Process, body: string, isAgain: boolean): void {
     const { name } = process;
-    const [, tag = ''] = /"(?:description|refundReason)":"([^"]*)"/.exec(body) ?? [];
-    this.#leftAt.set(tag, this.#world.sim.elapsed);
+    this.#leftAt.set(tagIn(body), this.#world.sim.elapsed);
     if (!isAgain) {
       this.lastNewAt = this.#world.sim.elapsed;
       this.#checkKnown(process, body);
@@ -290,5 +293,8 @@ export class Operator {
       );
   }
 }
+
+/** The description of a payment's transaction, by the text that is sent. */
+const tagIn = (body: string): string => /"(?:description|refundReason)":"([^"]*)"/.exec(body)?.[1] ?? '';
 
 const isOfPayments = (key: string): boolean => key.startsWith('pasarela:money');

@@ -34,6 +34,8 @@ const SEEDS = [
   9_600_604,
   // A failover forgot that the operator let payments go on, and the simulated operator did not look.
   9_600_698,
+  // The simulation took a payment that was on its way as the record was put back to before it for one that this record still has.
+  55,
 ];
 /** Each of these within more. */
 const LONGER_HOURS = 0.02;
