@@ -7,6 +7,7 @@ import { Turns } from '../common/turns.ts';
 import { createDrain } from '../graphql/plugins/drain.ts';
 import { createGraph } from '../graphql/yoga.ts';
 import { openMoney } from '../money/open-money.ts';
+import { createLimitLog } from '../observability/limit-log.ts';
 import { createMetrics } from '../observability/metrics.ts';
 import type { IngressAddresses } from '../operation/services.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
@@ -85,7 +86,7 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
   const stores = await openStores(base, open);
   const operations = createOperations(base, stores);
   const drain = createDrain();
-  const openStreams = createOpenStreams(config.streams);
+  const openStreams = createOpenStreams(config.streams, createLimitLog(base.logger));
   metrics.serving.watchSeats(() => openStreams.taken);
   const addressOfClient = createClientAddress(config.trustedProxies);
   const nearestAddress = createNearestAddress(addressOfClient);

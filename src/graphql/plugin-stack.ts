@@ -1,6 +1,7 @@
 import type { Logger } from '../common/logger.ts';
 import type { Rounds } from '../common/rounds.ts';
 import { CallerGoneError } from '../common/waiters.ts';
+import { createLimitLog } from '../observability/limit-log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
 import type { ContextFactory } from '../operation/context.ts';
@@ -83,6 +84,7 @@ export interface GraphParts {
 export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
   const { logger, metrics, drain, shared, rounds, documents } = parts;
   const { layersOff, introspection } = config;
+  const tellLimit = createLimitLog(logger);
   const unless = <T>(layer: SwitchedLayer, plugin: T): T | undefined =>
     layersOff.has(layer) ? undefined : plugin;
   const plugins = inPluginOrder({
@@ -97,7 +99,10 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
         perCaller: config.upstreamCallsPerCaller,
         queue: config.operationsQueue,
         onWaiting: metrics.operationsWaiting,
-        onRefused: metrics.operationRefused,
+        onRefused(group) {
+          metrics.operationRefused();
+          tellLimit('operations', group);
+        },
       }),
     ),
     sharing: unless('sharing', shared.plugin),

@@ -1,6 +1,5 @@
-import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
-import { Lru } from '../common/lru.ts';
+import { createRareLines } from '../common/rare-lines.ts';
 import type { IngressTarget } from './addresses.ts';
 
 /** Why a webhook was refused: what of it was not as it has to be, or that no more bodies may be read (`full`). */
@@ -14,11 +13,6 @@ export interface Refusal {
   readonly target?: IngressTarget | undefined;
 }
 
-/** Between two log lines on refusals of one kind, in milliseconds. */
-const LINE_EVERY_MS = 60_000;
-/** More kinds than are refused within that time: only who holds a signed address can make another. */
-const MOST_KINDS = 1000;
-
 /** Anybody can send such requests, and name any client, so that all of one reason share a line. */
 const OF_STRANGERS: readonly RefusalReason[] = ['method', 'address', 'signature'];
 
@@ -28,19 +22,12 @@ const OF_STRANGERS: readonly RefusalReason[] = ['method', 'address', 'signature'
  * holds a signature or a token.
  */
 export function createRefusalLog(logger: Logger): (refusal: Refusal) => void {
-  /** By kind: when it was logged last, and how many have been refused since. */
-  const kinds = new Lru<{ loggedAt: number; refused: number }>(MOST_KINDS);
+  const linesOf = createRareLines();
   return ({ status, reason, target }) => {
     const { clientId, type } = target ?? {};
-    const key = OF_STRANGERS.includes(reason) ? reason : `${reason} ${clientId} ${type}`;
-    const now = clock.monotonic();
-    const kind = kinds.get(key) ?? { loggedAt: Number.NEGATIVE_INFINITY, refused: 0 };
-    kinds.set(key, kind);
-    kind.refused += 1;
-    if (now - kind.loggedAt < LINE_EVERY_MS) return;
+    const refused = linesOf(OF_STRANGERS.includes(reason) ? reason : `${reason} ${clientId} ${type}`);
+    if (refused === undefined) return;
     const named = target === undefined ? {} : { clientId, type };
-    logger.warn({ status, reason, ...named, refused: kind.refused }, 'a webhook was refused');
-    kind.loggedAt = now;
-    kind.refused = 0;
+    logger.warn({ status, reason, ...named, refused }, 'a webhook was refused');
   };
 }

@@ -1,7 +1,6 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
-import { Lru } from '../common/lru.ts';
+import { createRareLines } from '../common/rare-lines.ts';
 import { GAP_REASONS, type Gap } from '../events/errors.ts';
 import { EVENT_TYPES } from '../events/log.ts';
 import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
@@ -171,32 +170,16 @@ function deliveries(registry: Registry): Omit<DeliveryMetrics, 'gap' | 'slow'> {
   };
 }
 
-/** Between two log lines on the readers of one client, in milliseconds: thousands of them may meet the same at once. */
-const LINE_EVERY_MS = 60_000;
-/** More clients than may have such lines within that time. */
-const MOST_LINES = 1000;
-
-/** Returns a function that says whether a line is due: once a minute for each key. */
-function createPacing(): (key: string) => boolean {
-  const loggedAt = new Lru<number>(MOST_LINES);
-  return (key) => {
-    const now = clock.monotonic();
-    if (now - (loggedAt.get(key) ?? Number.NEGATIVE_INFINITY) < LINE_EVERY_MS) return false;
-    loggedAt.set(key, now);
-    return true;
-  };
-}
-
 /** Counts the readers for whom too many events waited, and logs whose they are. */
 function createSlowReaders(registry: Registry, logger: Logger): SlowReaderMetrics['slow'] {
   const ended = countersOf(registry)(
     'pasarela_events_slow_consumer_disconnects_total',
     'Subscribers ended because too many events waited for them.',
   );
-  const isDue = createPacing();
+  const linesOf = createRareLines();
   return (clientId, readers) => {
     ended.inc(readers);
-    if (isDue(clientId))
+    if (linesOf(clientId) !== undefined)
       logger.info({ clientId, readers }, 'readers are ended, as too many events wait for them');
   };
 }
@@ -207,10 +190,10 @@ function createGaps(registry: Registry, logger: Logger): DeliveryMetrics['gap'] 
     'reason',
   ]);
   for (const reason of GAP_REASONS) told.inc({ reason }, 0);
-  const isDue = createPacing();
+  const linesOf = createRareLines();
   return ({ clientId, reason }, readers) => {
     told.inc({ reason }, readers);
-    if (!isDue(`${clientId} ${reason}`)) return;
+    if (linesOf(`${clientId} ${reason}`) === undefined) return;
     logger.warn({ clientId, reason, readers }, 'readers are told that events are missing');
   };
 }

@@ -41,7 +41,8 @@ export type StreamRefusal =
   | 'group-kept-full'
   | 'all-kept-full';
 
-const LIMIT_OF: Readonly<Record<StreamRefusal, Limit>> = {
+/** The limit that each refusal stands for. */
+export const LIMIT_OF: Readonly<Record<StreamRefusal, Limit>> = {
   full: 'streams',
   'address-full': 'streams_of_address',
   'caller-full': 'streams_of_caller',

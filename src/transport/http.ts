@@ -2,6 +2,7 @@ import { Bodies } from '../common/bodies.ts';
 import type { GraphConfig, GraphContext, GraphParts } from '../graphql/plugin-stack.ts';
 import { documentOf } from '../graphql/plugins/trusted-documents.ts';
 import { type Graph, MAX_BODY_BYTES, maskThrown } from '../graphql/yoga.ts';
+import { createLimitLog } from '../observability/limit-log.ts';
 import { createFastPath, type GraphHandler } from './http-fast-path.ts';
 import type { Requests } from './requests.ts';
 
@@ -19,11 +20,14 @@ export function createGraphHttp(
   { senderOf, turn }: Requests,
 ): GraphHandler<GraphContext> {
   const bodies = new Bodies(BODIES);
+  const tellLimit = createLimitLog(logger);
   return createFastPath(graph, {
     isOn: !layersOff.has('fast-path'),
     maxBodyBytes: MAX_BODY_BYTES,
     async readBody(request, response) {
-      const body = await bodies.read(request, { ...senderOf(request), maxBytes: MAX_BODY_BYTES });
+      const sender = senderOf(request);
+      const body = await bodies.read(request, { ...sender, maxBytes: MAX_BODY_BYTES });
+      if (body.kind === 'full' && body.whose === 'own') tellLimit('bodies_of_sender', sender.key);
       // Only a request whose connection stands has a whole body, so that its response has still to be closed.
       if (body.kind === 'whole') response.once('close', body.release);
       return body;

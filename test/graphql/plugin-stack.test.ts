@@ -24,7 +24,7 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
   const log: string[] = [];
   const counted: unknown[] = [];
   const urgencies: unknown[] = [];
-  const requester = { caller: 'one', group: 'one' };
+  const requester = { caller: 'one', group: 'client c1' };
   const createContext = (_incoming: unknown, urgency: unknown) => {
     urgencies.push(urgency);
     made();
@@ -90,6 +90,7 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
   return { ask, log, counted, urgencies };
 }
 
+const LIMITED = { level: 'warn', message: 'requests are refused, as a limit is reached' };
 const QUERY = '{ events { pageInfo { hasNextPage } } }';
 const SUBSCRIPTION = 'subscription { events { id } }';
 
@@ -121,10 +122,10 @@ it('a gap that is told instead of a result counts once, as one reader’s', asyn
   expect(counted).toEqual([['gap', 1]]);
 });
 
-it('an operation that is refused for its caller’s others is counted as refused, once', async () => {
+it('an operation that is refused for its caller’s others is counted as refused, once, and the log says whose it is', async () => {
   const held = Promise.withResolvers<never>();
   let asked = 0;
-  const { ask, counted } = start(() => {
+  const { ask, counted, log } = start(() => {
     asked += 1;
     return held.promise;
   });
@@ -132,6 +133,8 @@ it('an operation that is refused for its caller’s others is counted as refused
   await until(() => asked === 1);
   expect((await ask(QUERY)).status).toBe(429);
   expect(counted).toEqual(['refused']);
+  const warned = log.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
+  expect(warned).toEqual([{ ...LIMITED, limit: 'operations', of: 'client', clientId: 'c1', refused: 1 }]);
   held.reject(new UnauthenticatedError('nobody'));
   await first;
   expect(counted).toEqual(['refused']);

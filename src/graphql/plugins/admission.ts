@@ -28,8 +28,8 @@ export interface AdmissionOptions {
   readonly queue: number;
   /** Told of how many operations wait, when that changes. */
   readonly onWaiting: (count: number) => void;
-  /** Told of each operation that is refused. */
-  readonly onRefused: () => void;
+  /** Told of each operation that is refused, and whose group it is. */
+  readonly onRefused: (group: string) => void;
 }
 
 /** Queries and mutations that may be under way at once, of all callers together. */
@@ -182,7 +182,7 @@ class Admission {
     // One who has left is refused nothing.
     if (context.budget.waiters?.isGone !== true) {
       noteRefusal('operations');
-      this.#options.onRefused();
+      this.#options.onRefused(requester.group);
     }
     const atOnce = queue === this.#mutations ? MUTATIONS_PER_CALLER : this.#options.perCaller;
     const turns = Math.ceil((queue.waitingOf(requester) + 1) / atOnce);

@@ -1,5 +1,7 @@
 import { SHARE_OF_GROUP } from '../../common/fair-queue.ts';
-import type { KeptBytes, StreamHolder, StreamRefusal } from '../../operation/streams.ts';
+import { clientGroup } from '../../common/party.ts';
+import type { LimitLog } from '../../observability/limit-log.ts';
+import { type KeptBytes, LIMIT_OF, type StreamHolder, type StreamRefusal } from '../../operation/streams.ts';
 
 /** How many WebSockets and SSE streams may be open at once. */
 export interface StreamLimits {
@@ -46,8 +48,13 @@ const KEPT_PER_CALLER = 16 * 1024 * 1024;
 const KEPT = 128 * 1024 * 1024;
 const KEPT_PER_GROUP = KEPT * SHARE_OF_GROUP;
 
-/** Counts the open streams, and the bytes that they keep. Its own memory is bounded by the number of open streams. */
-export const createOpenStreams = (limits: StreamLimits): OpenStreams => new Counts(limits);
+/**
+ * Counts the open streams, and the bytes that they keep. Its own memory is bounded by the number of open streams.
+ *
+ * @param tell is told of each refusal of an identified caller, and of which client it is.
+ */
+export const createOpenStreams = (limits: StreamLimits, tell: LimitLog = () => undefined): OpenStreams =>
+  new Counts(limits, tell);
 
 /** The bytes that operations keep together: those of one caller, of one group, or of all. */
 class Keeping {
@@ -89,6 +96,7 @@ class Keeping {
 
 class Counts implements OpenStreams {
   readonly limits: StreamLimits;
+  readonly #tell: LimitLog;
   readonly addresses = new Map<string, number>();
   readonly callers = new Map<string, number>();
   readonly clients = new Map<string, number>();
@@ -98,8 +106,15 @@ class Counts implements OpenStreams {
   readonly #all = new Keeping(KEPT);
   readonly taken: Record<StreamKind, number> = { websocket: 0, sse: 0 };
 
-  constructor(limits: StreamLimits) {
+  constructor(limits: StreamLimits, tell: LimitLog) {
     this.limits = limits;
+    this.#tell = tell;
+  }
+
+  /** Returns the refusal, and tells whose it is. */
+  refused<Refusal extends StreamRefusal>(refusal: Refusal, { clientId }: StreamHolder): Refusal {
+    this.#tell(LIMIT_OF[refusal], clientGroup(clientId));
+    return refusal;
   }
 
   enter(address: string | undefined, kind: StreamKind): StreamSeat | 'full' | 'address-full' {
@@ -110,13 +125,14 @@ class Counts implements OpenStreams {
     return new Seat(this, address, kind);
   }
 
-  keep({ caller, group }: StreamHolder, kept: KeptBytes): KeptRefusal | undefined {
+  keep(holder: StreamHolder, kept: KeptBytes): KeptRefusal | undefined {
+    const { caller, group } = holder;
     const own = this.#keepings.get(caller) ?? new Keeping(KEPT_PER_CALLER);
-    if (!own.fits(kept)) return 'kept-full';
+    if (!own.fits(kept)) return this.refused('kept-full', holder);
     const together =
       group === undefined ? undefined : (this.#groups.get(group) ?? new Keeping(KEPT_PER_GROUP));
-    if (together?.fits(kept) === false) return 'group-kept-full';
-    if (!this.#all.fits(kept)) return 'all-kept-full';
+    if (together?.fits(kept) === false) return this.refused('group-kept-full', holder);
+    if (!this.#all.fits(kept)) return this.refused('all-kept-full', holder);
     this.#keepings.set(caller, own);
     if (group !== undefined && together !== undefined) this.#groups.set(group, together);
     for (const keeping of [own, together, this.#all]) keeping?.add(kept);
@@ -161,10 +177,10 @@ class Seat implements StreamSeat {
   claim(holder: StreamHolder): 'claimed' | 'caller-full' | 'client-full' {
     const { callers, clients, limits } = this.#counts;
     if (this.#left || this.#holder !== undefined) return 'caller-full';
-    if (!take(callers, holder.caller, limits.perCaller)) return 'caller-full';
+    if (!take(callers, holder.caller, limits.perCaller)) return this.#counts.refused('caller-full', holder);
     if (!take(clients, holder.clientId, limits.perClient)) {
       give(callers, holder.caller);
-      return 'client-full';
+      return this.#counts.refused('client-full', holder);
     }
     this.#holder = holder;
     return 'claimed';

@@ -24,7 +24,13 @@ interface Sender {
 }
 
 /** Sends a body but for its last byte. */
-async function send(path: string, address: string, length = LENGTH, framing = 'plain'): Promise<Sender> {
+async function send(
+  path: string,
+  address: string,
+  length = LENGTH,
+  framing = 'plain',
+  authorization?: string,
+): Promise<Sender> {
   const { hostname, port } = new URL(gateway.url);
   const socket = connect(Number(port), hostname);
   const sender: Sender = { socket, text: '' };
@@ -38,6 +44,7 @@ async function send(path: string, address: string, length = LENGTH, framing = 'p
     `Origin: ${ORIGIN}`,
     'Content-Type: application/json',
     `X-Forwarded-For: ${address}`,
+    ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
   ];
   const said = framing === 'plain' ? `Content-Length: ${length}` : 'Transfer-Encoding: chunked';
   socket.write(`POST ${path} HTTP/1.1\r\n${[...lines, said].join('\r\n')}\r\n\r\n`);
@@ -107,6 +114,27 @@ describe('bodies that never end', () => {
       Array.from({ length: 3 }, () => send('/graphql', '203.0.113.9', 60_000, 'chunked')),
     );
     await until(() => senders.some(({ text }) => text.startsWith('HTTP/1.1 429 ')));
+    for (const { socket } of senders) socket.destroy();
+  });
+
+  it('of a known caller leave one line in the log, with its client', async () => {
+    const authorization = `Bearer ${gateway.sandbox.accessToken}`;
+    expect(await isServed('192.0.2.1', authorization)).toBe(true);
+    const senders = await Promise.all(
+      Array.from({ length: 3 }, () => send('/graphql', '192.0.2.1', 60_000, 'chunked', authorization)),
+    );
+    await until(() => senders.some(({ text }) => text.startsWith('HTTP/1.1 429 ')));
+    const lines = gateway.log.map((line) => JSON.parse(line));
+    expect(lines.filter(({ of }) => of === 'client')).toEqual([
+      {
+        level: 'warn',
+        message: 'requests are refused, as a limit is reached',
+        limit: 'bodies_of_sender',
+        of: 'client',
+        clientId: gateway.sandbox.clientId,
+        refused: 1,
+      },
+    ]);
     for (const { socket } of senders) socket.destroy();
   });
 

@@ -80,6 +80,23 @@ describe('seats of streams', () => {
   });
 });
 
+it('a refusal of an identified caller is told, with its client', () => {
+  const told: string[] = [];
+  const streams = createOpenStreams(LIMITS, (limit, group) => told.push(`${limit} of ${group}`));
+  const enter = (): StreamSeat => streams.enter(undefined, 'websocket') as StreamSeat;
+  const seats = ['one', 'one', 'one', 'two', 'three'].map((caller) => {
+    const seat = enter();
+    seat.claim(ownerOf(caller));
+    return seat;
+  });
+  seats[0]?.keep({}, { bytes: 17 * MEBIBYTE, document: {}, documentBytes: 1 });
+  expect(told).toEqual([
+    'streams_of_caller of client c',
+    'streams_of_client of client c',
+    'kept_of_caller of client c',
+  ]);
+});
+
 describe('what operations keep', () => {
   const claimed = (enter: () => StreamSeat, caller = 'one') => {
     const seat = enter();
