@@ -158,24 +158,26 @@ export function checkable(subscribe: Source['subscribe']): Pick<Source, 'subscri
   };
 }
 
-/** Reads a result, with the wait that the answer asks for, if it does. */
+/** Reads a result, with the wait that the answer asks for, if it does. Throws if the answer is none of GraphQL. */
 async function read<Data>(response: Response): Promise<Answer<Data>> {
   const { status, headers } = response;
   const text = await response.text();
-  let answer: Answer<Data>;
   try {
-    answer = JSON.parse(text) as Answer<Data>;
+    const answer = JSON.parse(text) as Answer<Data>;
+    // A proxy may answer in JSON too.
+    const { data, errors } = answer;
+    if (data == null && !errors?.[0]) throw text;
+    const seconds = Number(headers.get('retry-after'));
+    if (!errors || !(seconds > 0)) return answer;
+    const waiting = errors.map((error) => ({
+      ...error,
+      extensions: { retryAfterMs: seconds * 1000, ...error.extensions },
+    }));
+    return { ...answer, errors: waiting };
   } catch (cause) {
     const type = headers.get('content-type') ?? 'nothing';
     throw new ConnectionLost(`Not the gateway has answered: status ${status} with ${type}.`, status, cause);
   }
-  const seconds = Number(headers.get('retry-after'));
-  if (!(seconds > 0)) return answer;
-  const errors = answer.errors?.map(({ message, extensions }) => ({
-    message,
-    extensions: { retryAfterMs: seconds * 1000, ...extensions },
-  }));
-  return { ...answer, errors };
 }
 
 async function* eventsOf(
