@@ -11,7 +11,7 @@ import { createFetch } from '../../packages/client/src/fetch.ts';
 import { type ConnectionEvent, createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { type Answer, follow, type Source, typed } from '../../packages/client/src/index.ts';
 import { createNetwork, relaySource } from '../../packages/client/src/relay.ts';
-import { createFakeSource } from '../../packages/client/src/testing.ts';
+import { createFakeGateway, createFakeSource } from '../../packages/client/src/testing.ts';
 import { sourceExchange, urqlSource } from '../../packages/client/src/urql.ts';
 import { until } from '../helpers/until.ts';
 
@@ -120,6 +120,28 @@ describe.each(Object.keys(LIBRARIES))('a feed over %s', (library) => {
     await until(() => seen.length === 2);
     expect(told).toEqual(['a Not yours.']);
     feed.close();
+  });
+
+  it('has a subscription of its own beside another from the same place', async () => {
+    const gateway = createFakeGateway();
+    const beneath = gateway.connect();
+    const source = LIBRARIES[library]?.(beneath) ?? beneath;
+    const seen: string[] = [];
+    const feeds = ['one', 'other'].map((name) => {
+      const feed = follow(source, DOCUMENT, { store: { load: () => ({ cursor: 'place-0' }), save() {} } });
+      void (async () => {
+        for await (const { cursor } of feed) seen.push(`${name} ${cursor}`);
+      })();
+      return feed;
+    });
+    await until(() => feeds.every(({ status }) => status === 'live'));
+    gateway.deliver({ id: '1' });
+    await until(() => seen.length === 2);
+    feeds[0]?.close();
+    gateway.deliver({ id: '2' });
+    await until(() => seen.includes('other place-2'));
+    feeds[1]?.close();
+    expect(seen).toEqual(['one place-1', 'other place-1', 'other place-2']);
   });
 });
 

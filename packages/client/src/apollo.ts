@@ -96,7 +96,8 @@ export function apolloSource(client: ApolloClient): Source {
           // Events are not entities that the cache could merge.
           fetchPolicy: 'no-cache',
           errorPolicy: 'all',
-          context: { [FOLLOWED]: followed },
+          // Apollo would give a second feed the first one's subscription, which has begun.
+          context: { [FOLLOWED]: followed, queryDeduplication: false },
         })
         .subscribe({
           next({ data, error }) {

@@ -1,6 +1,7 @@
 import {
   type Client,
   type CombinedError,
+  createRequest,
   type DocumentInput,
   type Exchange,
   type ExecutionResult,
@@ -59,6 +60,9 @@ export const sourceExchange = (source: Source): Exchange =>
     }),
   });
 
+/** The key of the last operation that subscribes for a feed. */
+let lastKey = 0;
+
 /** Makes a source of a client whose last exchange is {@link sourceExchange}: `follow(urqlSource(client), …)`. */
 export function urqlSource(client: Client): Source {
   let check = (): void => {};
@@ -108,9 +112,12 @@ export function urqlSource(client: Client): Source {
       };
       // Additions to the document must be there before urql reads a result by it.
       const { query, variables: named } = requestOf(document, variables);
+      // urql would give a second feed the first one's subscription, which has begun. Its own keys are positive.
+      lastKey -= 1;
+      const key = lastKey;
       let last: unknown;
       const { unsubscribe } = pipe(
-        client.subscription(nodeOf(query), named, { [FOLLOWED]: followed }),
+        client.executeSubscription({ ...createRequest(nodeOf(query), named), key }, { [FOLLOWED]: followed }),
         onEnd(() => sink.ended()),
         subscribe(({ data, error }) => {
           // At the end urql repeats the last result, and beside an error the data of the result before.
