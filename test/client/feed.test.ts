@@ -88,6 +88,26 @@ it('the problem of the connection stays where that of the store is over', async 
   await done;
 });
 
+it('the problem of a store that goes on failing is told beside a connection that is back', async () => {
+  const failure = new Error('The disk is full.');
+  const { source, feed, done } = startFeed(() => Promise.reject(failure));
+  const first = await until(() => source.subscriptions[0]);
+  first.sink.opened();
+  first.sink.next({ data: { events: { cursor: 'a' } } });
+  await until(() => feed.problem === failure);
+  const told: unknown[] = [];
+  feed.onChange(() => told.push(feed.problem));
+  const cut = new Error('The connection was cut.');
+  first.sink.ended(cut);
+  const second = await until(() => source.subscriptions[0]);
+  second.sink.opened();
+  expect([feed.status, feed.problem]).toEqual(['catching up', failure]);
+  expect(told).toContain(cut);
+  expect(told).not.toContain(undefined);
+  feed.close();
+  await done;
+});
+
 it.each([
   ['the refusal itself', { retryAfterMs: 250 }, 250],
   ['the head of the answer, where the refusal says nothing', {}, 7_000],

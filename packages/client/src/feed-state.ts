@@ -1,7 +1,7 @@
 import type { EventOf, Feed, FollowOptions, Status } from './feed.ts';
 import { follow } from './follow.ts';
 import type { Source, TypedDocument } from './source.ts';
-import { type Gap, isGap, type Store } from './stores.ts';
+import { cursorOf, type Gap, isGap, type Store } from './stores.ts';
 
 /** The state of a feed for a screen. */
 export interface FeedState<Event> {
@@ -95,7 +95,11 @@ async function run<Event>(
   try {
     for await (const item of feed) {
       set(({ items, gap }) => {
-        if (!isGap(item)) return { items: [item, ...items] };
+        if (!isGap(item)) {
+          // Behind a gap events come again.
+          const isShown = items.some((one) => !isGap(one) && cursorOf(one) === cursorOf(item));
+          return isShown ? {} : { items: [item, ...items] };
+        }
         // A gap after a gap is the same gap.
         const before = isGap(items[0]) ? items.slice(1) : items;
         if (item.events === undefined) return { items: [item, ...before], gap: item };

@@ -61,6 +61,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #isLeft = false;
   #closed = false;
   #backlog: ReturnType<Catching> | undefined;
+  /** Why the store, or what the feed begins with, failed last, and is tried again. */
+  #failure: unknown;
   /** True if the connection was ended because too many events wait for the app. */
   #full = false;
   /** How many gaps have come since anything else has. */
@@ -197,7 +199,6 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   /** Tries until it succeeds. @returns undefined once the feed is closed. @param isHere true if it needs no gateway */
   async #untilDone<Value>(isHere: boolean, work: () => Promise<Value>): Promise<Value | undefined> {
-    let failure: unknown;
     while (!this.#closed) {
       if (this.#suspended && !isHere) {
         await this.#pause.wait();
@@ -206,12 +207,13 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       try {
         const value = await work();
         // The connection may have another problem by now.
-        if (failure !== undefined && this.problem === failure) this.#change({ problem: undefined });
+        if (this.#failure && this.problem === this.#failure) this.#change({ problem: undefined });
+        this.#failure = undefined;
         return value;
       } catch (cause) {
         const refusal = refusalOf(cause);
         if (refusal) throw refusal;
-        failure = cause;
+        this.#failure = cause;
         this.#change({ problem: cause });
         await this.#pause.next(retryAfterOf(cause));
       }
@@ -265,9 +267,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #reach(cursor: string): void {
     this.#backlog?.close();
     this.#gaps = 0;
-    const now = ambient.now();
-    if (cursor !== this.#cursor && now >= this.#saveFrom) {
-      this.#saveFrom = now + STEADY_MS;
+    if (cursor !== this.#cursor && ambient.now() >= this.#saveFrom) {
+      this.#saveFrom = ambient.now() + STEADY_MS;
       this.#pass({ cursor });
     }
     this.#change({ missing: 0, status: 'live' });
@@ -283,7 +284,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #catchUp(catching: Catching | undefined): void {
     this.#backlog?.close();
     this.#saveFrom = 0;
-    this.#change({ status: 'catching up', missing: 0, problem: undefined });
+    this.#change({ status: 'catching up', missing: 0, problem: this.#failure });
     this.#backlog = catching?.({
       source: this.#source,
       cursor: () => this.#cursor,
