@@ -13,7 +13,7 @@ const OWN_BYTES: Readonly<Record<string, number>> = {
   fetch: 4_820,
   'graphql-sse': 5_350,
   'indexed-db': 900,
-  react: 4_645,
+  react: 4_715,
   'react-native': 250,
   relay: 5_320,
   request: 3_420,

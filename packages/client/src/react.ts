@@ -29,7 +29,6 @@ export function useFeed<
   document: TypedDocument<Data, Variables>,
   options: UseFeedOptions<EventOf<Data>, Variables> = {},
 ): FeedState<EventOf<Data>> {
-  const [state, setState] = useState(() => startState(options.initialItems));
   const current = useRef(options);
   useEffect(() => {
     current.current = options;
@@ -39,8 +38,11 @@ export function useFeed<
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is kept of one feed is nothing of another.
   const memory = useMemo(() => memoryStore<EventOf<Data>>(options.limit), [source, document, values]);
   const { store = memory, enabled = true } = options;
-  const begin = useBegin();
   // biome-ignore lint/correctness/useExhaustiveDependencies: other values make another feed.
+  const first = useMemo(() => startState(options.initialItems), [source, document, store, values]);
+  const [state, change] = useStateFrom(first);
+  const begin = useBegin();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `first` is another one where any of the others is.
   useEffect(() => {
     if (!enabled) return undefined;
     begin();
@@ -50,9 +52,19 @@ export function useFeed<
         current.current.onErrors?.(...told),
       ...(getState && { getState: (head: string) => (current.current.getState ?? getState)(head) }),
     };
-    return showFeed(source, document, { ...latest, ...calls, store }, setState);
-  }, [source, document, store, enabled, values]);
+    return showFeed(source, document, { ...latest, ...calls, store }, change);
+  }, [first, enabled]);
   return state;
+}
+
+/**
+ * @param first the state of something that has not begun. Another one means another thing, of which nothing before is shown, not even in the
+ * rendering that is given it.
+ */
+function useStateFrom<State>(first: State): readonly [State, (next: (before: State) => State) => void] {
+  const [shown, setShown] = useState({ first, state: first });
+  const stateIn = (of: typeof shown) => (of.first === first ? of.state : first);
+  return [stateIn(shown), (next) => setShown((before) => ({ first, state: next(stateIn(before)) }))];
 }
 
 /** More starts in a second than a person can cause. */
@@ -108,7 +120,12 @@ function useStatus<Data>(
   document: TypedDocument<Data, { readonly transactionId: string }>,
   presence: Presence | undefined,
 ): StatusState<FieldOf<Data>> {
-  const [state, setState] = useState<StatusState<FieldOf<Data>>>(UNKNOWN);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: of another one nothing is known.
+  const first: StatusState<FieldOf<Data>> = useMemo(
+    () => ({ ...UNKNOWN }),
+    [source, document, transactionId],
+  );
+  const [state, set] = useStateFrom(first);
   const begin = useBegin();
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is another function each time.
   useEffect(() => {
@@ -116,10 +133,10 @@ function useStatus<Data>(
     const watched = watch(source, document, { transactionId }, presence);
     let closed = false;
     const change = (next: Partial<StatusState<FieldOf<Data>>>) => {
-      if (!closed) setState((before) => ({ ...before, ...next }));
+      if (!closed) set((before) => ({ ...before, ...next }));
     };
     // Over a socket that is open already, it is live from the beginning.
-    setState({ ...UNKNOWN, status: watched.status });
+    change({ ...UNKNOWN, status: watched.status });
     watched.onChange(() => change({ status: watched.status, problem: watched.problem }));
     void (async () => {
       try {
@@ -133,7 +150,7 @@ function useStatus<Data>(
       closed = true;
       watched.close();
     };
-  }, [source, document, transactionId, presence]);
+  }, [first, presence]);
   return state;
 }
 
