@@ -25,7 +25,7 @@ export function createOperationMetrics(registry: Registry): OperationMetrics {
   });
   const operationsRefused = counter(
     'pasarela_operations_refused_total',
-    'Operations refused as RATE_LIMITED, beyond the queue of their caller.',
+    'Queries and mutations refused as RATE_LIMITED, as more of their caller waited than may, or no seat came in time.',
   );
   const documentReloads = counter(
     'pasarela_trusted_documents_reloads_total',

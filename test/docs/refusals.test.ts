@@ -39,3 +39,16 @@ it('each variable of a refusal is one of the gateway', async () => {
     for (const [, name] of (text.split(' | ').at(-1) ?? '').matchAll(/`([A-Z_]+)`/g))
       expect(VARIABLE_NAMES, label).toContain(name);
 });
+
+/** Words of the column *counted by*: what the refused thing is one of. */
+const KEYS = /\b(process|address|client|customer|group|caller|socket|request|operation|whoever has turns)\b/;
+
+it('each refusal says by what it is counted, and whether a payment can meet it', async () => {
+  for (const { label, text } of await rows()) {
+    const cells = text.split(' | ').map((cell) => cell.trim());
+    expect(cells, label).toHaveLength(6);
+    const [, countedBy = '', payments] = cells;
+    expect(countedBy, label).toMatch(KEYS);
+    expect(['yes', 'no', 'those of the socket', 'over a socket'], label).toContain(payments);
+  }
+});
