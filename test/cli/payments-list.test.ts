@@ -23,7 +23,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     sandbox,
     webhooks: false,
-    config: { dataDir, service: serviceFor(sandbox), operationTimeoutMs: 2_000 },
+    config: { dataDir, service: serviceFor(sandbox), operationTimeoutMs: 5_000 },
   });
   environment = { DATA_DIR: dataDir };
   const world = await control(sandbox, 'GET', '/sandbox');

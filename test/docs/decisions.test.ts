@@ -50,7 +50,7 @@ beforeAll(async () => {
     config: {
       dataDir: folder,
       moneyInDecisionUrl: `http://127.0.0.1:${port}/`,
-      operationTimeoutMs: 1_500,
+      operationTimeoutMs: 3_000,
     },
   });
   world = await control(gateway.sandbox, 'GET', '/sandbox');
@@ -288,7 +288,7 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
           config: { redisUrl: new Secret(redis.url), operationTimeoutMs },
         }),
       );
-    const [patient, hurried] = [await started(3_000), await started(200)];
+    const [patient, hurried] = [await started(6_000), await started(800)];
     const input = internal();
     const before = await movements();
     await hurried.query('{ client { id } }');

@@ -146,7 +146,7 @@ describe('with AUTH_MODE=service the balances that are kept for others', () => {
   });
 
   it('are read again once a payment whose answer was lost has been sent again', async () => {
-    await using gateway = await gatewayOn(undefined, { operationTimeoutMs: 2_000 });
+    await using gateway = await gatewayOn(undefined, { operationTimeoutMs: 5_000 });
     const world = await control(sandbox, 'GET', '/sandbox');
     const match = { method: 'POST', path: '/v1/transactions/money_out' };
     await control(sandbox, 'POST', '/sandbox/faults', { match, fault: 'reset-before', times: 1 });

@@ -59,7 +59,7 @@ beforeAll(async () => {
   service = await startAltered(sandbox.url);
   gateway = await startGateway({
     sandbox,
-    config: { upstreamUrl: service.url, listsMaxAgeMs: 0, operationTimeoutMs: 2_000 },
+    config: { upstreamUrl: service.url, listsMaxAgeMs: 0, operationTimeoutMs: 5_000 },
   });
   world = await control(sandbox, 'GET', '/sandbox');
   await gateway.query('{ client { id } }');

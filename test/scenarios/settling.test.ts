@@ -118,7 +118,7 @@ describe.each(VARIANTS)(
       gateway = await startGateway({
         sandbox,
         webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'],
-        config: { service: serviceFor(sandbox), operationTimeoutMs: 2_000 },
+        config: { service: serviceFor(sandbox), operationTimeoutMs: 5_000 },
       });
       paying = payer(gateway, () => callerToken());
       await paying.begin();
@@ -201,7 +201,7 @@ it('payments whose callers do not come back are settled over a Cluster as well',
   const config = {
     service: serviceFor(sandbox),
     redisUrl: new Secret(cluster.url),
-    operationTimeoutMs: 2_000,
+    operationTimeoutMs: 5_000,
   };
   const webhooks = ['CEP', 'MONEY_IN', 'STATUS_UPDATE'] as const;
   const gateway = cleanup.use(await startGateway({ sandbox, webhooks, config }));
@@ -224,7 +224,7 @@ it('payments whose callers do not come back are settled over a Cluster as well',
 });
 
 it('a payment whose caller does not come back is settled in passthrough, under the token that the process still has', async () => {
-  await using gateway = await startGateway({ config: { operationTimeoutMs: 2_000 } });
+  await using gateway = await startGateway({ config: { operationTimeoutMs: 5_000 } });
   const paying = payer(gateway, async () => gateway.sandbox.accessToken);
   await paying.begin();
   const [out, refund] = [await paying.lose('out', BEFORE), await paying.lose('refund', AFTER)];
@@ -239,7 +239,7 @@ it('a payment of a process that has ended is settled in passthrough once its cal
   cleanup.defer(() => sandbox.stop());
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-settling-'));
   cleanup.defer(() => rm(dataDir, { recursive: true }));
-  const start = () => startGateway({ sandbox, config: { dataDir, operationTimeoutMs: 2_000 } });
+  const start = () => startGateway({ sandbox, config: { dataDir, operationTimeoutMs: 5_000 } });
   const before = await start();
   const first = payer(before, async () => sandbox.accessToken);
   await first.begin();

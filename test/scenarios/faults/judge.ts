@@ -18,7 +18,9 @@ export function lies(run: Run, asked: readonly Asked[], movements: readonly Move
       if (lie !== undefined) found.add(lie);
       // Of two calls at once, one may have moved the money after the other had rightly said that nothing moved.
       const movedByThen = told.length === 1 ? movedAfter : movedBefore;
-      if (one.kind === 'nothing-moved' && movedByThen > 0) {
+      // Whoever cannot read the record says that this call has moved nothing, and nothing of the calls before it.
+      const movedUnread = one.kind === 'nothing-moved' && one.code === 'STORE_UNAVAILABLE' ? movedBefore : 0;
+      if (one.kind === 'nothing-moved' && movedByThen > movedUnread) {
         found.add(`said that nothing moved (${one.code}) though the money had moved`);
       }
       if (done && !isReplay(one)) found.add(`said ${one.kind} after it had said done`);

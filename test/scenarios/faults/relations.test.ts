@@ -35,7 +35,7 @@ const FAULTS: readonly (readonly [what: string, fault: unknown])[] = [
 describe.each(VARIANTS)('a payment that is done, over %s,', (variant, sandboxOptions) => {
   let gateway: RunningGateway;
   beforeAll(async () => {
-    const config = { upstreamTimeoutMs: 300, operationTimeoutMs: 4_000 };
+    const config = { upstreamTimeoutMs: 1_500, operationTimeoutMs: 15_000 };
     gateway = await startGateway({ sandboxOptions, config });
   });
   afterAll(() => gateway.stop());

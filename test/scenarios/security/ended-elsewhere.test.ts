@@ -122,7 +122,7 @@ describe('a token that the service has withdrawn ends all that has it, whoever h
     'where a payment is repeated, and its answer cannot say so: a stream over %s',
     async (_, subscribe) => {
       await gateway.stop();
-      gateway = await startGateway({ sandbox, config: { operationTimeoutMs: 2_000 } });
+      gateway = await startGateway({ sandbox, config: { operationTimeoutMs: 5_000 } });
       const payment = await payable(sandbox, 'createMoneyOut', 'lost at first');
       await control(sandbox, 'POST', '/sandbox/faults', {
         match: { method: 'POST', path: payment.path },
