@@ -1,9 +1,10 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { control, type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
 import { newToken } from '../../helpers/new-token.ts';
 import { TRANSPORTS } from '../../helpers/subscriber.ts';
 import { until } from '../../helpers/until.ts';
+import { inject } from '../faults/payments.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
@@ -87,6 +88,30 @@ describe('a token that the REST service refuses', () => {
     // Those who are known wait for nobody there.
     expect(await codeOf(`Bearer ${accessToken}`, '192.0.2.4')).toBeUndefined();
   });
+});
+
+it('questions about made-up tokens that hang leave connections to others of their address whose client has callers, and to other addresses', async () => {
+  await using own = await startGateway({
+    webhooks: false,
+    config: { upstreamCallsPerCaller: 128, upstreamTimeoutMs: 60_000, operationTimeoutMs: 60_000 },
+  });
+  const { sandbox } = own;
+  const left = new AbortController();
+  const ask = (authorization: string, address: string, signal: AbortSignal | null = null) =>
+    sendQuery(own.graphql, '{ client { id } }', {}, { authorization, 'x-forwarded-for': address }, signal);
+  expect((await ask(`Bearer ${sandbox.accessToken}`, '192.0.2.9')).errors).toBeUndefined();
+  await control(sandbox, 'DELETE', '/sandbox/requests');
+  const made = Array.from({ length: 30 }, (_, index) => madeUp(5_000 + index, 4));
+  for (const client of new Set(made.flatMap((token) => Object.values(decodeJwt(token.slice(7))))))
+    await inject(sandbox, { method: 'GET', path: `/v1/clients/${client}/instruments` }, 'hang', 1);
+  const crowd = made.map((token) => ask(token, '192.0.2.7', left.signal).catch(() => undefined));
+  await until(async () => (await requests(PROBE, own)) === 96);
+  for (const address of ['192.0.2.7', '192.0.2.8'])
+    expect((await ask(`Bearer ${await newToken(sandbox)}`, address)).errors).toBeUndefined();
+  // The others of the crowd have no connection yet.
+  expect(await requests(PROBE, own)).toBe(98);
+  left.abort();
+  await Promise.all(crowd);
 });
 
 it('tokens that have ended long ago, of phones that wake behind one address, keep nobody out and cost no call', async () => {
