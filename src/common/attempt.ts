@@ -26,7 +26,8 @@ interface NoAnswer extends Error {
   readonly dispatched: boolean;
 }
 
-interface Failed<E extends NoAnswer> {
+/** A request without an answer, or one that was never sent. */
+export interface Failed<E extends NoAnswer = NoAnswer> {
   readonly kind: 'failed';
   readonly error: E;
 }

@@ -1,4 +1,4 @@
-import type { Attempt, UpstreamAnswer } from '../common/attempt.ts';
+import type { Attempt, Failed, UpstreamAnswer } from '../common/attempt.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Ambient } from './ambient.ts';
 import type { MoneyIntent, RecordName } from './intent.ts';
@@ -18,12 +18,12 @@ export interface MoneyCalls extends AnswerReading {
    */
   send(body: string, number: number, signal: AbortSignal, ownerDigest: string | undefined): Promise<Attempt>;
   /**
-   * Finds out whether the caller may ask for this at all, before the record says that it was sent: what is recorded as sent, the gateway
-   * may send by itself. Absent if nothing is to be found out.
+   * Finds out whether the gateway refuses this, before the record says that it was sent: what is recorded as sent, the gateway may send by
+   * itself. Asked after each claim under which nothing has been sent. Absent if nothing is to be found out.
    *
-   * @returns what the caller gets instead; undefined if the request may be sent.
+   * @returns why nothing is sent: the caller gets its error, or the `UserError` that is the cause of that; undefined if the request may be sent.
    */
-  check?(): Promise<Attempt | undefined>;
+  check?(): Promise<Failed | undefined>;
   /** Returns the code of a refusal that the caller gets. */
   codeOf(refusal: UpstreamAnswer): string;
   /** Returns the code of the error that the caller gets where this has kept the request from moving anything. */
@@ -66,7 +66,10 @@ export type MoneyOrder = MoneyIntent & {
 export type MoneyResult =
   | { readonly kind: 'done' | 'refused'; readonly answer: UpstreamAnswer; readonly replayed: boolean }
   | UnknownResult
-  /** This call has moved nothing, and the key is free. The caller gets a top-level error, made from `because`. */
+  /**
+   * This call has moved nothing, and the key is free. The caller gets a top-level error, made from `because`, or the `UserError` that is its
+   * cause.
+   */
   | { readonly kind: 'nothing-moved'; readonly because: Attempt }
   /** The credit reads REFUNDED, or another refund of it may have moved. Nothing was sent, and the key is free. */
   | {

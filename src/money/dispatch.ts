@@ -179,15 +179,14 @@ async function markSent(
   }
 }
 
-/** @returns what the caller gets if the order is not its own to make */
+/** @returns what the caller gets if the gateway refuses the order */
 async function check({ order, logger }: Call): Promise<MoneyResult | undefined> {
   try {
-    const attempt = await order.calls.check?.();
-    if (attempt?.kind === 'answered') return { kind: 'refused', answer: attempt, replayed: false };
-    return attempt && { kind: 'nothing-moved', because: attempt };
+    const because = await order.calls.check?.();
+    return because && { kind: 'nothing-moved', because };
   } catch (cause) {
-    logger.error({ err: cause, mutation: order.mutation }, 'finding out whose a payment is threw');
-    const error = new GivenUpError('finding out whose it is threw', { dispatched: false, cause });
+    logger.error({ err: cause, mutation: order.mutation }, 'the check before a payment threw');
+    const error = new GivenUpError('the check before it threw', { dispatched: false, cause });
     return { kind: 'nothing-moved', because: { kind: 'failed', error } };
   }
 }

@@ -5,7 +5,8 @@ import { PaymentsHeldError, RecordsUnavailableError } from './record.ts';
  * How a call ended, for the log and the counters.
  *
  * - `replayed`: an earlier call had settled its payment.
- * - `not_sent`: nothing moved, for a reason outside the record.
+ * - `refused`: the service has refused.
+ * - `not_sent`: nothing moved, for a reason outside the record: the gateway refused, or the service turned the request away.
  * - `conflict`: the key is another payment's, or another call holds it.
  * - `held`, `store_unavailable`: nothing was sent, because the record does not allow it.
  */

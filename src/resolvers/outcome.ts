@@ -1,6 +1,6 @@
 import { verdictOf } from '../common/attempt.ts';
 import { isDocumentedError } from '../upstream/call/documented-error.ts';
-import { errorOfAnswer, readRefusal, UpstreamError } from '../upstream/call/errors.ts';
+import { errorOfAnswer, UpstreamError } from '../upstream/call/errors.ts';
 import type { Attempt } from '../upstream/call/http.ts';
 import { OutcomeUnknown } from './errors.ts';
 import { type RefusalRules, refusalError } from './refusal.ts';
@@ -26,7 +26,7 @@ export function successOf<T>(attempt: Attempt, read: (body: unknown) => T | unde
     if (!attempt.error.dispatched) throw attempt.error;
     throw unclear(attempt.error, rules);
   }
-  const { status, body, text } = attempt;
+  const { status, body } = attempt;
   switch (verdictOf(status)) {
     case 'accepted': {
       const value = read(body);
@@ -38,7 +38,7 @@ export function successOf<T>(attempt: Attempt, read: (body: unknown) => T | unde
       if (attempt.synthesized === true || isDocumentedError(attempt)) throw errorOfAnswer(attempt);
       throw unclear(errorOfAnswer(attempt), rules);
     case 'refused':
-      throw refusalError(readRefusal(status, body), text, rules);
+      throw refusalError(attempt, rules);
     case 'unclear':
       throw unclear(
         status >= 400 && status < 500

@@ -1,4 +1,5 @@
-import type { Refusal } from '../upstream/call/errors.ts';
+import type { UpstreamAnswer } from '../common/attempt.ts';
+import { type Refusal, readRefusal } from '../upstream/call/errors.ts';
 import {
   ConflictError,
   NotFoundError,
@@ -57,10 +58,10 @@ const codeIn = (
  * What a refusal of the upstream is to the caller: the table of docs/upstream-api.md, "Errors". The bodies of 404 and 409 are not
  * shown, so their documented identifiers are searched in whatever came (docs/assumptions.md). Pure.
  *
- * @param text the answer's body, of whatever kind.
  * @returns a member of the mutation's union: a refusal of a kind that it lacks is a `RefusedError` of the same code.
  */
-export function refusalError(refusal: Refusal, text: string, rules: RefusalRules): UserError {
+export function refusalError({ status, body, text }: UpstreamAnswer, rules: RefusalRules): UserError {
+  const refusal = readRefusal(status, body);
   const error = documented(refusal, text, rules);
   if (rules.members.some((member) => error instanceof member)) return error;
   return new RefusedError(error.code, error.message, { upstream: refusal });

@@ -853,25 +853,21 @@ describe('refundTransaction', () => {
     expect(read).toBeUndefined();
   });
 
-  it('is never recorded as sent where it is not the caller’s to make', async () => {
+  it('is never recorded as sent where the gateway refuses it, and its key is free', async () => {
     const made = make('refundTransaction');
-    const text = serviceError(404);
-    const answer = {
-      kind: 'answered',
-      status: 404,
-      text,
-      body: JSON.parse(text),
-      retryAfterMs: undefined,
-    } as const;
-    const check = async () => answer;
+    const refusal = { kind: 'failed', error: new GivenUpError('refused', { dispatched: false }) } as const;
+    let refuses = true;
+    const check = async () => (refuses ? refusal : undefined);
     // The spread loses which calls belong to which mutation; they are those of `made`.
     const others = { ...made, calls: { ...made.calls, check } } as MoneyOrder;
-    expect(await money.execute(others, limits())).toMatchObject({ kind: 'refused', answer: { status: 404 } });
+    expect(await money.execute(others, limits())).toEqual({ kind: 'nothing-moved', because: refusal });
     const lines = await records.journal.read(made.clientId, undefined, 10);
     const entries = await new JournalEntries(records, made.clientId).of(lines);
-    expect(entries.map(({ step }) => step)).not.toContain('sent');
-    const payees = { ...made, key: 'another-intent' };
-    expect(await money.execute(payees, limits())).toMatchObject({ kind: 'done', replayed: false });
+    expect(entries.map(({ step }) => step)).toEqual(['asked', 'nothing_moved']);
+    refuses = false;
+    expect(await money.execute(others, limits())).toMatchObject({ kind: 'done', replayed: false });
+    refuses = true;
+    expect(await money.execute(others, limits())).toMatchObject({ kind: 'done', replayed: true });
     expect(posts()).toBe(1);
   });
 

@@ -8,7 +8,6 @@ import {
 } from '../../src/resolvers/errors.ts';
 import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payments/payment-rules.ts';
 import { type RefusalRules, refusalError } from '../../src/resolvers/refusal.ts';
-import { readRefusal } from '../../src/upstream/call/errors.ts';
 
 /** The error body of docs/upstream-api.md, "Errors". */
 const body = (status: number, reason: string, detail: string) => ({
@@ -32,7 +31,7 @@ const body = (status: number, reason: string, detail: string) => ({
 
 function refused(status: number, answer: unknown, rules: RefusalRules = TRANSFER_RULES) {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
-  return refusalError(readRefusal(status, answer), text, rules);
+  return refusalError({ status, body: answer, text }, rules);
 }
 
 describe('a refusal', () => {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { control, startGateway } from '../helpers/gateway.ts';
+import { callerToken, serviceFor } from '../helpers/service.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
 import { until } from '../helpers/until.ts';
 
@@ -114,6 +116,48 @@ it('the line of a payment that was not sent says why, by the code that its calle
     ['not_sent', 'REFUND_NOT_ALLOWED'],
   ]);
 });
+
+it('a payment that is not its caller’s to make counts as not sent, and the line has the code', async () => {
+  const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  await using gateway = await startGateway({ sandbox, config: { service: serviceFor(sandbox) } });
+  // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
+  const world: any = await control(sandbox, 'GET', '/sandbox');
+  const [customer_id, other] = world.customerIds;
+  const authorization = `Bearer ${await callerToken({ customer_id })}`;
+  const ownedBy = (owner: string) =>
+    world.instruments.find(
+      ({ role, status, ownerId }: { role: string; status: string; ownerId: string }) =>
+        role === 'internal' && status === 'ACTIVE' && ownerId === owner,
+    ).id;
+  const pay = async (sourceInstrumentId: string, destinationInstrumentId: string) => {
+    const input = {
+      idempotencyKey: randomUUID(),
+      sourceInstrumentId,
+      destinationInstrumentId,
+      amount: '12.34',
+      description: 'Renta',
+      externalReference: '7',
+    };
+    const { data } = await gateway.query(CODED, { input }, { authorization });
+    return data.paid.code;
+  };
+  expect(await pay(ownedBy(other), ownedBy(customer_id))).toBe('NOT_FOUND');
+  expect(await pay(ownedBy(customer_id), ownedBy(other))).toBe('DESTINATION_NOT_FOUND');
+  const lines = () =>
+    gateway.log.map((line) => JSON.parse(line)).filter(({ message }) => message === 'payment');
+  await until(() => lines().length === 2);
+  expect(lines().map(({ outcome, code }) => [outcome, code])).toEqual([
+    ['not_sent', 'NOT_FOUND'],
+    ['not_sent', 'DESTINATION_NOT_FOUND'],
+  ]);
+  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  const counted = 'pasarela_payments_total{operation="createInternalTransaction",outcome=';
+  expect(metrics).toContain(`${counted}"refused"} 0\n`);
+  expect(metrics).toContain(`${counted}"not_sent"} 2\n`);
+});
+
+const CODED = `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) {
+  ... on UserError { code } } }`;
 
 const MONEY_OUT = `mutation ($input: CreateMoneyOutInput!) { paid: createMoneyOut(input: $input) { __typename
   ... on OutcomeUnknown { reason safeToRetry } } }`;

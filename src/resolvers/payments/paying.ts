@@ -1,11 +1,11 @@
-import { type Attempt, GivenUpError, type UpstreamAnswer } from '../../common/attempt.ts';
+import { type Attempt, type Failed, GivenUpError, type UpstreamAnswer } from '../../common/attempt.ts';
 import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../../money/call.ts';
 import { upstreamIdempotencyKey } from '../../money/idempotency-key.ts';
 import { PaymentsHeldError, RecordsUnavailableError } from '../../money/record.ts';
 import type { Context } from '../../operation/context.ts';
 import type { MayRenew } from '../../upstream/call/credential.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
-import { errorOfAnswer, readRefusal, UpstreamError } from '../../upstream/call/errors.ts';
+import { errorOfAnswer, UpstreamError } from '../../upstream/call/errors.ts';
 import {
   checkTransfer,
   isTransaction,
@@ -107,7 +107,7 @@ async function pay(
   const { sourceInstrumentId, destinationInstrumentId } = input;
   const ordered = { mutation, clientId, amount, sourceInstrumentId, destinationInstrumentId };
   const calls: MoneyCalls = {
-    check: () => checkTransfer(context.reads.session.rest, mutation, payment.body),
+    check: () => notTheirs(checkTransfer(context.reads.session.rest, mutation, payment.body), TRANSFER_RULES),
     // A request that has left is bounded by the operation's deadline, which the session's calls keep by themselves.
     send: async (body, number, _signal, ownerDigest) =>
       attemptOf(await send(body, renewal(mutation, number), ownerDigest), number),
@@ -144,16 +144,31 @@ export const intentOf = (
 /** What the caller is told of a refusal in one word, for the journal. */
 export const codeBy =
   (rules: RefusalRules): MoneyCalls['codeOf'] =>
-  ({ status, body, text }) =>
-    refusalError(readRefusal(status, body), text, rules).code;
+  (refusal) =>
+    refusalError(refusal, rules).code;
+
+/** Why the gateway sends nothing, where the caller is to get `cause`. */
+export const notSent = (cause: UserError): Failed => ({
+  kind: 'failed',
+  error: new GivenUpError(cause.message, { dispatched: false, cause }),
+});
+
+/** Why an order is not the caller's to make: what it names is told as the service tells what it does not know. */
+export async function notTheirs(
+  found: Promise<Attempt | undefined>,
+  rules: RefusalRules,
+): Promise<Failed | undefined> {
+  const attempt = await found;
+  return attempt?.kind === 'answered' ? notSent(refusalError(attempt, rules)) : attempt;
+}
 
 /**
  * Carries an order out and tells which of three it is.
  *
  * @returns the upstream's answer: done.
- * @throws UserError of the union: refused, or not to be done.
+ * @throws UserError of the union: refused by the service, or by the gateway, which has sent nothing.
  * @throws OutcomeUnknown
- * @throws UpstreamError when nothing moved, for reasons outside the input.
+ * @throws UpstreamError when nothing moved, and the reason is none of these.
  * @throws PaymentRecordError when nothing was sent, as the record of payments is away.
  */
 export async function carryOut(
@@ -198,10 +213,8 @@ const NOT_REFUNDED_BECAUSE = {
 function errorOf(result: MoneyResult, order: MoneyOrder, rules: RefusalRules): Error {
   switch (result.kind) {
     case 'done':
-    case 'refused': {
-      const { status, body, text } = result.answer;
-      return refusalError(readRefusal(status, body), text, rules);
-    }
+    case 'refused':
+      return refusalError(result.answer, rules);
     case 'unknown':
       return unknownOutcome(result, order);
     case 'nothing-moved':

@@ -7,7 +7,6 @@ import type { UnknownReason } from '../../money/outcome.ts';
 import type { RecordedPayment } from '../../money/payment-reads.ts';
 import type { OrderSummary, PaymentClass, PaymentRecord } from '../../money/record.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
-import { readRefusal } from '../../upstream/call/errors.ts';
 import { isTransaction, type Transaction } from '../../upstream/transactions.ts';
 import { refusalError } from '../refusal.ts';
 import { REFUND_RULES, TRANSFER_RULES } from './payment-rules.ts';
@@ -99,9 +98,8 @@ type Advice = Pick<Payment, 'code' | 'message' | 'safeToRetry' | 'retryUntil'>;
 function adviceOn(record: PaymentRecord, asked: OrderSummary, state: PaymentState, now: number): Advice {
   const nothing: Advice = { code: null, message: null, safeToRetry: false, retryUntil: null };
   if (state === 'REFUSED' && record.answer !== null) {
-    const { status, text, body } = readAnswer(record.answer);
     const rules = asked.operation === 'refundTransaction' ? REFUND_RULES : TRANSFER_RULES;
-    const { code, message } = refusalError(readRefusal(status, body), text, rules);
+    const { code, message } = refusalError(readAnswer(record.answer), rules);
     return { ...nothing, code, message };
   }
   const until = retryUntilOf(record, asked, now);

@@ -1,5 +1,5 @@
 import { toAmount } from '../../common/amounts.ts';
-import { type Attempt, GivenUpError, type UpstreamAnswer } from '../../common/attempt.ts';
+import type { Attempt, UpstreamAnswer } from '../../common/attempt.ts';
 import type { RefundCalls } from '../../money/call.ts';
 import type { Context } from '../../operation/context.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
@@ -7,7 +7,7 @@ import { UpstreamError } from '../../upstream/call/errors.ts';
 import { checkRefund, isTransaction, sendRefund, type Transaction } from '../../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from '../errors.ts';
 import { isNeverRefunded } from '../transaction.ts';
-import { attemptOf, carryOut, codeBy, codeUnmoved, intentOf, renewal } from './paying.ts';
+import { attemptOf, carryOut, codeBy, codeUnmoved, intentOf, notSent, notTheirs, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
 import { type RefundInput, refund } from './payment-input.ts';
 import { REFUND_RULES } from './payment-rules.ts';
@@ -52,7 +52,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
   let amount = input.as.amount?.amount;
   const calls: RefundCalls = {
     originalId: transactionId,
-    check: () => checkRefund(rest, transactionId),
+    check: () => notTheirs(checkRefund(rest, transactionId), REFUND_RULES),
     send: async (body, number) =>
       attemptOf(await sendRefund(rest, transactionId, body, renewal(mutation, number)), number),
     compare: (answer) => compare({ mutation, clientId, amount, originalId: transactionId }, answer),
@@ -80,22 +80,18 @@ export async function refundTransaction(input: RefundInput, context: Context): P
 
 /** The credit as it reads now. One that cannot be refunded is told as a reason for which nothing was sent. */
 async function readOriginal(input: RefundInput, context: Context): Promise<Attempt> {
-  const refused = (cause: UserError): Attempt => ({
-    kind: 'failed',
-    error: new GivenUpError(cause.message, { dispatched: false, cause }),
-  });
   try {
     // Read afresh each time, and only as far as the caller may see.
     const original = await context.reads.session.original(input.transactionId);
     if (original === null) {
-      return refused(
+      return notSent(
         new NotFoundError('NOT_FOUND', 'There is no transaction of this id.', {
           field: ['input', 'transactionId'],
         }),
       );
     }
     const reason = whyNot(original, input);
-    if (reason !== undefined) return refused(reason);
+    if (reason !== undefined) return notSent(reason);
     return {
       kind: 'answered',
       status: 200,
