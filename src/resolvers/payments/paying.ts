@@ -169,6 +169,7 @@ export async function notTheirs(
  * @throws UserError of the union: refused by the service, or by the gateway, which has sent nothing.
  * @throws OutcomeUnknown
  * @throws UpstreamError when nothing moved, and the reason is none of these.
+ * @throws GivenUpError when nothing was sent, because of a defect.
  * @throws PaymentRecordError when nothing was sent, as the record of payments is away.
  */
 export async function carryOut(
@@ -246,17 +247,20 @@ function unknownOutcome(result: UnknownResult, { key }: MoneyOrder): OutcomeUnkn
 }
 
 /** What the caller is told in one word where nothing moved, for the log. */
-export const codeUnmoved: MoneyCalls['codeUnmoved'] = (because) => whyNothingMoved(because).code;
+export const codeUnmoved: MoneyCalls['codeUnmoved'] = (because) => {
+  const why = whyNothingMoved(because);
+  return why instanceof UpstreamError || why instanceof UserError ? why.code : 'INTERNAL';
+};
 
-/** Nothing moved: the error that stopped it, as it stands. */
-function whyNothingMoved(because: Attempt): UpstreamError | UserError {
+/** Nothing moved: the error that stopped it, as it stands. A defect is told as `INTERNAL`, as no caller may read of it. */
+function whyNothingMoved(because: Attempt): Error {
   if (because.kind === 'answered') return errorOfAnswer(because);
   const { error } = because;
   if (error instanceof UpstreamError) return error;
   if (error.cause instanceof UserError) return error.cause;
+  if (error.cause !== undefined) return error;
   return new UpstreamError('UPSTREAM_TIMEOUT', 'The time of the operation was over before the call.', {
     dispatched: false,
-    cause: error.cause,
   });
 }
 

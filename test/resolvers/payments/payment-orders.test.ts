@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GraphQLError } from 'graphql';
+import { describe, expect, it } from 'vitest';
 import { type Answered, type Attempt, GivenUpError } from '../../../src/common/attempt.ts';
+import { toPublicError } from '../../../src/graphql/public-errors.ts';
 import type { MoneyOrder } from '../../../src/money/call.ts';
+import { createMoney } from '../../../src/money/execute.ts';
+import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import type { Context } from '../../../src/operation/context.ts';
 import { attemptOf, createMoneyOut, renewal } from '../../../src/resolvers/payments/paying.ts';
+import { refundTransaction } from '../../../src/resolvers/payments/refund.ts';
+import { recordingLogger } from '../../helpers/events.ts';
 import { CLIENT_ID } from '../../helpers/http-stub.ts';
 import { serviceError } from '../../money/upstream.ts';
 
@@ -51,6 +60,43 @@ it('money out of two customers under the same key is not the same to the service
 
 it('an order says how it is settled under its caller’s own credential', async () => {
   expect((await orderOf(undefined)).later).toEqual({ credential: 'somebody' });
+});
+
+describe.each([
+  ['the check of an order', (context: Context) => createMoneyOut(INPUT, context)],
+  [
+    'the read of a credit',
+    (context: Context) =>
+      refundTransaction(
+        { idempotencyKey: INPUT.idempotencyKey, transactionId: randomUUID(), as: { reason: 'No' } },
+        context,
+      ),
+  ],
+])('a defect in %s', (_name, give) => {
+  it('is told and logged as INTERNAL, and nothing is sent', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'pasarela-orders-'));
+    const records = openSqliteRecords(join(folder, 'money.sqlite'));
+    const logger = recordingLogger();
+    const money = createMoney({ records, logger });
+    const defect = () => {
+      throw new TypeError('a defect');
+    };
+    const context = {
+      identity: { caller: { clientId: CLIENT_ID }, requestedBy: 'somebody' },
+      services: { money },
+      reads: { session: { rest: { check: defect }, original: defect }, forget: () => undefined },
+      budget: { deadline: Date.now() + 60_000, signal: new AbortController().signal },
+      // An order needs nothing else of it.
+    } as unknown as Context;
+    const error = await give(context).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: 'GivenUpError', cause: { message: 'a defect' } });
+    expect(toPublicError(new GraphQLError('', { originalError: error as Error }))).toBeUndefined();
+    await money.stop();
+    await records.stop();
+    await rm(folder, { recursive: true });
+    const told = logger.lines.filter(({ message }) => message === 'payment');
+    expect(told).toMatchObject([{ fields: { outcome: 'not_sent', code: 'INTERNAL' } }]);
+  });
 });
 
 const answer = (status: number, text: string): Answered => ({
