@@ -99,11 +99,14 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
   const seen = useCallback(
     async (transactionId: string): Promise<void> => {
       const shown = (await unsettled(store)).filter((intent) => transactionOf(intent) === transactionId);
-      // It is done, and its end was seen. `pay` would send another one where another tab has acknowledged it just now.
-      for (const { idempotencyKey } of shown) await forget(store, idempotencyKey);
+      for (const intent of shown) {
+        // It is done, so this sends nothing. A forgotten one would be unknown in a tab that still asks about it.
+        const outcome = await finish(source, START_VERIFICATION, intent, { store });
+        await outcome.acknowledge();
+      }
       await look();
     },
-    [store, look],
+    [source, store, look],
   );
   const letGo = async (key: string): Promise<void> => {
     setProblem(undefined);
