@@ -308,7 +308,11 @@ it.each([
   expect(told.slice(0, 3)).toMatchObject([
     { state: 'open' },
     { state: 'lost' },
-    { state: 'lost', cause: expect.objectContaining({ message: expect.stringContaining('502') }) },
+    {
+      state: 'lost',
+      code: 502,
+      cause: expect.objectContaining({ message: expect.stringContaining('502') }),
+    },
   ]);
 });
 

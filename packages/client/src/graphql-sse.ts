@@ -70,8 +70,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
           },
           error(cause) {
             streams.delete(own);
-            const code = (cause as { code?: number } | null)?.code;
-            tellAll([() => onConnection?.({ state: 'lost', code, cause })]);
+            tellAll([() => onConnection?.({ state: 'lost', code: codeOf(cause), cause })]);
             sink.ended(cause);
           },
           complete() {
@@ -88,6 +87,12 @@ export function createEventStreams(options: FetchOptions): EventStreams {
       );
     }),
   };
+}
+
+/** Returns the HTTP status of an error, if it has one. That of graphql-sse has the answer. */
+function codeOf(cause: unknown): number | undefined {
+  const { code, response } = Object(cause) as { code?: number; response?: Response };
+  return code ?? response?.status;
 }
 
 /**
