@@ -16,7 +16,7 @@ const SHARED = ['app', 'store'];
 /** What a program of this test's own runs: components, a store, and a function. */
 const RUN_BY = ['react', 'next', 'svelte', 'vue', 'pay'];
 /** What an app may need besides, in more lines. */
-const LONGER = ['get-state', 'unsettled', 'pay-spei'];
+const LONGER = ['get-state', 'unsettled', 'payments', 'pay-spei', 'sign-out'];
 /** What an app writes, besides its GraphQL. */
 const LINES = 10;
 /** Long enough to connect with, and short enough to be outlived. */
@@ -279,4 +279,51 @@ await finishAll(source, mutations, store, ({ status, intent }) => console.log(in
 console.log(Object.values(keys).map(({ size }) => size).join());`,
   );
   expect(output).toBe('createMoneyOut done\ncreateInternalTransaction done\n1,1\n');
+});
+
+it('a person who signs out leaves no list and no connection, and the key of what is unclear, which another person is not shown', async () => {
+  const [account] = gateway.sandbox.clabeInstrumentIds;
+  const source = gateway.sandbox.centralizing.instrumentId;
+  let isOver = false;
+  const over = runBeside(
+    'sign-out',
+    `import { pay, typed } from '@pasarela/client';
+import { token } from './app.js';
+import { verify } from './pay.js';
+import { listPayments } from './payments.js';
+import { signIn } from './sign-out.js';
+const kept = new Map();
+const storage = {
+  getItem: (key) => kept.get(key) ?? null,
+  setItem: (key, value) => void kept.set(key, value),
+  removeItem: (key) => void kept.delete(key),
+};
+let seen;
+const first = new Promise((resolve) => { seen = resolve; });
+const one = signIn('one', token, storage, seen);
+const { paymentConcept } = await first;
+console.log(paymentConcept.replace(/ .*/, ''), [...kept.keys()].join());
+const document = typed('mutation ($input: In!) { createMoneyOut(input: $input) { __typename } }');
+const answering = (answer) => ({ query: answer });
+const options = { store: one.payments, patienceMs: 0 };
+const done = await pay(answering(async () => ({ data: { paid: { __typename: 'PaidSuccess' } } })), document, { amount: '1.00' }, options);
+await done.acknowledge();
+await pay(answering(() => Promise.reject(new Error('gone'))), document, { amount: '2.00' }, options);
+await verify({ sourceInstrumentId: '${source}', destinationInstrumentId: '${account}' }, () => {});
+const list = async ({ socket, payments }) => {
+  const { toFinish, sent } = await listPayments(socket, payments);
+  console.log(toFinish.map(({ input }) => input.amount).join(), sent.nodes[0].state, sent.nodes[0].transaction.id.length);
+};
+await list(one);
+await one.signOut();
+console.log([...kept.keys()].join(), JSON.parse(kept.get('payments of one')).map(({ input }) => input.amount).join());
+const two = signIn('two', token, storage, () => {});
+await list(two);
+await two.signOut();
+// Nothing is left that keeps the program from ending.`,
+  ).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) await gateway.credit('credit');
+  expect(await over).toBe('credit credits of one\n2.00 DONE 36\npayments of one 2.00\n DONE 36\n');
 });
