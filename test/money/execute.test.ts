@@ -195,6 +195,38 @@ async function payThrottled(retryAfterMs: number, ms: number) {
   return { result: await own.execute(throttled, limits(ms)), pauses, sent };
 }
 
+it('a call that has ended renews its lease no more, and waits for its deadline no more', async () => {
+  const beat = Promise.withResolvers<void>();
+  const renewed: number[] = [];
+  const waits: AbortSignal[] = [];
+  const own = createMoney({
+    records: {
+      ...records,
+      async renew(name, owner, ms) {
+        renewed.push(ms);
+        // The pause between two renewals ends while the lease is being ended.
+        beat.resolve();
+        await setImmediate();
+        return records.renew(name, owner, ms);
+      },
+    },
+    ambient: {
+      ...ambient,
+      sleep(ms, signal) {
+        waits.push(signal);
+        return ms === HOUR / 3 ? beat.promise : ambient.sleep(ms, signal);
+      },
+    },
+    logger,
+    leaseMs: HOUR,
+  });
+  await leaveUnknown(own, 'ana', undefined);
+  await own.stop();
+  expect(renewed).toEqual([0]);
+  expect(waits.length).toBeGreaterThan(1);
+  expect(waits.filter(({ aborted }) => !aborted)).toEqual([]);
+});
+
 it('money out is not sent again before the time is over that the service asks to wait', async () => {
   const { result, pauses, sent } = await payThrottled(20_000, 300_000);
   expect(result).toMatchObject({ kind: 'done' });

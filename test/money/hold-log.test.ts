@@ -97,3 +97,30 @@ it('while the record cannot be reached, nobody is told that payments go on', asy
   expect(logger.lines.map(({ message }) => message)).toEqual([STOPPED, GO_ON[0]]);
   end();
 });
+
+it('a look that ends after a later one says nothing of what has been told since', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const logger = recordingLogger();
+  const stopped: Hold = { why: 'stopped', since: 0, missing: 0, copied: undefined };
+  const slow = Promise.withResolvers<readonly Hold[]>();
+  const answers: (readonly Hold[] | Promise<readonly Hold[]>)[] = [[], slow.promise, [stopped]];
+  const end = await logHolds({ held: async () => answers.shift() ?? [stopped] }, logger);
+  vi.advanceTimersByTime(20_000);
+  await until(() => logger.lines.length > 0);
+  slow.resolve([]);
+  await slow.promise;
+  // What follows on it has been logged by then.
+  await new Promise(setImmediate);
+  vi.advanceTimersByTime(10_000);
+  await new Promise(setImmediate);
+  expect(logger.lines.map(({ message }) => message)).toEqual([STOPPED]);
+  end();
+});
+
+it('a process that has ended looks no more', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const money = await openMoney({ redisUrl: undefined, dataDir: dir, logger: silentLogger });
+  expect(vi.getTimerCount()).toBeGreaterThan(0);
+  await money.stop();
+  expect(vi.getTimerCount()).toBe(0);
+});

@@ -474,6 +474,15 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await claim(two, name, 'b')).toEqual({ state: 'answered', answer: DONE });
   });
 
+  it('notes no sending of what is answered, though its end is unknown', async () => {
+    const name = freshName();
+    const unknown = { kind: 'unknown', status: 409, text: 'in progress' } as const;
+    await claim(one, name, 'a');
+    await one.answer(name, HASH, unknown);
+    expect(await one.markSent(name, 'a', '{}')).toBe(false);
+    expect(await claim(two, name, 'b')).toEqual({ state: 'answered', answer: unknown });
+  });
+
   it('takes an answer for a record that was lost, but never for another intent', async () => {
     const lost = freshName();
     await one.answer(lost, HASH, DONE);

@@ -231,3 +231,15 @@ it('a payment is not asked for by the calls of another whose credential was refu
   remembered.add({ clientId: ONE, hash: 'two' }, later(fresh), 0);
   expect(remembered.due(ONE, FIRST_DUE_MS)).toMatchObject([{ name: { hash: 'two' }, calls: fresh }]);
 });
+
+it('one that was given up gives its place to no other once its caller has asked for it again', () => {
+  const remembered = new Remembered();
+  const add = (hash: string, now: number) => remembered.add({ clientId: ONE, hash }, later(callsOf()), now);
+  add('asked again', 0);
+  for (const kept of remembered.due(ONE, FIRST_DUE_MS)) remembered.begin(kept, FIRST_DUE_MS);
+  remembered.giveUp({ clientId: ONE, hash: 'asked again' });
+  add('asked again', 300_000);
+  for (let number = 1; number <= 100; number += 1) add(`${number}`, 300_000);
+  expect(remembered.size).toBe(100);
+  expect(hashesOf(remembered, 300_000 + FIRST_DUE_MS)).toContain('asked again');
+});

@@ -128,6 +128,14 @@ it('tells a difference once, also while another account does not let the baselin
   expect(told[1]?.to).toBe(5 * HOUR);
 });
 
+it('tells nothing of what an account held that is new since the baseline', async () => {
+  const reading = (at: number, balances: Readonly<Record<string, number>>): BalanceReading => ({
+    ...{ from: at, to: at, balances },
+  });
+  const kept = { baseline: reading(0, { one: 100 }), previous: reading(HOUR, { one: 100, other: 500 }) };
+  expect((await compare(kept, reading(2 * HOUR, { one: 100, other: 500 }), [])).differences).toEqual([]);
+});
+
 it('takes what may have moved for an explanation', async () => {
   const reading = (at: number, cents: number): BalanceReading => ({
     from: at,
