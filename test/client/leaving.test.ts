@@ -4,7 +4,7 @@ import { Environment, Network, RecordSource, Store } from 'relay-runtime';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pipe, subscribe } from 'wonka';
 import { apolloSource, createLink } from '../../packages/client/src/apollo.ts';
-import { createFetch } from '../../packages/client/src/fetch.ts';
+import { createFetch, type FetchOptions } from '../../packages/client/src/fetch.ts';
 import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
 import { follow, keyValueStore, type Source, typed } from '../../packages/client/src/index.ts';
 import { nativePresence } from '../../packages/client/src/react-native.ts';
@@ -128,28 +128,29 @@ function startFetch() {
   return { fetch, requests };
 }
 
-const STREAMS: Readonly<Record<string, (fetch: typeof globalThis.fetch) => Source>> = {
-  fetch: (fetch) => createFetch({ url: URL, token: () => 'a token', fetch }),
-  'graphql-sse': (fetch) => createEventStreams({ url: URL, token: () => 'a token', fetch }),
+const STREAMS: Readonly<Record<string, (options: Pick<FetchOptions, 'fetch' | 'onConnection'>) => Source>> = {
+  fetch: (options) => createFetch({ url: URL, token: () => 'a token', ...options }),
+  'graphql-sse': (options) => createEventStreams({ url: URL, token: () => 'a token', ...options }),
 };
 
 describe.each(Object.keys(STREAMS))('a stream over %s', (way) => {
   const start = () => {
     const { fetch, requests } = startFetch();
-    const source = STREAMS[way]?.(fetch);
-    if (source === undefined) throw new Error('it is one of these');
     const told: unknown[] = [];
+    const states: string[] = [];
+    const source = STREAMS[way]?.({ fetch, onConnection: ({ state }) => states.push(state) });
+    if (source === undefined) throw new Error('it is one of these');
     const sink = {
       opened: () => told.push('opened'),
       next: (answer: unknown) => told.push(answer),
       bookmark: (cursor: string) => told.push(cursor),
       ended: (cause?: unknown) => told.push(cause ?? 'ended'),
     };
-    return { source, requests, told, leave: source.subscribe(DOCUMENT, { after: 'start' }, sink) };
+    return { source, requests, told, states, leave: source.subscribe(DOCUMENT, { after: 'start' }, sink) };
   };
 
   it('that is left gives up its request, and leaves no timer and no word behind', async () => {
-    const { source, requests, told, leave } = start();
+    const { source, requests, told, states, leave } = start();
     await settle();
     expect(requests).toHaveLength(1);
     leave();
@@ -158,11 +159,11 @@ describe.each(Object.keys(STREAMS))('a stream over %s', (way) => {
     expect(requests[0]?.signal.aborted).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(told).toEqual([]);
+    expect([told, states]).toEqual([[], []]);
   });
 
   it('that is left once it has begun leaves no timer and no word behind either', async () => {
-    const { requests, told, leave } = start();
+    const { requests, told, states, leave } = start();
     await settle();
     const [request] = requests;
     const body = new ReadableStream({
@@ -174,7 +175,7 @@ describe.each(Object.keys(STREAMS))('a stream over %s', (way) => {
     await settle();
     expect(vi.getTimerCount()).toBe(0);
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(told).toEqual(['opened']);
+    expect([told, states]).toEqual([['opened'], ['open']]);
   });
 
   it('ends where nothing answers for longer than the gateway is ever silent', async () => {
@@ -351,4 +352,22 @@ it('a plain subscription that is left while its first place is asked for never b
   expect(fake.calls).toEqual([]);
   expect(fake.subscriptions).toEqual([]);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+it('a feed whose connection stood for a while is connected again soon, however often that is cut', async () => {
+  const fake = createFakeSource();
+  const feed = follow(fake, DOCUMENT, {
+    store: { load: () => ({ cursor: 'start' }), save() {} },
+    presence: () => () => {},
+  });
+  const reading = feed[Symbol.asyncIterator]().next();
+  for (let cuts = 0; cuts < 10; cuts += 1) {
+    await vi.advanceTimersByTimeAsync(500);
+    expect(fake.subscriptions).toHaveLength(1);
+    fake.subscriptions[0]?.sink.opened();
+    await vi.advanceTimersByTimeAsync(30_000);
+    fake.subscriptions[0]?.sink.ended(new Error('The connection was cut.'));
+  }
+  feed.close();
+  await reading;
 });

@@ -113,6 +113,23 @@ it('a tab whose storage was cleared goes on after ten seconds at most', async ()
   expect(await second).toMatchObject({ status: 'done' });
 });
 
+it('a tab whose storage was cleared goes on after ten seconds at most, also where the clock was put back meanwhile', async () => {
+  const [tab] = startTabs(0);
+  const first = press(tab);
+  await vi.advanceTimersByTimeAsync(100);
+  for (const { answer } of [...gateway.calls]) answer({ data: { pay: { __typename: 'PaySuccess' } } });
+  await vi.advanceTimersByTimeAsync(100);
+  await first;
+  tab?.setItem('payments', '[]');
+  vi.setSystemTime(Date.now() - 3_600_000);
+  const second = press(tab);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(gateway.calls).toHaveLength(1);
+  for (const { answer } of [...gateway.calls]) answer({ data: { pay: { __typename: 'PaySuccess' } } });
+  await settle();
+  expect(await second).toMatchObject({ status: 'done' });
+});
+
 it('a tab announces no more than what it has written last', async () => {
   const locks = startLocks();
   vi.stubGlobal('navigator', { locks });
