@@ -6,7 +6,7 @@ import { startHeartbeat } from '../../../src/transport/sockets/heartbeat.ts';
 
 /** A socket whose peer answers pings, or is gone without a word. */
 class Peer extends EventEmitter {
-  readonly readyState = WebSocket.OPEN;
+  readyState: number = WebSocket.OPEN;
   pings = 0;
   isEnded = false;
   readonly #answers: boolean;
@@ -42,10 +42,13 @@ it('pings each once in twelve seconds, few at a time, and ends those alone that 
     }),
   );
   const peers = Array.from({ length: 24 }, (_, index) => new Peer(index % 2 === 0));
+  // It has begun to close, and its peer does not read the rest.
+  const closing = new Peer(false);
+  closing.readyState = WebSocket.CLOSING;
   // Nothing else of a server is asked for here.
-  const server = Object.assign(new EventEmitter(), { clients: new Set(peers) });
+  const server = Object.assign(new EventEmitter(), { clients: new Set([...peers, closing]) });
   const stop = startHeartbeat(server as unknown as WebSocketServer);
-  for (const peer of peers) server.emit('connection', peer);
+  for (const peer of [...peers, closing]) server.emit('connection', peer);
   const rounds = (count: number) => {
     for (let ms = 0; ms < count * 12_000; ms += everyMs) tick();
   };
@@ -54,5 +57,6 @@ it('pings each once in twelve seconds, few at a time, and ends those alone that 
   rounds(3);
   expect(peers.filter(({ isEnded }) => isEnded)).toEqual(peers.filter((_, index) => index % 2 === 1));
   expect(Math.min(...peers.filter((_, index) => index % 2 === 0).map(({ pings }) => pings))).toBe(3);
+  expect(closing).toMatchObject({ isEnded: true, pings: 0 });
   stop();
 });

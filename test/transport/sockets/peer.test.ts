@@ -115,6 +115,23 @@ it('a socket whose credential ends amid a mutation is closed once that is answer
   expect([code, peer.isOpen]).toEqual([4403, false]);
 });
 
+it('a socket that is to connect elsewhere is closed once what it has asked is executed', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, peer } = ends;
+  const closed = once(client, 'close');
+  const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const executing = answers.map(({ promise }) => peer.executing(() => promise));
+  peer.isDrained = true;
+  answers[0]?.resolve();
+  await executing[0];
+  await new Promise(setImmediate);
+  expect(peer.isOpen).toBe(true);
+  answers[1]?.resolve();
+  await executing[1];
+  const [code] = await closed;
+  expect(code).toBe(1012);
+});
+
 it('messages that wait for a turn of a socket which is closed meanwhile are not taken', async () => {
   const turn = Promise.withResolvers<void>();
   await using ends = await startPeer({ turn: () => turn.promise });
