@@ -58,11 +58,17 @@ it('a credit that names a customer whom the list lacks has that list read again'
   };
   await find();
   expect(await find()).toBeUndefined();
-  const body = { id: unknown, amount: '1.00', owner_id: unknown, beneficiary_account: 'none of the list' };
-  const delivered = await fetch(believing.ingress.url(sandbox.clientId, 'MONEY_IN') ?? '', {
-    method: 'POST',
-    body: JSON.stringify({ id_msg: 'a credit', body }),
-  });
-  expect(delivered.ok).toBe(true);
+  const deliver = async (owner: string) => {
+    const body = { id: unknown, amount: '1.00', owner_id: owner, beneficiary_account: 'none of the list' };
+    const delivered = await fetch(believing.ingress.url(sandbox.clientId, 'MONEY_IN') ?? '', {
+      method: 'POST',
+      body: JSON.stringify({ id_msg: `a credit of ${owner}`, body }),
+    });
+    expect(delivered.ok).toBe(true);
+  };
+  // The client is none of its customers.
+  await deliver(sandbox.clientId.toUpperCase());
+  expect(await find()).toBeUndefined();
+  await deliver(unknown);
   expect(await find()).toBeGreaterThan(0);
 });

@@ -68,6 +68,32 @@ it('a part that cannot be closed keeps no other open', async () => {
   expect(lines.map((line) => /Error: (\w+)/.exec(line)?.[1])).toEqual(['sockets', 'events', 'token']);
 });
 
+it('a request that never ends is cut off within the grace, and payments end after that as ever', async () => {
+  const told: string[] = [];
+  const ends = (name: string) => async (): Promise<void> => void told.push(name);
+  const server = createServer(() => told.push('request')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const unanswered = fetch(`http://127.0.0.1:${port}`).catch(() => told.push('cut off'));
+  await until(() => told.length === 1);
+  await shutDown(
+    { delayMs: 0, graceMs: 400 },
+    {
+      server,
+      connections: { watch: () => {}, end: () => {} },
+      drain: { isEnding: false, plugin: {}, markEnding: () => {}, begin: ends('operations') },
+      ingress: { handle: ends('webhook'), drain: ends('webhooks') },
+      sockets: { stop: ends('sockets') },
+      events: { stop: ends('events') },
+      money: { drain: ends('looks'), stop: ends('money') },
+      last: [{ stop: ends('token') }],
+      logger: collectingLogger([]),
+    },
+  );
+  await unanswered;
+  expect(told).toEqual(expect.arrayContaining(['cut off', 'money', 'token']));
+});
+
 it('a gateway whose port is taken closes all that it has opened', async () => {
   await using redis = await startRedis();
   const taken = createServer().listen(0, '127.0.0.1');
@@ -82,6 +108,8 @@ it('a gateway whose port is taken closes all that it has opened', async () => {
     collectingLogger([]),
   );
   await expect(server.start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  // A start that has failed leaves nothing to stop.
+  await server.stop();
   const own = new Redis(redis.url);
   await until(
     async () =>
