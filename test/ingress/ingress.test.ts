@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import type { EventType } from '../../src/events/log.ts';
+import type { EventLog, EventType } from '../../src/events/log.ts';
 import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
 import { ids } from '../helpers/events.ts';
 import { cep, SECRET, speiCredit, startIngress } from '../helpers/ingress.ts';
@@ -59,6 +59,21 @@ describe('a webhook that is what it should be', () => {
     expect(events.map((event) => event.payload)).toEqual([message]);
     expect(ingress.quarantined()).toEqual([{ reason: 'conflict', body: JSON.stringify(changed) }]);
     expect(ingress.logger.lines).toContainEqual(expect.objectContaining({ level: 'error' }));
+  });
+
+  it('is put aside also when it repeats a message that still waits for the log', async () => {
+    const made = await startIngress();
+    const waiting: EventLog['append'] = async () => ({
+      ...{ answer: { status: 201 }, duplicate: true, conflict: true, cursor: null },
+    });
+    const log: EventLog = Object.assign(Object.create(made.log), {
+      append: waiting,
+      recall: async () => undefined,
+    });
+    await using ingress = await startIngress({ log });
+    expect((await ingress.post('MONEY_IN', speiCredit())).status).toBe(201);
+    expect(ingress.quarantined().map(({ reason }) => reason)).toEqual(['conflict']);
+    await made[Symbol.asyncDispose]();
   });
 
   it('takes numeric message ids beyond 2^53 for as many messages, and sees where other contents differ', async () => {

@@ -205,6 +205,19 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     expect(await look({ category: 'INTER_TRANS' })).toBeNull();
   });
 
+  it('look-ups of one transaction in one query match each for itself', async () => {
+    const data = await read(
+      `query ($id: ID!) {
+        any: transaction(id: $id) { id }
+        debit: transaction(id: $id, match: { category: "DEBIT_TRANS" }) { id }
+        between: transaction(id: $id, match: { category: "INTER_TRANS" }) { id }
+      }`,
+      { id: world.transactions.moneyOutId },
+    );
+    const found = { id: world.transactions.moneyOutId };
+    expect(data).toEqual({ any: found, debit: found, between: null });
+  });
+
   it.each(['status', 'trackingId', 'category'])(
     'a look-up is refused whose match has an empty %s',
     async (name) => {
