@@ -31,8 +31,9 @@ it('keeps the evidence of one client and reason from the junk of others', () => 
     database
       .prepare('SELECT client_id, reason, CAST(body AS TEXT) AS body FROM quarantine ORDER BY number')
       .all();
+  put('merchant', 'conflict', 'later evidence');
   // Long before all together are too many.
-  expect(rowsNow()).toHaveLength(200 + 2);
+  expect(rowsNow()).toHaveLength(200 + 3);
   for (let client = 0; client < 60; client += 1)
     for (let index = 0; index < 40; index += 1) put(`client-${client}`, 'incomplete', String(index));
   quarantine.close();
@@ -41,7 +42,7 @@ it('keeps the evidence of one client and reason from the junk of others', () => 
   database.close();
   const bodiesOf = (clientId: string, reason: string) =>
     rows.filter((row) => row['client_id'] === clientId && row['reason'] === reason).map(({ body }) => body);
-  expect(bodiesOf('merchant', 'conflict')).toEqual(['evidence']);
+  expect(bodiesOf('merchant', 'conflict')).toEqual(['evidence', 'later evidence']);
   expect(bodiesOf('victim', 'unreadable')).toEqual(['evidence']);
   const junk = bodiesOf('merchant', 'unreadable');
   expect(junk.at(-1)).toBe('1099');

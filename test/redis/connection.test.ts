@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clock, type Timer, useClock } from '../../src/common/clock.ts';
 import { connectRedis, silenceOf } from '../../src/redis/connection.ts';
+import { inTime } from '../../src/redis/in-time.ts';
 import { parseRedisUrl, withTlsFiles } from '../../src/redis/url.ts';
 import { freePort, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
@@ -170,4 +171,12 @@ it('that the other side has hung up hides no reason that was told before', () =>
     said('ECONNRESET', 'read ECONNRESET'),
   ]).toEqual(['read ECONNRESET', 'self-signed certificate', 'self-signed certificate']);
   client.disconnect();
+});
+
+it('an answer that has come in time leaves no timer', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  expect(await inTime(Promise.resolve('answer'), 1_000)).toBe('answer');
+  await expect(inTime(Promise.reject(new Error('refused')), 1_000)).rejects.toThrow('refused');
+  expect(vi.getTimerCount()).toBe(0);
 });

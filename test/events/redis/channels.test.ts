@@ -98,3 +98,23 @@ it('a channel whose listener has gone while it was subscribed is left again, and
   await time.pass(500);
   expect([channels.isComplete, asked.length]).toEqual([true, 1]);
 });
+
+it('a check that is asked for while channels are subscribed again subscribes all once more, though a connection is lost then', async () => {
+  using time = stillTime();
+  const { channels, connection, asked, events } = start();
+  for (const attached of [0, 1]) {
+    const attaching = channels.attach(randomUUID(), { receive: () => {}, resync: () => {} });
+    asked[attached]?.resolve(connection);
+    await attaching;
+  }
+  channels.check();
+  expect(asked).toHaveLength(4);
+  channels.check();
+  const other = connectRedis('redis://127.0.0.1', { lazyConnect: true });
+  events.lost(other);
+  await time.pass(500);
+  for (const question of asked.slice(2)) question.resolve(connection);
+  await time.pass(0);
+  expect(asked).toHaveLength(6);
+  other.disconnect();
+});
