@@ -3,7 +3,8 @@ import { isBehind, type Mark } from '../../src/money/mark.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { Broken, Process } from './core.ts';
-import { countedIn, recordedSentAt } from './records.ts';
+import { tagIn } from './orders.ts';
+import { countedIn, isHeldOrBehind, isOfPayments, recordedSentAt } from './records.ts';
 import { Keyspace } from './redis/keyspace.ts';
 import type { World } from './world.ts';
 
@@ -70,7 +71,11 @@ export class Operator {
       if (!this.#isStopping || !(await this.#does('stop', (records) => records.holdPayments()))) return;
       if (!this.#isStopping) return;
       this.#done = 'stop';
-      this.#hold = { why: 'stopped', from: this.#world.sim.elapsed, mayLeave: this.#recordedAsSent() };
+      this.#hold = {
+        why: 'stopped',
+        from: this.#world.sim.elapsed,
+        mayLeave: this.#world.recordedAsSent(),
+      };
       this.#world.sim.say('payments are stopped');
       this.#look();
     });
@@ -144,15 +149,14 @@ export class Operator {
   }
 
   #copy(): () => void {
-    const { sim, redis, service, clients, gateways } = this.#world;
+    const { sim, redis, service } = this.#world;
     const copy = new Keyspace(() => Math.floor(sim.now), redis.primary.keyspace);
     const copiedAt = sim.elapsed;
     return () => {
-      const sentBefore = this.#recordedAsSent();
+      const sentBefore = this.#world.recordedAsSent();
       redis.putBack(copy, isOfPayments);
-      const sentAfter = this.#recordedAsSent();
       // What was recorded as sent after the copy may be on its way to the service yet.
-      const onTheirWay = new Set([...sentBefore].filter((body) => !sentAfter.has(body)).map(tagIn));
+      const onTheirWay = new Set([...sentBefore.difference(this.#world.recordedAsSent())].map(tagIn));
       this.#done = undefined;
       this.#mayBeHeldSince = sim.elapsed;
       service.told.clear();
@@ -164,13 +168,17 @@ export class Operator {
         if (usedAt >= copiedAt || onTheirWay.has(order.tag)) order.isForgotten = true;
         else order.isOfBefore = true;
       }
-      const isNoticed = clients.some(({ clientId }) =>
-        gateways.some((place) => isBehind(countedIn(copy, clientId), place.knownOf(clientId))),
-      );
-      this.#putBackAt = isNoticed ? sim.elapsed : undefined;
+      this.#putBackAt = this.#mayBeNoticed() ? sim.elapsed : undefined;
       sim.say(`the record of payments is what it was at ${copiedAt / 1000} s`);
       this.#look();
     };
+  }
+
+  /** Whether payments are held, or some gateway can tell that the record has less than it had. */
+  #mayBeNoticed(): boolean {
+    const { redis, clients, gateways } = this.#world;
+    const knownOf = (clientId: string) => gateways.map((place) => place.knownOf(clientId));
+    return clients.some(({ clientId: id }) => isHeldOrBehind(redis.primary.keyspace, id, knownOf(id)));
   }
 
   /** Notes what gateways know that the record no longer has. */
@@ -226,10 +234,6 @@ export class Operator {
     }
   }
 
-  #recordedAsSent(): ReadonlySet<string> {
-    return new Set(this.#world.recordedAsSent());
-  }
-
   /** Looks, while payments are held, what keeps processes from the record, and whether they have noticed that it was put back. */
   #look(): void {
     const { sim, redis, gateways } = this.#world;
@@ -237,8 +241,9 @@ export class Operator {
     if (gateways.some(({ name, isUp }) => !isUp || redis.isTroubled(name))) this.#troubledAt = sim.elapsed;
     if (this.#hold === undefined && this.#putBackAt !== undefined) {
       const since = sim.elapsed - Math.max(this.#putBackAt, this.#troubledAt);
-      if (since > NOTICED_MS)
-        this.#hold = { why: 'put-back', from: sim.elapsed, mayLeave: this.#recordedAsSent() };
+      if (!this.#mayBeNoticed()) this.#putBackAt = undefined;
+      else if (since > NOTICED_MS)
+        this.#hold = { why: 'put-back', from: sim.elapsed, mayLeave: this.#world.recordedAsSent() };
     }
     sim.after(LOOK_MS, undefined, () => this.#look());
   }
@@ -279,22 +284,17 @@ export class Operator {
     const putBack = this.#putBackAsOneLeaves;
     if (putBack !== undefined) this.#world.sim.after(0, undefined, putBack);
     const isRepeated = this.#isRepeated(process, body);
-    const hold = this.#hold;
-    if (hold === undefined || (hold.why === 'put-back' && isRepeated)) return;
+    if (this.#hold === undefined || (this.#hold.why === 'put-back' && isRepeated)) return;
+    const { why, from, mayLeave } = this.#hold;
     const { sim, redis } = this.#world;
     const mayBeUnaware =
-      redis.isTroubled(name) || sim.elapsed - Math.max(hold.from, this.#troubledAt) < ON_ITS_WAY_MS;
-    const isOnItsWay = hold.mayLeave.has(body) && (!isAgain || mayBeUnaware || hold.why === 'put-back');
+      redis.isTroubled(name) || sim.elapsed - Math.max(from, this.#troubledAt) < ON_ITS_WAY_MS;
+    const isOnItsWay = mayLeave.has(body) && (!isAgain || mayBeUnaware || why === 'put-back');
     if (!isOnItsWay)
       sim.fail(
         new Broken(
-          `${name} sends ${isAgain ? 'again ' : ''}${body} though payments are held (${hold.why}) since ${hold.from / 1000} s`,
+          `${name} sends ${isAgain ? 'again ' : ''}${body} though payments are held (${why}) since ${from / 1000} s`,
         ),
       );
   }
 }
-
-/** The description of a payment's transaction, by the text that is sent. */
-const tagIn = (body: string): string => /"(?:description|refundReason)":"([^"]*)"/.exec(body)?.[1] ?? '';
-
-const isOfPayments = (key: string): boolean => key.startsWith('pasarela:money');

@@ -66,6 +66,10 @@ export const fieldOf = (mutation: MoneyMutation, name: string, variable: string)
     ... on UserError { code field message } ... on OutcomeUnknown { reason safeToRetry retryUntil message }
     ... on ${typeOf(mutation)}Success { replayed ${MOVED[mutation]} } }`;
 
+/** The description of a payment's transaction, by the text that is sent. */
+export const tagIn = (text: string): string =>
+  /"(?:description|refundReason)":"([^"]*)"/.exec(text)?.[1] ?? '';
+
 /** An order of which nobody has been told anything. */
 export function orderOf(tag: string, mutation: MoneyMutation, input: Order['input']): Order {
   const order: Order = {

@@ -72,7 +72,7 @@ function checkEnded(world: World, { name, hasGivenUp }: GatewayPlace, process: P
   // Of two that are alike one may still be open.
   const isAlone = (body: string): boolean =>
     world.orders.find(({ tag }) => body.includes(`"${tag}"`))?.alike.length === 1;
-  const left = world.recordedAsSent().find((body) => stored.has(body) && isAlone(body));
+  const left = [...world.recordedAsSent()].find((body) => stored.has(body) && isAlone(body));
   if (left !== undefined)
     sim.fail(new Broken(`${name} has ended, and has not stored that this is done: ${left}`));
 }

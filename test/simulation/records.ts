@@ -1,5 +1,8 @@
-import type { Mark } from '../../src/money/mark.ts';
+import { isBehind, type Mark } from '../../src/money/mark.ts';
 import type { Keyspace } from './redis/keyspace.ts';
+
+/** Whether a key belongs to the record of payments. */
+export const isOfPayments = (key: string): boolean => key.startsWith('pasarela:money');
 
 /** Whether a key is that of the record of a payment. */
 export const isRecord = (key: string): boolean => /^pasarela:money:\{[^}]*\}:[\w-]{43}$/.test(key);
@@ -46,3 +49,8 @@ export function countedIn(keyspace: Keyspace, clientId: string): Mark {
   );
   return { epoch, sent };
 }
+
+/** Whether the payments of a client are held, or less is recorded than a gateway knows: others may have paid as often since it was put back. */
+export const isHeldOrBehind = (keyspace: Keyspace, clientId: string, known: readonly Mark[]): boolean =>
+  isHeldBy(keyspace, ledgerOf(clientId)) ||
+  known.some((mark) => isBehind(countedIn(keyspace, clientId), mark));

@@ -36,6 +36,8 @@ const SEEDS = [
   9_600_698,
   // The simulation took a payment that was on its way as the record was put back to before it for one that this record still has.
   55,
+  // The simulation wanted a gateway to notice that its record was put back, though another had paid as often meanwhile.
+  9_700_492,
 ];
 /** Each of these within more. */
 const LONGER_HOURS = 0.02;

@@ -176,14 +176,15 @@ export class World {
   }
 
   /** Texts of the payments that the record has as sent, and without an end. */
-  recordedAsSent(): readonly string[] {
-    if (this.isEmbedded) return this.gateways.flatMap((place) => place.embeddedSent());
+  recordedAsSent(): ReadonlySet<string> {
+    if (this.isEmbedded) return new Set(this.gateways.flatMap((place) => place.embeddedSent()));
     const { keyspace } = this.redis.primary;
-    return recordsIn(keyspace).flatMap((key) => {
+    const sent = recordsIn(keyspace).flatMap((key) => {
       // HMGET replies with a list of texts, null for what there is not.
       const [state, body] = keyspace.run('HMGET', [key, 'state', 'body']) as (string | null)[];
       return state === 'sent' && body != null ? [body] : [];
     });
+    return new Set(sent);
   }
 
   /** Whether nothing has gone wrong for so long that every question has its answer. */
