@@ -11,7 +11,7 @@ const PACKAGES = 'test/packed';
 const OWN_BYTES: Readonly<Record<string, number>> = {
   apollo: 6_160,
   fetch: 4_820,
-  'graphql-sse': 5_360,
+  'graphql-sse': 5_370,
   'indexed-db': 900,
   react: 4_715,
   'react-native': 250,
@@ -20,7 +20,7 @@ const OWN_BYTES: Readonly<Record<string, number>> = {
   schema: 750,
   svelte: 3_905,
   testing: 4_345,
-  urql: 5_420,
+  urql: 5_430,
 };
 /** What an app loads of the package, and the most that it may weigh, compressed. */
 const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
