@@ -116,7 +116,7 @@ const userError = (
 userError(
   ValidationError,
   'ValidationError',
-  'The input is wrong. Correct it, and send it again; a payment with a new key.',
+  'The input is wrong. Correct it, and send it again; a payment with a new key, unless a call with the old one may have moved money.',
 );
 userError(PreconditionError, 'PreconditionError', 'The state of an account or a transaction forbids it.');
 userError(NotFoundError, 'NotFoundError', 'Something that the input names does not exist, or is not yours.');

@@ -247,7 +247,10 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     for (const refused of [await pay('MoneyOut', input), await pay('MoneyOut', input)]) {
       expect(refused).toMatchObject({ __typename: 'PreconditionError', code: 'INSUFFICIENT_FUNDS' });
     }
-    expect(await pay('MoneyOut', out({ amount: '0.00' }))).toMatchObject({ __typename: 'ValidationError' });
+    expect(await recorded(input.idempotencyKey)).toMatchObject({ state: 'REFUSED' });
+    const unsent = out({ amount: '0.00' });
+    expect(await pay('MoneyOut', unsent)).toMatchObject({ __typename: 'ValidationError' });
+    expect(await recorded(unsent.idempotencyKey)).toBeNull();
     const nobody = internal({ destinationInstrumentId: randomUUID() });
     expect(await pay('Internal', nobody)).toMatchObject({ __typename: 'NotFoundError' });
     const body = apiError('A_REASON_THAT_IS_NOT_DOCUMENTED');
