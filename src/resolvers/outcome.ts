@@ -3,7 +3,7 @@ import { isDocumentedError } from '../upstream/call/documented-error.ts';
 import { errorOfAnswer, UpstreamError } from '../upstream/call/errors.ts';
 import type { Attempt } from '../upstream/call/http.ts';
 import { OutcomeUnknown } from './errors.ts';
-import { type RefusalRules, refusalError } from './refusal.ts';
+import { type RefusalRules, refusalError } from './service-refusal.ts';
 
 export interface SendOnce extends RefusalRules {
   /**

@@ -22,7 +22,7 @@ import {
   PreconditionError,
   UserError,
 } from '../errors.ts';
-import { type RefusalRules, refusalError } from '../refusal.ts';
+import { type RefusalRules, refusalError } from '../service-refusal.ts';
 import { compare } from './payment-answer.ts';
 import {
   PENNY,
@@ -32,7 +32,7 @@ import {
   type TransferInput,
   transfer,
 } from './payment-input.ts';
-import { TRANSFER_RULES } from './payment-rules.ts';
+import { TRANSFER_RULES } from './service-refusals.ts';
 import { unknownWords } from './unknown-outcome.ts';
 
 /** A movement that has been made. */

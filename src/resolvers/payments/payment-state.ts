@@ -8,8 +8,8 @@ import type { RecordedPayment } from '../../money/payment-reads.ts';
 import type { OrderSummary, PaymentClass, PaymentRecord } from '../../money/record.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
 import { isTransaction, type Transaction } from '../../upstream/transactions.ts';
-import { refusalError } from '../refusal.ts';
-import { REFUND_RULES, TRANSFER_RULES } from './payment-rules.ts';
+import { refusalError } from '../service-refusal.ts';
+import { REFUND_RULES, TRANSFER_RULES } from './service-refusals.ts';
 import { unknownWords } from './unknown-outcome.ts';
 
 /** The contract's `PaymentState`. */

@@ -10,7 +10,7 @@ import { isNeverRefunded } from '../transaction.ts';
 import { attemptOf, carryOut, codeBy, codeUnmoved, intentOf, notSent, notTheirs, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
 import { type RefundInput, refund } from './payment-input.ts';
-import { REFUND_RULES } from './payment-rules.ts';
+import { REFUND_RULES } from './service-refusals.ts';
 
 /** A credit that has been returned. */
 export interface Refunded {

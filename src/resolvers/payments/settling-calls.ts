@@ -6,7 +6,7 @@ import { sendMoneyOut } from '../../upstream/transactions.ts';
 import { Evidence, lookForRefund } from './evidence.ts';
 import { codeBy, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
-import { TRANSFER_RULES } from './payment-rules.ts';
+import { TRANSFER_RULES } from './service-refusals.ts';
 import type { Sightings } from './sightings.ts';
 
 interface SettlingOptions {

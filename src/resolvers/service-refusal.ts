@@ -16,7 +16,7 @@ export type Refusals = readonly (abstract new (...args: never[]) => UserError)[]
 /** Where the fields that a refusal can be about stand in the mutation's input. */
 export type FieldPaths = Readonly<Partial<Record<UserErrorCode, readonly string[]>>>;
 
-/** How a mutation tells refusals. */
+/** How a mutation tells what the service refuses. */
 export interface RefusalRules {
   readonly members: Refusals;
   readonly fields?: FieldPaths;

@@ -1,5 +1,5 @@
 import { ConflictError, NotFoundError, PreconditionError, RefusedError, ValidationError } from '../errors.ts';
-import type { FieldPaths, RefusalRules, Refusals } from '../refusal.ts';
+import type { FieldPaths, RefusalRules, Refusals } from '../service-refusal.ts';
 
 const MEMBERS: Refusals = [ValidationError, PreconditionError, NotFoundError, ConflictError, RefusedError];
 
@@ -12,10 +12,10 @@ const TRANSFER_FIELDS: FieldPaths = {
   EXTERNAL_TRANSFER_NOT_ALLOWED: ['input', 'destinationInstrumentId'],
 };
 
-/** How refusals of movements between instruments are told. */
+/** How the service's refusals of movements between instruments are told. */
 export const TRANSFER_RULES: RefusalRules = { members: MEMBERS, fields: TRANSFER_FIELDS };
 
-/** How refusals of refunds are told. */
+/** How the service's refusals of refunds are told. */
 export const REFUND_RULES: RefusalRules = {
   members: MEMBERS,
   fields: {

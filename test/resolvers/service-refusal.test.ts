@@ -6,8 +6,8 @@ import {
   RefusedError,
   ValidationError,
 } from '../../src/resolvers/errors.ts';
-import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payments/payment-rules.ts';
-import { type RefusalRules, refusalError } from '../../src/resolvers/refusal.ts';
+import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payments/service-refusals.ts';
+import { type RefusalRules, refusalError } from '../../src/resolvers/service-refusal.ts';
 
 /** The error body of docs/upstream-api.md, "Errors". */
 const body = (status: number, reason: string, detail: string) => ({
