@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { prepareDataFolder } from '../../src/app/data-folder.ts';
 import { ROOT } from '../docs/pages.ts';
 import { STARTS_DIST } from '../helpers/entry.ts';
 import { sendQuery } from '../helpers/gateway.ts';
@@ -276,3 +277,10 @@ it.each(['a folder', 'Redis'])(
     await rm(dataDir, { recursive: true, force: true });
   },
 );
+
+it('processes that start at once on a folder that is not there yet make it together', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'pasarela-start-'));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  const folder = join(dir, 'of', 'its', 'own');
+  await Promise.all(Array.from({ length: 8 }, () => prepareDataFolder(folder)));
+});

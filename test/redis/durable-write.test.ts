@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
 import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
 import { durableScript } from '../../src/redis/durable-script.ts';
@@ -37,14 +38,18 @@ function connect(url: string): RedisClient {
 
 async function startReplica(primary: RedisServer): Promise<RedisServer> {
   const replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
+  await inStepWith(primary, replica);
+  return replica;
+}
+
+/** Resolves once the replica has all, and the primary counts it, and has heard from it. */
+async function inStepWith(primary: RedisServer, replica: RedisServer): Promise<void> {
   await until(async () => (await replica.admin.info('replication')).includes('master_link_status:up'));
-  // The primary counts it, and has heard from it.
   await until(async () => {
     const followers = (await primary.admin.info('replication')).match(/^slave\d+:.*$/gm) ?? [];
     const isOnline = followers.some((line) => line.includes(`port=${replica.port},state=online`));
     return isOnline && (await primary.admin.wait(followers.length, 100)) >= followers.length;
   });
-  return replica;
 }
 
 /** Resolves once the primary says that a replica which it still lists as in step has been silent for longer than it may be. */
@@ -69,6 +74,43 @@ it('is on every replica once it is done, and replies what its first run did', as
   expect(await set('first', '1')).toBe('new');
   for (const replica of [one, other]) expect(await replica.admin.get('first')).toBe('1');
   expect(await set('first', '2')).toBe('1');
+});
+
+it('replies what its first run did in the history that has it', async () => {
+  await using primary = await startRedis(PROMPT);
+  await using replica = await startReplica(primary);
+  await primary.admin.set('key', 'of the first');
+  const client = connect(primary.url);
+  // The server knows the script from then on.
+  await writing(new DurableWrites(primary.url, 2_000), client)('other', '1');
+  let runs = 0;
+  const followed = new Proxy(client, {
+    get(target, name) {
+      const value = Reflect.get(target, name, target);
+      if (name !== 'pipeline') return typeof value === 'function' ? value.bind(target) : value;
+      return () => {
+        const pipeline = (target as Redis).pipeline();
+        const exec = pipeline.exec.bind(pipeline);
+        return Object.assign(pipeline, {
+          async exec() {
+            const replies = await exec();
+            runs += 1;
+            // Between the two runs the server begins another history, in which somebody else has written.
+            if (runs === 1) {
+              await primary.admin.replicaof('127.0.0.1', 1);
+              await primary.admin.replicaof('NO', 'ONE');
+              await primary.admin.set('key', 'of the second');
+              await inStepWith(primary, replica);
+            }
+            return replies;
+          },
+        });
+      };
+    },
+  });
+  const set = writing(new DurableWrites(primary.url, 2_000), followed);
+  expect(await set('key', 'written')).toBe('of the second');
+  expect(runs).toBeGreaterThan(1);
 });
 
 it('is not done when one of two replicas falls silent or goes, and is again when it is back', async () => {

@@ -1,15 +1,21 @@
-import { createServer, IncomingMessage, request, ServerResponse } from 'node:http';
+import { EventEmitter } from 'node:events';
+import { createServer, IncomingMessage, request, type Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
-import { queryObjects } from 'node:v8';
+import { queryObjects, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
 import { Turns } from '../../src/common/turns.ts';
 import { CallerKeys } from '../../src/operation/caller-keys.ts';
 import type { Incoming } from '../../src/operation/incoming.ts';
-import { createConnections, pathOf } from '../../src/transport/connections.ts';
+import { boundConnections, createConnections, pathOf } from '../../src/transport/connections.ts';
 import { incomingOf } from '../../src/transport/incoming.ts';
 import { createRequests } from '../../src/transport/requests.ts';
 import { until } from '../helpers/until.ts';
+
+setFlagsFromString('--expose-gc');
+// Node gives it no type.
+const collect = runInNewContext('gc') as () => void;
 
 const ALMA: Caller = {
   clientId: 'c',
@@ -195,6 +201,33 @@ describe('connections of a server that stops', () => {
     expect(objects() - before).toBeLessThan(1_000);
     // Until here they are in use, and what they keep with them.
     connections.end();
+  });
+
+  it('are not known any more by the addresses that they came from', () => {
+    const server = new EventEmitter();
+    let connections = 0;
+    /** Each comes from another, whose text is a long one. */
+    const addressOf = () => {
+      connections += 1;
+      return `${'x'.repeat(20_000)}${connections}`;
+    };
+    boundConnections(server as Server, 1, addressOf);
+    const kept = () => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const connect = (count: number) => {
+      for (let number = 0; number < count; number += 1) {
+        const socket = new EventEmitter();
+        server.emit('connection', socket);
+        socket.emit('close');
+      }
+    };
+    connect(100);
+    const before = kept();
+    connect(2_000);
+    expect(kept() - before).toBeLessThan(10_000_000);
+    expect(server.listenerCount('connection')).toBe(1);
   });
 
   it('are counted by few paths, and those of streams apart', () => {
