@@ -76,6 +76,17 @@ export class StoreUnavailableError extends Error {
   }
 }
 
+/** The log has taken the events, and told its followers. Its replicas do not have them, so that they may still be lost. */
+export class UnreplicatedError extends StoreUnavailableError {
+  /** Names the history of data that they are in. A server that is promoted begins another. */
+  readonly history: string;
+
+  constructor(message: string, history: string, options?: ErrorOptions) {
+    super(message, options);
+    this.history = history;
+  }
+}
+
 /** This process is shutting down. A follower misses nothing when it resumes from its last cursor in another one. */
 export class DrainingError extends Error {
   override readonly name = 'DrainingError';

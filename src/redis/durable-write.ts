@@ -22,6 +22,17 @@ const UNHEARD = 'neither the Sentinels nor the Cluster say that fewer will do';
 /** Writes something that is needed by nobody. */
 const PROBE = durableScript("redis.call('SET', KEYS[1], '', 'PX', 60000)");
 
+/** A write was made, and replicas lack it, so that it may still be lost. */
+export class UnacknowledgedError extends Error {
+  /** Names the history of data that it is in. */
+  readonly replid: string;
+
+  constructor(message: string, replid: string) {
+    super(message);
+    this.replid = replid;
+  }
+}
+
 /** How many replicas a write waits for, and how long. */
 interface Wait {
   readonly replicas: number;
@@ -86,7 +97,8 @@ export class DurableWrites {
   /**
    * Runs a script of {@link durableScript}, and resolves with its reply once its effect stays.
    *
-   * Rejects when it is not certain that the effect is there, and stays. No error holds the command.
+   * Rejects when it is not certain that the effect is there, and stays; with {@link UnacknowledgedError} when it is there. No error
+   * holds the command.
    */
   async write(
     redis: RedisClient,
@@ -97,7 +109,7 @@ export class DurableWrites {
     try {
       return await this.#write(redis, durable, keys, args);
     } catch (error) {
-      throw withoutCommand(error);
+      throw error instanceof UnacknowledgedError ? error : withoutCommand(error);
     }
   }
 
@@ -200,8 +212,9 @@ export class DurableWrites {
       if (isDone || isLate) this.#replication.acknowledged(primary.replid, isDone);
       if (isDone) return first.reply;
       if (isLate || primary.replicas < required) {
-        throw new Error(
+        throw new UnacknowledgedError(
           `${required} replicas should have this: ${primary.replicas} follow, ${acknowledged} acknowledged`,
+          primary.replid,
         );
       }
     }

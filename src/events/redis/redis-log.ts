@@ -138,7 +138,7 @@ export class RedisLog extends LogReader implements RemoteLog {
     return appended;
   }
 
-  async appendAll(clientId: string, events: readonly NewEvent[]): Promise<Appended[]> {
+  async appendAll(clientId: string, events: readonly NewEvent[], history = ''): Promise<Appended[]> {
     const { retention, retentionBytes = 0, now, metrics, names = noNames } = this.#options;
     const { meta, log, channel, index } = redisKeys(clientId);
     const keys = [meta, log, ...index, ...events.map((event) => seenKey(clientId, event))];
@@ -149,6 +149,7 @@ export class RedisLog extends LogReader implements RemoteLog {
       SEEN_FOR_MS,
       channel,
       this.#publish,
+      history,
       ...events.flatMap((event) => {
         const allNames: EventNames = (stored) => [...(event.names ?? []), ...names(stored)];
         const { receivedAt, digests } = indexed(clientId, unplaced(event), allNames);

@@ -15,8 +15,8 @@ const NOTED_AT_ONCE = 100;
 /**
  * Appends any number of one client's events, all in this order or none. Keys: meta, log, the three of the index, and a `seen`
  * for each event. Arguments: an epoch to begin with, retention in events and in bytes (0 for any number), milliseconds to
- * remember, channel, command to publish with; and for each event its contents digest, its text, its answer, when it was received
- * and the digests of its names. Returns the epoch, whether the index is to be completed (0 or 1), and for each event `{1, id}` or,
+ * remember, channel, command to publish with, the only history to append to (empty for any); and for each event its contents digest, its
+ * text, its answer, when it was received and the digests of its names. Returns the epoch, whether the index is to be completed (0 or 1), and for each event `{1, id}` or,
  * where it was there already, `{0, id, contents, answer}` of the first.
  *
  * A recognised message has its memory prolonged: that is a write, so that WAIT after it proves that a replica has all
@@ -25,11 +25,14 @@ const NOTED_AT_ONCE = 100;
  * XADD trims by number here; `trim` of search-scripts.ts by bytes.
  */
 export const APPEND = durableScript(`
+  if ARGV[7] ~= '' and not redis.call('INFO', 'replication'):find('master_replid:' .. ARGV[7], 1, true) then
+    error('this Redis has another history')
+  end
   ${BEGIN_EPOCH}
   ${NOTE_GONE}
   local reply = {epoch, 0}
   local added = 0
-  local firstKey, firstArgument, argumentsEach = 6, 7, 5
+  local firstKey, firstArgument, argumentsEach = 6, 8, 5
   for number = firstKey, #KEYS do
     local first = firstArgument + (number - firstKey) * argumentsEach
     local contents, event, answer = ARGV[first], ARGV[first + 1], ARGV[first + 2]

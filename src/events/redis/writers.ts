@@ -1,9 +1,9 @@
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import type { DurableWrites } from '../../redis/durable-write.ts';
+import { type DurableWrites, UnacknowledgedError } from '../../redis/durable-write.ts';
 import { inTime } from '../../redis/in-time.ts';
 import { type Script, withoutCommand } from '../../redis/script.ts';
-import { StoreUnavailableError } from '../errors.ts';
+import { StoreUnavailableError, UnreplicatedError } from '../errors.ts';
 
 import { list } from './reply.ts';
 import { SettingsWatch } from './settings-watch.ts';
@@ -91,6 +91,7 @@ export class RedisWriters {
   /**
    * Runs a script that writes.
    *
+   * @throws {UnreplicatedError} when the effect is there, and may not stay
    * @throws {StoreUnavailableError} when it is not certain that the effect is there, and stays
    */
   async run(
@@ -102,9 +103,11 @@ export class RedisWriters {
     try {
       return list(await inTime(writes.write(this.next(), durable, keys, args), deadlineMs));
     } catch (cause) {
-      throw new StoreUnavailableError('The event log could not be written.', {
-        cause: withoutCommand(cause),
-      });
+      const options = { cause: withoutCommand(cause) };
+      // A server that hides its history cannot be held to it.
+      if (cause instanceof UnacknowledgedError && cause.replid !== '')
+        throw new UnreplicatedError('Replicas lack what was written.', cause.replid, options);
+      throw new StoreUnavailableError('The event log could not be written.', options);
     }
   }
 

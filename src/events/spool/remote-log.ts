@@ -5,7 +5,10 @@ export interface RemoteLog extends EventLog {
   /**
    * Like `append`, for several events of a client in one step: all in this order, or none.
    *
+   * @param history the only history of data that they may be added to, as an `UnreplicatedError` has named it: what was appended
+   * before them is there
+   * @throws {UnreplicatedError} when it has taken them, and they may still be lost
    * @throws {StoreUnavailableError}
    */
-  appendAll(clientId: string, events: readonly NewEvent[]): Promise<readonly Appended[]>;
+  appendAll(clientId: string, events: readonly NewEvent[], history?: string): Promise<readonly Appended[]>;
 }

@@ -45,6 +45,8 @@ export class Spool {
   readonly #counts = new Map<string, number>();
   /** By client: up to which event the queue is in the log already, also if those events could not be deleted here. */
   readonly #released = new Map<string, number>();
+  /** By client: up to which event the log has taken the queue, and in which history of its data, though it may still lose it. */
+  readonly #published = new Map<string, { readonly number: number; readonly history: string }>();
   /** Clients of which events are in the log, and could not be deleted here. */
   readonly #undeleted = new Set<string>();
   readonly #statements: Record<'find' | 'add' | 'first' | 'remove', StatementSync>;
@@ -177,7 +179,33 @@ export class Spool {
 
   /** Returns the first events of a client's queue, as many as one step of draining moves. */
   first(clientId: string): Spooled[] {
-    const rows = this.#statements.first.all(clientId, this.#released.get(clientId) ?? 0, STEP.events);
+    return this.#after(clientId, this.#released.get(clientId) ?? 0);
+  }
+
+  /** Returns the first events of a client's queue that the log has not taken, as many as one step of draining moves. */
+  unpublished(clientId: string): Spooled[] {
+    const released = this.#released.get(clientId) ?? 0;
+    return this.#after(clientId, Math.max(released, this.#published.get(clientId)?.number ?? 0));
+  }
+
+  /** Returns the history that has the events before those of `unpublished`; undefined where these are the first. */
+  history(clientId: string): string | undefined {
+    return this.#published.get(clientId)?.history;
+  }
+
+  /** Notes in which history the log has taken these events, and all before them; undefined where it may have none of them. */
+  published(clientId: string, spooled: readonly Spooled[], history: string | undefined): void {
+    const last = spooled.at(-1)?.number;
+    const before = this.#published.get(clientId);
+    if (history === undefined || last === undefined) this.#published.delete(clientId);
+    else {
+      const number = before?.history === history ? Math.max(before.number, last) : last;
+      this.#published.set(clientId, { number, history });
+    }
+  }
+
+  #after(clientId: string, number: number): Spooled[] {
+    const rows = this.#statements.first.all(clientId, number, STEP.events);
     let size = 0;
     const fitting = rows.filter((row, index) => {
       size += text(row['event']).length;
@@ -200,6 +228,7 @@ export class Spool {
     const last = spooled.at(-1)?.number;
     if (last === undefined) return;
     this.#released.set(clientId, last);
+    if ((this.#published.get(clientId)?.number ?? last) <= last) this.#published.delete(clientId);
     const left = (this.#counts.get(clientId) ?? 0) - spooled.length;
     if (left > 0) this.#counts.set(clientId, left);
     else this.#counts.delete(clientId);

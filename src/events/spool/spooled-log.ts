@@ -9,7 +9,8 @@ import type { EventNames } from '../search.ts';
 import { WrappedLog } from '../wrapped-log.ts';
 import { EarlierSpools } from './earlier-spools.ts';
 import type { RemoteLog } from './remote-log.ts';
-import { Spool, type Spooled } from './spool.ts';
+import { Spool } from './spool.ts';
+import { DamagedSpoolError, SpoolDrain } from './spool-drain.ts';
 
 export interface SpooledLogOptions {
   readonly log: RemoteLog;
@@ -26,13 +27,6 @@ const RETRY_MS = { first: 25, longest: 400 } as const;
 /** How long `recall` waits for this client's queue to drain, in milliseconds. */
 const PATIENCE_MS = 1000;
 const ADOPT_EVERY_MS = 10_000;
-/** After so many clients whose events the log refused, a spool pauses: each of them may cost the whole time of a write. */
-const MOST_FAILED = 8;
-
-/** The file of a spool cannot be read; the cause says why. */
-class DamagedSpoolError extends Error {
-  override readonly name = 'DamagedSpoolError';
-}
 
 /**
  * A log that takes events while it is away. It spools an event that may be spooled, while the log is away or events of the
@@ -50,14 +44,14 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   /** Paths of spools that turned out to be damaged. No event is added to them any more. */
   readonly #damaged = new Set<string>();
   #draining: Promise<void> | undefined;
-  /** By spool: the client whose events the log refused last. The next pass begins with the client after it. */
-  readonly #failedLast = new WeakMap<Spool, string>();
+  readonly #drains: SpoolDrain;
   readonly #earlier: EarlierSpools;
   #isEarlierTold = false;
 
   constructor(options: SpooledLogOptions) {
     super(options.log);
     this.#options = options;
+    this.#drains = new SpoolDrain({ ...options, released: () => options.metrics.waiting(this.#waiting) });
     this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
     this.#ownSpool();
     this.#adopt();
@@ -225,61 +219,13 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     }
   }
 
-  /**
-   * Resolves with true if every readable event of the spool went into the log. Never rejects, so that other spools drain. If
-   * one client's events fail, because a node of a Cluster is away, those of other clients go on.
-   */
+  /** Makes one pass. Resolves with true if every readable event of the spool went into the log. Never rejects, so that other spools drain. */
   async #drainSpool(spool: Spool): Promise<boolean> {
-    let failed = 0;
-    for (const clientId of this.#inTurn(spool)) {
-      try {
-        await this.#drainClient(spool, clientId);
-      } catch (error) {
-        if (error instanceof DamagedSpoolError) {
-          this.#setAside(spool, error.cause);
-          return true;
-        }
-        if (!(error instanceof StoreUnavailableError)) {
-          const fields = { spool: spool.name, error: String(error) };
-          this.#options.logger.error(fields, 'the spool could not be drained');
-        }
-        this.#failedLast.set(spool, clientId);
-        failed += 1;
-        if (failed === MOST_FAILED) break;
-      }
-    }
-    return failed === 0;
-  }
-
-  /** Returns the clients of a spool, beginning after the one that failed last. */
-  #inTurn(spool: Spool): readonly string[] {
-    const clients = [...spool.clients];
-    const next = clients.indexOf(this.#failedLast.get(spool) ?? '') + 1;
-    return [...clients.slice(next), ...clients.slice(0, next)];
-  }
-
-  /** Throws what the log throws, and `DamagedSpoolError`. */
-  async #drainClient(spool: Spool, clientId: string): Promise<void> {
-    for (;;) {
-      const batch = readFirst(spool, clientId);
-      if (batch.length === 0) return;
-      const events = batch.map(({ event }) => event);
-      const results = await this.log.appendAll(clientId, events);
-      for (const [index, event] of events.entries()) this.#noteDrained(clientId, event, results[index]);
-      await spool.release(clientId, batch).catch((error: unknown) => {
-        this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
-      });
-      this.#options.metrics.waiting(this.#waiting);
-    }
-  }
-
-  #noteDrained(clientId: string, event: NewEvent, result: Appended | undefined): void {
-    const { type, receivedAt, payload } = event;
-    this.#options.metrics.drained(type);
-    // The provider got 201 for what waited here, so that a first answer of 422 contradicts it.
-    if (type === 'MONEY_IN' && (result?.conflict === true || result?.answer.status === 422)) {
-      const body = Buffer.from(payload);
-      this.#options.quarantine.put({ receivedAt, clientId, type, reason: 'conflict', body });
+    try {
+      return await this.#drains.pass(spool);
+    } catch (error) {
+      this.#setAside(spool, error instanceof DamagedSpoolError ? error.cause : error);
+      return true;
     }
   }
 
@@ -287,13 +233,5 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     const isDone = (spool: Spool): boolean => spool !== this.#own && spool.size === 0 && !spool.isUntidy;
     for (const spool of this.#spools.filter(isDone)) spool.leave();
     this.#spools = this.#spools.filter((spool) => !isDone(spool));
-  }
-}
-
-function readFirst(spool: Spool, clientId: string): readonly Spooled[] {
-  try {
-    return spool.first(clientId);
-  } catch (cause) {
-    throw new DamagedSpoolError('The spool cannot be read.', { cause });
   }
 }

@@ -236,6 +236,17 @@ it('a log that another version has trimmed never says that it reaches back befor
   await log.stop();
 });
 
+it('events are appended to the history of data that is named, and to no other', async () => {
+  const client = randomUUID();
+  const log = await open({ redisUrl: redis.url });
+  const history = /^master_replid:(\w+)/m.exec(await redis.admin.info('replication'))?.[1];
+  const [kept, refused] = [moneyIn(), moneyIn()];
+  await log.appendAll(client, [kept], history);
+  await expect(log.appendAll(client, [refused], 'f'.repeat(40))).rejects.toThrow(StoreUnavailableError);
+  expect(ids((await log.readAfter(client, null, 10)).events)).toEqual([kept.id]);
+  await log.stop();
+});
+
 it('an event that the channel has not carried is heard of with the next look', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -252,7 +263,7 @@ it('an event that the channel has not carried is heard of with the next look', a
       APPEND,
       [meta, stored, ...index, seenKey(client, event)],
       [
-        ...[newEpoch(Date.now()), 1000, 0, 60_000, 'another channel', 'PUBLISH'],
+        ...[newEpoch(Date.now()), 1000, 0, 60_000, 'another channel', 'PUBLISH', ''],
         ...[event.contents, encodeEvent(event), '{}', Date.now(), MARK],
       ],
     );

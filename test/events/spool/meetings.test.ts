@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { StoreUnavailableError } from '../../../src/events/errors.ts';
+import { StoreUnavailableError, UnreplicatedError } from '../../../src/events/errors.ts';
 import type { Appended, NewEvent } from '../../../src/events/log.ts';
 import { type EventMetrics, silentMetrics } from '../../../src/events/metrics.ts';
 import { Quarantine } from '../../../src/events/quarantine.ts';
@@ -25,16 +25,29 @@ class Remote extends SqliteLog implements RemoteLog {
   /** How many steps of draining have begun. */
   steps = 0;
   gate: Promise<void> | undefined;
+  /** Names the history of its data; the replicas of that, if it has some, lack everything. */
+  unreplicated: string | undefined;
+  /** The events of each step that it took. */
+  readonly sent: string[][] = [];
 
   override async append(clientId: string, event: NewEvent): Promise<Appended> {
     if (this.isAway || this.awayFor.has(clientId)) throw new StoreUnavailableError('It is away.');
     return super.append(clientId, event);
   }
 
-  async appendAll(clientId: string, events: readonly NewEvent[]): Promise<readonly Appended[]> {
+  async appendAll(
+    clientId: string,
+    events: readonly NewEvent[],
+    history?: string,
+  ): Promise<readonly Appended[]> {
     this.steps += 1;
     await this.gate;
-    return Promise.all(events.map((event) => this.append(clientId, event)));
+    if (history !== undefined && history !== this.unreplicated)
+      throw new StoreUnavailableError('It has another history.');
+    const appended = await Promise.all(events.map((event) => this.append(clientId, event)));
+    this.sent.push(events.map(({ id }) => id));
+    if (this.unreplicated !== undefined) throw new UnreplicatedError('Replicas lack it.', this.unreplicated);
+    return appended;
   }
 
   /** The test ends it. */
@@ -246,5 +259,52 @@ it('events of one client wait behind those of its own, and those of others do no
   await until(async () => (await log.health()).spooled === 0);
   const { events } = await log.readAfter(CLIENT, null, 10);
   expect(events.map(({ id }) => id)).toEqual([first.id, second.id]);
+  await log.stop();
+});
+
+it('what a log of another history is sent begins with the first event that no replica has', async () => {
+  const log = open(await newFolder());
+  remote.isAway = true;
+  const events = Array.from({ length: 150 }, () => moneyIn());
+  const sentTo = async (history: string) => {
+    remote.sent.length = 0;
+    remote.unreplicated = history;
+    await until(() => remote.sent.flat().includes(events.at(-1)?.id ?? ''));
+    const firstTold = new Set(remote.sent.flat());
+    expect([...firstTold]).toEqual(events.map(({ id }) => id));
+  };
+  for (const event of events) await log.append(CLIENT, event);
+  remote.isAway = false;
+  await sentTo('one');
+  // Only what tells whether its replicas are back is sent again.
+  remote.sent.length = 0;
+  await until(() => remote.sent.length > 2);
+  expect(new Set(remote.sent.map((step) => step.length))).toEqual(new Set([64]));
+  events.push(moneyIn());
+  await log.append(CLIENT, events.at(-1) as NewEvent);
+  await sentTo('another');
+  expect((await log.health()).spooled).toBe(151);
+  remote.unreplicated = undefined;
+  await until(async () => (await log.health()).spooled === 0);
+  await log.stop();
+});
+
+it('events that a log takes reach it although those of many clients are sent again and again', async () => {
+  const log = open(await newFolder());
+  remote.unreplicated = 'one';
+  const waiting = Array.from({ length: 100 }, () => randomUUID());
+  remote.isAway = true;
+  for (const client of waiting) await log.append(client, moneyIn());
+  remote.isAway = false;
+  await until(() => new Set(remote.sent.flat()).size === waiting.length);
+  const last = moneyIn();
+  await log.append(waiting.at(-1) ?? '', last);
+  const before = remote.sent.length;
+  await until(() => remote.sent.flat().includes(last.id));
+  // The next pass has it: what eight clients have sent already goes first, and tells whether replicas are back.
+  const steps = remote.sent.findIndex((step) => step.includes(last.id)) - before;
+  expect(steps).toBeLessThanOrEqual(2 * 8);
+  remote.unreplicated = undefined;
+  await until(async () => (await log.health()).spooled === 0);
   await log.stop();
 });

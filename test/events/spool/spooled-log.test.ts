@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/events/errors.ts';
-import type { EventLog, EventType, NewEvent } from '../../../src/events/log.ts';
+import type { EventLog, EventType, NewEvent, StoredEvent } from '../../../src/events/log.ts';
 import { openEventLog } from '../../../src/events/open.ts';
 import type { EventNames } from '../../../src/events/search.ts';
 import { Spool } from '../../../src/events/spool/spool.ts';
@@ -111,6 +111,40 @@ describe('while Redis is away', () => {
     expect(await log.health()).toMatchObject({ available: true, spooled: 0 });
     await log.append(client, after);
     expect(ids(await take(events, 1))).toEqual([after.id]);
+  });
+
+  it('every event is told while its replica is away: of more clients, and more of one, than a step moves', async () => {
+    await using replica = await startRedis();
+    await redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
+    const follow = () => replica.admin.replicaof('127.0.0.1', redis.port);
+    const isFollowed = async () => (await redis.admin.info('replication')).includes('state=online');
+    await follow();
+    await until(isFollowed);
+    const log = await open(dataDir);
+    const clients = Array.from({ length: 20 }, () => randomUUID());
+    const streams = new Map<string, AsyncIterator<StoredEvent, undefined>>();
+    for (const each of clients) streams.set(each, await log.follow(each));
+    await log.append(client, moneyIn());
+    await drained(log);
+
+    await replica.admin.replicaof('NO', 'ONE');
+    await until(async () => !(await isFollowed()));
+    const sent = new Map<string, string[]>();
+    for (const [index, each] of clients.entries()) {
+      const events = await appendMany(log, each, index === 0 ? 150 : 2);
+      sent.set(
+        each,
+        events.map(({ id }) => id),
+      );
+    }
+    for (const [each, stream] of streams)
+      expect(ids(await take(stream, sent.get(each)?.length ?? 0))).toEqual(sent.get(each));
+    expect(await log.health()).toMatchObject({ available: false, spooled: 188 });
+
+    await follow();
+    await drained(log);
+    for (const each of clients)
+      expect(ids((await log.readAfter(each, null, 200)).events)).toEqual(sent.get(each));
   });
 
   it('events are kept, and come in order once it is back', async () => {

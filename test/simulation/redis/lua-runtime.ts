@@ -221,6 +221,9 @@ const typeOf = (value: unknown): string =>
 const jsonToLua = (value: unknown): unknown => (Array.isArray(value) ? table(value.map(jsonToLua)) : value);
 
 export const globals: Readonly<Record<string, unknown>> = {
+  error: (text: unknown) => {
+    throw new LuaError(`ERR ${textOf(text)}`);
+  },
   string: stringMethods,
   math: {
     floor: (value: unknown) => [Math.floor(numberOf(value))],

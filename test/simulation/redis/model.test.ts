@@ -159,13 +159,13 @@ function stepFrom(chance: Chance): readonly string[] {
       run(
         APPEND,
         [...log, ...index, seen],
-        ['epoch', 5, 0, 600_000, '{c}:events', 'PUBLISH', ...event('{"e":1}')],
+        ['epoch', 5, 0, 600_000, '{c}:events', 'PUBLISH', chance.pick(['', 'other']), ...event('{"e":1}')],
       ),
     () =>
       run(
         APPEND,
         [...log, ...index, seen, `${seen}b`],
-        ['epoch', 8, 40, 600_000, '{c}:events', 'PUBLISH', ...event('{"e":2}'), ...event('{"e":33}')],
+        ['epoch', 8, 40, 600_000, '{c}:events', 'PUBLISH', '', ...event('{"e":2}'), ...event('{"e":33}')],
       ),
     () => run(RECALL, [...log, seen], ['epoch', 600_000]),
     () => run(BEGIN, log, ['epoch']),
