@@ -500,6 +500,18 @@ describe.each(MUTATIONS)('%s', (mutation) => {
 });
 
 describe('createMoneyOut', () => {
+  it('goes on once it was sent, also where the gateway would refuse it now', async () => {
+    upstream.faults.push('reset-before');
+    expect(await payAndLeave('createMoneyOut')).toMatchObject({ kind: 'unknown', safeToRetry: true });
+    const made = make('createMoneyOut');
+    const error = new GivenUpError('refused', { dispatched: false });
+    const check = async () => ({ kind: 'failed', error }) as const;
+    // The spread loses which calls belong to which mutation; they are those of `made`.
+    const refused = { ...made, calls: { ...made.calls, check } } as MoneyOrder;
+    expect(await money.execute(refused, limits())).toMatchObject({ kind: 'done' });
+    expect([movements(), posts()]).toEqual([1, 2]);
+  });
+
   it.each([
     'reset-before',
     'reset-after',
