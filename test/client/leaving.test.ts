@@ -1,3 +1,4 @@
+import { queryObjects } from 'node:v8';
 import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
 import { Client } from '@urql/core';
 import { Environment, Network, RecordSource, Store } from 'relay-runtime';
@@ -176,6 +177,24 @@ describe.each(Object.keys(STREAMS))('a stream over %s', (way) => {
     expect(vi.getTimerCount()).toBe(0);
     await vi.advanceTimersByTimeAsync(60_000);
     expect([told, states]).toEqual([['opened'], ['open']]);
+  });
+
+  it('that has failed is kept by nobody', async () => {
+    const source = STREAMS[way]?.({ fetch: () => Promise.reject(new Error('away')) });
+    const fail = async () => {
+      const ended = Promise.withResolvers<void>();
+      const sink = { opened() {}, next() {}, bookmark() {}, ended: () => ended.resolve() };
+      source?.subscribe(DOCUMENT, { after: 'start' }, sink);
+      await ended.promise;
+    };
+    const objects = () => queryObjects(Object, { format: 'count' });
+    const failing = async (count: number) => {
+      for (let stream = 0; stream < count; stream += 1) await fail();
+      await settle();
+      return objects();
+    };
+    const before = await failing(100);
+    expect((await failing(1_000)) - before).toBeLessThan(1_000);
   });
 
   it('ends where nothing answers for longer than the gateway is ever silent', async () => {
