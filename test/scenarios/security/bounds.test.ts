@@ -1,9 +1,14 @@
+import diagnostics from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
+import { Secret } from '../../../src/common/secret.ts';
+import { readMetric } from '../../helpers/fleet.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { ASKING } from '../../helpers/raw.ts';
+import { startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
 
 const MONEY_IN = 'subscription { moneyIn { id } }';
@@ -112,6 +117,42 @@ describe('open streams', () => {
     }
     await close(...sockets);
     await untilFree();
+  });
+
+  it('take no place whose clients have left before they begin', async () => {
+    await using redis = await startRedis();
+    const { sandbox } = gateway;
+    await using own = await startGateway({
+      webhooks: false,
+      sandbox,
+      config: { redisUrl: new Secret(redis.url) },
+    });
+    // From here on the gateway knows who is calling.
+    await own.query('{ client { id } }');
+    const arrived = Promise.withResolvers<ServerResponse>();
+    const note = (message: unknown): void => {
+      const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+      if (request.headers.accept === 'text/event-stream') arrived.resolve(response);
+    };
+    diagnostics.subscribe('http.server.request.start', note);
+    onTestFinished(() => void diagnostics.unsubscribe('http.server.request.start', note));
+    redis.freeze();
+    const leaving = new AbortController();
+    const asked = fetch(own.graphql, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream', authorization: caller() },
+      body: JSON.stringify({ query: MONEY_IN }),
+      signal: leaving.signal,
+    }).catch(() => undefined);
+    const response = await arrived.promise;
+    // Its subscription has been begun by then, and waits for Redis.
+    for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+    leaving.abort();
+    await asked;
+    await until(() => response.closed);
+    redis.thaw();
+    await until(async () => (await readMetric(own.url, 'pasarela_events_subscribers')) === 0);
+    expect(await readMetric(own.url, 'pasarela_open_streams', 'kind="sse"')).toBe(0);
   });
 
   it('are bounded for one address, and for one network of IPv6 addresses', async () => {
