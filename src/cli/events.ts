@@ -111,7 +111,7 @@ interface Wanted {
 
 const FIELDS = `
   id type cursor receivedAt
-  ... on MoneyInEvent { transactionId amount { amount currency } rawSubCategory decision refundReason trackingKey }
+  ... on MoneyInEvent { transactionId transactionDate registeredAt amount { amount currency } rawSubCategory decision refundReason trackingKey }
   ... on CepEvent { bodyId rawStatus trackingKey processedAt }
 `;
 
@@ -121,6 +121,8 @@ const Event = z.object({
   cursor: z.string(),
   receivedAt: z.string(),
   transactionId: z.string().nullish(),
+  transactionDate: z.string().nullish(),
+  registeredAt: z.string().nullish(),
   amount: z.object({ amount: z.string(), currency: z.string() }).optional(),
   rawSubCategory: z.string().nullish(),
   decision: z.string().optional(),

@@ -31,6 +31,8 @@ interface Printed {
   readonly amount: { readonly amount: string };
   readonly cursor: string;
   readonly receivedAt: string;
+  readonly registeredAt: string;
+  readonly transactionDate: string;
   readonly transactionId: string;
   readonly trackingKey: string;
 }
@@ -48,6 +50,9 @@ describe('pasarela events', () => {
     expect(code).toBe(0);
     const [first, second] = json(stdout);
     expect(first?.amount.amount).toBe('1.00');
+    // How late a credit came, and where it was: its moment of registration beside that of its arrival.
+    for (const moment of [first?.transactionDate, first?.registeredAt])
+      expect(moment).toMatch(/^\d{4}-\d\d-\d\dT/);
     expect(stderr).toContain(`2 events, up to ${second?.cursor}`);
     const since = await events('replay', '--json', '--after', first?.cursor ?? '');
     expect(json(since.stdout)).toEqual([second]);
