@@ -160,7 +160,7 @@ function deliveries(registry: Registry): Omit<DeliveryMetrics, 'gap' | 'slow'> {
   const lag = new Histogram({
     name: 'pasarela_events_delivery_latency_seconds',
     help: 'From the arrival of a webhook until a subscriber that was there is handed its event.',
-    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30],
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 60, 120, 300, 600],
     registers,
   });
   for (const type of EVENT_TYPES) delivered.inc({ type }, 0);
