@@ -1,3 +1,4 @@
+import { clock } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
 import { StoreUnavailableError, UnreplicatedError } from '../errors.ts';
 import type { Appended, NewEvent } from '../log.ts';
@@ -31,6 +32,8 @@ export class SpoolDrain {
   readonly #options: SpoolDrainOptions;
   /** By spool: the client whose events the log refused last. The next pass begins with the client after it. */
   readonly #failedLast = new WeakMap<Spool, string>();
+  #moved = 0;
+  #longestMs = 0;
 
   constructor(options: SpoolDrainOptions) {
     this.#options = options;
@@ -59,6 +62,14 @@ export class SpoolDrain {
       }
     }
     return failed === 0;
+  }
+
+  /** Says how many events the log keeps since the last call, and how long one of them waited for that. A short wait is not said. */
+  tell(): void {
+    const [events, seconds] = [this.#moved, Math.round(this.#longestMs / 1000)];
+    this.#moved = 0;
+    this.#longestMs = 0;
+    if (seconds > 0) this.#options.logger.info({ events, seconds }, 'what waited in the spool is in the log');
   }
 
   /** Returns the clients of a spool, beginning after the one that failed last. */
@@ -127,6 +138,8 @@ export class SpoolDrain {
     const { type, receivedAt, payload } = event;
     const { metrics, quarantine } = this.#options;
     metrics.drained(type);
+    this.#moved += 1;
+    this.#longestMs = Math.max(this.#longestMs, clock.now() - Date.parse(receivedAt));
     // The provider got 201 for what waited here, so that a first answer of 422 contradicts it.
     if (type === 'MONEY_IN' && (result?.conflict === true || result?.answer.status === 422)) {
       quarantine.put({ receivedAt, clientId, type, reason: 'conflict', body: Buffer.from(payload) });

@@ -210,6 +210,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
           delay = Math.min(delay * 2, RETRY_MS.longest);
         }
       }
+      this.#drains.tell();
       this.#releaseAdopted();
     } catch {
       // The pause was aborted: the log is being stopped.

@@ -160,6 +160,21 @@ it('how many events wait is told as they come and as they go', async () => {
   expect(told).toEqual([0, 1, 2, 3, 1, 0]);
 });
 
+it('how long events have waited is logged once the log has them', async () => {
+  const log = open(await newFolder());
+  const others = randomUUID();
+  remote.isAway = true;
+  await log.append(CLIENT, moneyIn({ receivedAt: new Date(Date.now() - 420_000).toISOString() }));
+  for (const client of [CLIENT, others]) await log.append(client, moneyIn());
+  remote.isAway = false;
+  await until(async () => (await log.health()).spooled === 0);
+  await log.stop();
+  expect(logger.lines.filter(({ level }) => level === 'info')).toEqual([
+    { level: 'info', fields: { events: 3, seconds: expect.any(Number) }, message: expect.any(String) },
+  ]);
+  expect(logger.lines.at(-1)?.fields).toHaveProperty('seconds', expect.closeTo(420, -1));
+});
+
 it('what a full disk keeps in the spool although the log has it is deleted once there is room', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const dataDir = await newFolder();
