@@ -1,10 +1,10 @@
 import { silentLogger } from '../../src/common/logger.ts';
-import { isBehind, type Mark } from '../../src/money/mark.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { Broken, Process } from './core.ts';
 import { tagIn } from './orders.ts';
-import { countedIn, isHeldOrBehind, isOfPayments, recordedSentAt } from './records.ts';
+import { PutBack } from './put-back.ts';
+import { isOfPayments } from './records.ts';
 import { Keyspace } from './redis/keyspace.ts';
 import type { World } from './world.ts';
 
@@ -39,12 +39,9 @@ export class Operator {
   #turn: Promise<void> = Promise.resolve();
   /** When something has last kept a process from its record. */
   #troubledAt = Number.NEGATIVE_INFINITY;
-  /** When the record was put back so that payments are forgotten which a gateway is known to have sent. */
-  #putBackAt: number | undefined;
+  readonly #putBack: PutBack;
   /** When the record was last put back, up to when every process has noticed that before an operator lets payments go on; undefined after. */
   #mayBeHeldSince: number | undefined;
-  /** By gateway: what it knew to be recorded as the record was put back to less, and has to be held by. */
-  readonly #known = new Map<string, Mark & { readonly since: number }>();
   /** Puts the record back as the next payment leaves. */
   #putBackAsOneLeaves: (() => void) | undefined;
   /** When a payment last left that had not left before, in ms since the beginning. */
@@ -56,6 +53,7 @@ export class Operator {
 
   constructor(world: World) {
     this.#world = world;
+    this.#putBack = new PutBack(world);
     world.service.onPayment = (process, body, isAgain) => this.#onPayment(process, body, isAgain);
   }
 
@@ -86,8 +84,7 @@ export class Operator {
     this.#isStopping = false;
     this.#inTurn(async () => {
       this.#hold = undefined;
-      this.#putBackAt = undefined;
-      this.#known.clear();
+      this.#putBack.end();
       const since = this.#mayBeHeldSince;
       const isNoticed = this.#world.sim.elapsed - Math.max(since ?? 0, this.#troubledAt) > NOTICED_MS;
       if (!(await this.#does('resume', (records) => records.resume()))) return;
@@ -161,35 +158,16 @@ export class Operator {
       this.#mayBeHeldSince = sim.elapsed;
       service.told.clear();
       this.#hold = undefined;
-      this.#noteKnown();
       for (const order of this.#world.orders) {
         // A call that its caller has left may pay after the copy.
         const usedAt = Math.max(order.touchedAt, this.#leftAt.get(order.tag) ?? 0);
         if (usedAt >= copiedAt || onTheirWay.has(order.tag)) order.isForgotten = true;
         else order.isOfBefore = true;
       }
-      this.#putBackAt = this.#mayBeNoticed() ? sim.elapsed : undefined;
+      this.#putBack.begin();
       sim.say(`the record of payments is what it was at ${copiedAt / 1000} s`);
       this.#look();
     };
-  }
-
-  /** Whether payments are held, or some gateway can tell that the record has less than it had. */
-  #mayBeNoticed(): boolean {
-    const { redis, clients, gateways } = this.#world;
-    const knownOf = (clientId: string) => gateways.map((place) => place.knownOf(clientId));
-    return clients.some(({ clientId: id }) => isHeldOrBehind(redis.primary.keyspace, id, knownOf(id)));
-  }
-
-  /** Notes what gateways know that the record no longer has. */
-  #noteKnown(): void {
-    const { sim, redis, demo, gateways } = this.#world;
-    const counted = countedIn(redis.primary.keyspace, demo.clientId);
-    this.#known.clear();
-    for (const place of gateways) {
-      const known = place.knownOf(demo.clientId);
-      if (isBehind(counted, known)) this.#known.set(place.name, { ...known, since: sim.now });
-    }
   }
 
   #inTurn(work: () => Promise<void>): void {
@@ -237,12 +215,12 @@ export class Operator {
   /** Looks, while payments are held, what keeps processes from the record, and whether they have noticed that it was put back. */
   #look(): void {
     const { sim, redis, gateways } = this.#world;
-    if (this.#hold === undefined && this.#putBackAt === undefined && !this.mayBeHeld) return;
+    if (this.#hold === undefined && this.#putBack.at === undefined && !this.mayBeHeld) return;
     if (gateways.some(({ name, isUp }) => !isUp || redis.isTroubled(name))) this.#troubledAt = sim.elapsed;
-    if (this.#hold === undefined && this.#putBackAt !== undefined) {
-      const since = sim.elapsed - Math.max(this.#putBackAt, this.#troubledAt);
-      if (!this.#mayBeNoticed()) this.#putBackAt = undefined;
-      else if (since > NOTICED_MS)
+    if (this.#hold === undefined) this.#putBack.look();
+    if (this.#hold === undefined && this.#putBack.at !== undefined) {
+      const since = sim.elapsed - Math.max(this.#putBack.at, this.#troubledAt);
+      if (since > NOTICED_MS)
         this.#hold = { why: 'put-back', from: sim.elapsed, mayLeave: this.#world.recordedAsSent() };
     }
     sim.after(LOOK_MS, undefined, () => this.#look());
@@ -255,23 +233,7 @@ export class Operator {
     this.#firstSentAt.set(process, sentAt);
     const first = sentAt.get(body) ?? elapsed;
     sentAt.set(body, first);
-    return first < (this.#putBackAt ?? 0) && elapsed - first < CALL_MS;
-  }
-
-  /** A gateway that knows of more payments than the record has when it is to note another sends none. */
-  #checkKnown({ name }: Process, body: string): void {
-    const known = this.#known.get(name);
-    if (known === undefined) return;
-    const { sim, redis, demo } = this.#world;
-    const { keyspace } = redis.primary;
-    const sentAt = recordedSentAt(keyspace, body) ?? Number.NEGATIVE_INFINITY;
-    // This payment is among those that are counted by now.
-    if (sentAt >= known.since && !isBehind(known, countedIn(keyspace, demo.clientId)))
-      sim.fail(
-        new Broken(
-          `${name} sends ${body}, though it knew of ${known.sent} payments before, and the record of fewer`,
-        ),
-      );
+    return first < (this.#putBack.at ?? 0) && elapsed - first < CALL_MS;
   }
 
   #onPayment(process: Process, body: string, isAgain: boolean): void {
@@ -279,7 +241,7 @@ export class Operator {
     this.#leftAt.set(tagIn(body), this.#world.sim.elapsed);
     if (!isAgain) {
       this.lastNewAt = this.#world.sim.elapsed;
-      this.#checkKnown(process, body);
+      this.#putBack.check(process, body);
     }
     const putBack = this.#putBackAsOneLeaves;
     if (putBack !== undefined) this.#world.sim.after(0, undefined, putBack);

@@ -1,4 +1,4 @@
-import { isBehind, type Mark } from '../../src/money/mark.ts';
+import type { Mark } from '../../src/money/mark.ts';
 import type { Keyspace } from './redis/keyspace.ts';
 
 /** Whether a key belongs to the record of payments. */
@@ -50,7 +50,6 @@ export function countedIn(keyspace: Keyspace, clientId: string): Mark {
   return { epoch, sent };
 }
 
-/** Whether the payments of a client are held, or less is recorded than a gateway knows: others may have paid as often since it was put back. */
-export const isHeldOrBehind = (keyspace: Keyspace, clientId: string, known: readonly Mark[]): boolean =>
-  isHeldBy(keyspace, ledgerOf(clientId)) ||
-  known.some((mark) => isBehind(countedIn(keyspace, clientId), mark));
+/** Whether the payments of a client are held, as its record was found to be put back. */
+export const isHeldIn = (keyspace: Keyspace, clientId: string): boolean =>
+  isHeldBy(keyspace, ledgerOf(clientId));
