@@ -13,3 +13,11 @@ it('each mistake that the simulation is tried with fits the sources as they are'
   expect(patches.length).toBeGreaterThan(25);
   for (const name of patches) await run('git', ['apply', '--check', `${FOLDER}/${name}`], { cwd: ROOT });
 });
+
+it('the command runs the simulator on a copy that has the mistake, and says whether a seed has found it', async () => {
+  const args = ['test/simulation/mutants.ts', 'upstream-key-of-each-try', '--seeds', '1', '--hours', '0.002'];
+  // It ends with 1 where no seed has.
+  const { stdout, stderr } = await run(process.execPath, args, { cwd: ROOT }).catch((error) => error);
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(/^1 mutants, [01] not found within 1 seeds$/m);
+});

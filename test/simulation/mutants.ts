@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = fileURLToPath(new URL('mutants', import.meta.url));
 /** What the simulator runs on. */
-const COPIED = ['package.json', 'tsconfig.json', 'src', 'packages', 'test/simulation'];
+const COPIED = ['package.json', 'tsconfig.json', 'src', 'packages', 'test/simulation', 'test/helpers'];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -63,8 +63,10 @@ function simulate(copy: string, from: number, runs: number): Promise<Run> {
     child.stdout.on('data', hear);
     child.stderr.on('data', hear);
     child.on('error', reject);
-    child.on('close', () => {
+    child.on('close', (code) => {
       const seed = /FAILED: seed (\d+)/.exec(text)?.[1];
+      // It ended, and neither did every seed hold nor one fail: it has not begun.
+      if (seed === undefined && code !== 0) reject(new Error(`The simulator ended with ${code}:\n${text}`));
       resolve({ text, failed: seed === undefined ? undefined : Number(seed) });
     });
   });
