@@ -5,7 +5,7 @@ import { decode } from '../../src/ingress/decode.ts';
 const CLIENT = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
 const LONG = 'x'.repeat(60_000);
 
-function identityOf(type: EventType, id: string, more: object = {}): string {
+function identityOf(type: EventType, id: string | undefined, more: object = {}): string {
   const message = { id_msg: id, body: { id: 'a', amount: '1.00', status: 'PENDING', ...more } };
   const body = type === 'CEP' ? { client_id: CLIENT, payload: message } : message;
   const decoded = decode(type, CLIENT, Buffer.from(JSON.stringify(body)));
@@ -28,4 +28,8 @@ it('a MONEY_IN without a message id is remembered by its transaction, however lo
   const body = { body: { id: LONG, amount: '1.00' } };
   const decoded = decode('MONEY_IN', CLIENT, Buffer.from(JSON.stringify(body)));
   expect('delivery' in decoded && decoded.delivery.identity?.length).toBeLessThan(100);
+});
+
+it('a MONEY_IN without a message id is not taken for one whose message id is that of its transaction', () => {
+  expect(identityOf('MONEY_IN', undefined, { id: 'one' })).not.toBe(identityOf('MONEY_IN', 'one'));
 });

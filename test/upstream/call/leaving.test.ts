@@ -160,18 +160,22 @@ it('a walk over a list goes on in the place of one who joins, where the one who 
   await Promise.all(busy);
 });
 
-it('kept work waits for nothing more once it has ended: what it has begun besides is given up', async () => {
-  const work = new SharedWork<string>();
-  let waiting: Party | undefined;
-  work.keep({ requester: requesterOf('caller'), urgency: 'streams', deadline: Date.now() + 60_000 });
-  work.begin(async (party) => {
-    waiting = party;
-    expect(party.isGone).toBe(false);
-    return 'done';
-  });
-  expect(await work.result).toBe('done');
-  expect(waiting?.isGone).toBe(true);
-});
+it.each(['done', 'over by a failure'])(
+  'kept work waits for nothing more once it is %s: what it has begun besides is given up',
+  async (end) => {
+    const work = new SharedWork<string>();
+    let waiting: Party | undefined;
+    work.keep({ requester: requesterOf('caller'), urgency: 'streams', deadline: Date.now() + 60_000 });
+    work.begin(async (party) => {
+      waiting = party;
+      expect(party.isGone).toBe(false);
+      if (end !== 'done') throw new Error(end);
+      return end;
+    });
+    expect(await work.result.catch(({ message }: Error) => message)).toBe(end);
+    expect(waiting?.isGone).toBe(true);
+  },
+);
 
 it('one who has left before waiting is told so, and keeps no work going', async () => {
   const work = new SharedWork<string>();
