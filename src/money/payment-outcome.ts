@@ -6,7 +6,7 @@ import { PaymentsHeldError, RecordsUnavailableError } from './record.ts';
  *
  * - `replayed`: an earlier call had settled its payment.
  * - `refused`: the service has refused.
- * - `not_sent`: nothing moved, for a reason outside the record: the gateway refused, or the service turned the request away.
+ * - `not_sent`: nothing moved, for a reason outside the record: the gateway refused, the service turned the request away, the time was over, or the caller had left.
  * - `conflict`: the key is another payment's, or another call holds it.
  * - `held`, `store_unavailable`: nothing was sent, because the record does not allow it.
  */

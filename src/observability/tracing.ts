@@ -98,7 +98,7 @@ async function traceWebhook(
 
 function traceCall(
   tracer: Tracer,
-  { method, route, status, milliseconds, queuedMs, unreadMs }: CallRecord,
+  { method, route, status, dropped, milliseconds, queuedMs, unreadMs }: CallRecord,
 ): void {
   const parent = context.active();
   // A probe of somebody's token before any operation belongs to no trace.
@@ -113,13 +113,16 @@ function traceCall(
         'http.request.method': method,
         'url.template': route,
         ...(status === null ? {} : { 'http.response.status_code': status }),
+        ...(dropped === undefined ? {} : { 'pasarela.dropped': dropped }),
         ...(queuedMs === 0 ? {} : { 'pasarela.queued_ms': queuedMs }),
         ...(unreadMs === 0 ? {} : { 'pasarela.unread_ms': unreadMs }),
       },
     },
     parent,
   );
-  if (status === null || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  // A call that its callers caused to have no answer is no failure of the service.
+  if (dropped === undefined && (status === null || status >= 500))
+    span.setStatus({ code: SpanStatusCode.ERROR });
   span.end(endTime);
 }
 

@@ -8,7 +8,7 @@ export interface StreamHolder {
   readonly clientId: string;
   /**
    * Whose operations together may keep so many bytes: the client where one gateway serves several, else the customer. Undefined
-   * where the caller is alone in it.
+   * for the people of the one client, who are bounded by what each keeps and by the sum of all.
    */
   readonly group?: string | undefined;
 }

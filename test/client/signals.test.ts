@@ -56,6 +56,17 @@ describe.each(Object.keys(LIBRARIES))('a query over %s', (library) => {
     expect(fake.calls).toEqual([]);
   });
 
+  it('whose caller leaves by a signal without a reason, as some on React Native are, rejects with an error', async () => {
+    const fake = createFakeSource();
+    const leaving = new AbortController();
+    Object.defineProperty(leaving.signal, 'reason', { value: undefined });
+    const asked = over(fake).query(QUERY, {}, leaving.signal);
+    const failed = expect(asked).rejects.toBeInstanceOf(Error);
+    await until(() => fake.calls.length > 0);
+    leaving.abort();
+    await failed;
+  });
+
   it('leaves nothing behind on a signal that goes on', async () => {
     const fake = createFakeSource();
     const page = new AbortController();

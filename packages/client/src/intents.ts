@@ -11,7 +11,7 @@ export interface Intent {
   /** When it was made, as ISO 8601 text. */
   readonly createdAt: string;
   /**
-   * How many calls were sent that may have moved money: all but those that were answered "this call has moved nothing". One more where
+   * How many calls may have moved money: all that were begun but those that were answered "this call has moved nothing". One more where
    * another device may pay under the same key (`sharedKey`).
    */
   readonly unanswered: number;

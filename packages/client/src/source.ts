@@ -209,13 +209,14 @@ export async function within<Value>(
   try {
     return await Promise.race([
       new Promise<never>((_, reject) => {
-        const end = (cause: unknown): void => {
+        // Some of React Native's signals have no reason.
+        const end = (cause: unknown = new Error('No answer came.')): void => {
           reject(cause);
           over.abort();
         };
         leave = () => end(caller?.reason);
         caller?.addEventListener('abort', leave);
-        if (ms !== undefined) timer = ambient.setTimeout(() => end(new Error('No answer came.')), ms);
+        if (ms !== undefined) timer = ambient.setTimeout(() => end(), ms);
       }),
       work(over.signal),
     ]);

@@ -96,7 +96,7 @@ export class SuspendedError extends UnsentError {
   }
 }
 
-/** `unsent`: the gateway did not send the call. `given_up`: it left, and then all who waited for it did. */
+/** `unsent`: the gateway did not send the call. `given_up`: it left, and then all who waited for it did, or had no time left. */
 export type Dropped = 'unsent' | 'given_up';
 
 /** Returns why a call has no answer; undefined if the service is the reason. */
