@@ -87,6 +87,9 @@ export class UnreplicatedError extends StoreUnavailableError {
   }
 }
 
+/** The log has taken none of the events: its data have another history than the one that was named. */
+export class OtherHistoryError extends StoreUnavailableError {}
+
 /** This process is shutting down. A follower misses nothing when it resumes from its last cursor in another one. */
 export class DrainingError extends Error {
   override readonly name = 'DrainingError';

@@ -12,6 +12,9 @@ const LEFT = 100;
  */
 const NOTED_AT_ONCE = 100;
 
+/** What `APPEND` fails with where it would append to another history than the only one. */
+export const OTHER_HISTORY = 'this Redis has another history';
+
 /**
  * Appends any number of one client's events, all in this order or none. Keys: meta, log, the three of the index, and a `seen`
  * for each event. Arguments: an epoch to begin with, retention in events and in bytes (0 for any number), milliseconds to
@@ -26,7 +29,7 @@ const NOTED_AT_ONCE = 100;
  */
 export const APPEND = durableScript(`
   if ARGV[7] ~= '' and not redis.call('INFO', 'replication'):find('master_replid:' .. ARGV[7], 1, true) then
-    error('this Redis has another history')
+    error('${OTHER_HISTORY}')
   end
   ${BEGIN_EPOCH}
   ${NOTE_GONE}

@@ -3,9 +3,9 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { type DurableWrites, UnacknowledgedError } from '../../redis/durable-write.ts';
 import { inTime } from '../../redis/in-time.ts';
 import { type Script, withoutCommand } from '../../redis/script.ts';
-import { StoreUnavailableError, UnreplicatedError } from '../errors.ts';
-
+import { OtherHistoryError, StoreUnavailableError, UnreplicatedError } from '../errors.ts';
 import { list } from './reply.ts';
+import { OTHER_HISTORY } from './scripts.ts';
 import { SettingsWatch } from './settings-watch.ts';
 
 /** Connections that write. WAIT holds up one until the replicas have answered; the others go on meanwhile. */
@@ -92,6 +92,7 @@ export class RedisWriters {
    * Runs a script that writes.
    *
    * @throws {UnreplicatedError} when the effect is there, and may not stay
+   * @throws {OtherHistoryError} when `APPEND` has refused to append to this history
    * @throws {StoreUnavailableError} when it is not certain that the effect is there, and stays
    */
   async run(
@@ -107,7 +108,10 @@ export class RedisWriters {
       // A server that hides its history cannot be held to it.
       if (cause instanceof UnacknowledgedError && cause.replid !== '')
         throw new UnreplicatedError('Replicas lack what was written.', cause.replid, options);
-      throw new StoreUnavailableError('The event log could not be written.', options);
+      const Refusal = options.cause.message.includes(OTHER_HISTORY)
+        ? OtherHistoryError
+        : StoreUnavailableError;
+      throw new Refusal('The event log could not be written.', options);
     }
   }
 

@@ -1,6 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
-import { StoreUnavailableError, UnreplicatedError } from '../errors.ts';
+import { OtherHistoryError, StoreUnavailableError, UnreplicatedError } from '../errors.ts';
 import type { Appended, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Quarantine } from '../quarantine.ts';
@@ -12,6 +12,8 @@ import type { Spool, Spooled } from './spool.ts';
  * events it did not keep, a pass sends those that it has taken no second time.
  */
 const MOST_FAILED = 8;
+/** How many steps of one client's events a pass publishes at most, so that those of the others come next: each may cost the time of a write. */
+const MOST_STEPS = 16;
 
 /** The file of a spool cannot be read; the cause says why. */
 export class DamagedSpoolError extends Error {
@@ -23,6 +25,8 @@ export interface SpoolDrainOptions {
   readonly quarantine: Quarantine;
   readonly logger: Logger;
   readonly metrics: EventMetrics;
+  /** Aborted once the log is being stopped: a pass then begins nothing more. */
+  readonly stopping: AbortSignal;
   /** Called when events have left a spool. */
   released(): void;
 }
@@ -41,7 +45,7 @@ export class SpoolDrain {
 
   /**
    * Makes one pass. If one client's events fail, because a node of a Cluster is away, those of other clients go on. Where the log
-   * takes events that its replicas do not get, a pass has it take those of every client.
+   * takes events that its replicas do not get, a pass has it take those of every client, up to `MOST_STEPS` steps of each.
    *
    * Resolves with true if every event of the spool went into the log.
    *
@@ -51,6 +55,7 @@ export class SpoolDrain {
     let failed = 0;
     let refused = 0;
     for (const clientId of this.#inTurn(spool)) {
+      if (this.#options.stopping.aborted) return false;
       try {
         await (failed < MOST_FAILED ? this.#drain(spool, clientId) : this.#publish(spool, clientId));
       } catch (error) {
@@ -104,17 +109,18 @@ export class SpoolDrain {
 
   /**
    * Has the log take what it has not taken yet, so that its followers are told at once. All of it stays in the spool: a later pass
-   * releases it, once the log keeps it.
+   * releases it, once the log keeps it. Where the log turns out to have another history, it is sent the queue from its head.
    */
   async #publish(spool: Spool, clientId: string): Promise<void> {
-    for (;;) {
+    const { stopping } = this.#options;
+    for (let steps = 0; steps < MOST_STEPS && !stopping.aborted; steps += 1) {
       const batch = read(() => spool.unpublished(clientId));
       if (batch.length === 0) return;
       try {
         await this.#append(spool, clientId, batch, spool.history(clientId));
         return;
       } catch (error) {
-        if (!(error instanceof UnreplicatedError)) throw error;
+        if (!(error instanceof UnreplicatedError || error instanceof OtherHistoryError)) throw error;
       }
     }
   }
@@ -129,7 +135,9 @@ export class SpoolDrain {
     try {
       return await this.#options.log.appendAll(clientId, events, history);
     } catch (error) {
-      spool.published(clientId, batch, error instanceof UnreplicatedError ? error.history : undefined);
+      // After any other failure the history that has been noted still has what came before.
+      if (error instanceof UnreplicatedError) spool.published(clientId, batch, error.history);
+      else if (error instanceof OtherHistoryError) spool.published(clientId, batch, undefined);
       throw error;
     }
   }

@@ -42,7 +42,8 @@ export class Spool {
   readonly path: string;
   readonly #database: DatabaseSync;
   readonly #batch: SqliteBatch;
-  readonly #counts = new Map<string, number>();
+  /** By client: how many events wait, and the number of the last of them. */
+  readonly #queues = new Map<string, { readonly count: number; readonly last: number }>();
   /** By client: up to which event the queue is in the log already, also if those events could not be deleted here. */
   readonly #released = new Map<string, number>();
   /** By client: up to which event the log has taken the queue, and in which history of its data, though it may still lose it. */
@@ -55,9 +56,9 @@ export class Spool {
     this.path = path;
     this.#database = database;
     this.#batch = new SqliteBatch(database);
-    for (const row of database.prepare('SELECT client, count(*) AS count FROM spool GROUP BY client').all()) {
-      this.#counts.set(text(row['client']), integer(row['count']));
-    }
+    const queues = 'SELECT client, count(*) AS count, max(number) AS last FROM spool GROUP BY client';
+    for (const row of database.prepare(queues).all())
+      this.#queues.set(text(row['client']), { count: integer(row['count']), last: integer(row['last']) });
     this.#statements = {
       find: database.prepare('SELECT contents FROM spool WHERE client = ? AND type = ? AND identity = ?'),
       add: database.prepare(
@@ -139,30 +140,29 @@ export class Spool {
 
   /** How many events wait. */
   get size(): number {
-    return this.#counts.values().reduce((sum, count) => sum + count, 0);
+    return this.#queues.values().reduce((sum, { count }) => sum + count, 0);
   }
 
   /** Whether events of this client wait. */
   has(clientId: string): boolean {
-    return this.#counts.has(clientId);
+    return this.#queues.has(clientId);
   }
 
   get clients(): readonly string[] {
-    return [...this.#counts.keys()];
+    return [...this.#queues.keys()];
   }
 
   /** Keeps an event, or recognises it. Throws `StoreUnavailableError`. */
   async add(clientId: string, event: NewEvent): Promise<Appended> {
     const known = await this.#write(() => {
       const found = this.find(clientId, event);
-      if (found === undefined) {
-        const { type, identity, contents } = event;
-        this.#statements.add.run(clientId, type, identity, contents, JSON.stringify(event));
-      }
-      return found;
+      if (found !== undefined) return found;
+      const { type, identity, contents } = event;
+      return this.#statements.add.run(clientId, type, identity, contents, JSON.stringify(event))
+        .lastInsertRowid;
     });
-    if (known !== undefined) return known;
-    this.#counts.set(clientId, (this.#counts.get(clientId) ?? 0) + 1);
+    if (typeof known === 'object') return known;
+    this.#queues.set(clientId, { count: (this.#queues.get(clientId)?.count ?? 0) + 1, last: Number(known) });
     return { answer: { status: 201 }, duplicate: false, conflict: false, cursor: null };
   }
 
@@ -182,10 +182,13 @@ export class Spool {
     return this.#after(clientId, this.#released.get(clientId) ?? 0);
   }
 
-  /** Returns the first events of a client's queue that the log has not taken, as many as one step of draining moves. */
+  /**
+   * Returns the first events of a client's queue that the log has not taken, as many as one step of draining moves. Where it has taken
+   * all, the file is not read: that would block the process once for each client.
+   */
   unpublished(clientId: string): Spooled[] {
-    const released = this.#released.get(clientId) ?? 0;
-    return this.#after(clientId, Math.max(released, this.#published.get(clientId)?.number ?? 0));
+    const taken = this.#published.get(clientId)?.number ?? this.#released.get(clientId) ?? 0;
+    return taken < (this.#queues.get(clientId)?.last ?? 0) ? this.#after(clientId, taken) : [];
   }
 
   /** Returns the history that has the events before those of `unpublished`; undefined where these are the first. */
@@ -229,9 +232,9 @@ export class Spool {
     if (last === undefined) return;
     this.#released.set(clientId, last);
     if ((this.#published.get(clientId)?.number ?? last) <= last) this.#published.delete(clientId);
-    const left = (this.#counts.get(clientId) ?? 0) - spooled.length;
-    if (left > 0) this.#counts.set(clientId, left);
-    else this.#counts.delete(clientId);
+    const { count = 0, last: newest = last } = this.#queues.get(clientId) ?? {};
+    if (count > spooled.length) this.#queues.set(clientId, { count: count - spooled.length, last: newest });
+    else this.#queues.delete(clientId);
     this.#undeleted.add(clientId);
     await this.#delete(clientId, last);
   }

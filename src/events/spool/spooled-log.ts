@@ -51,7 +51,8 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   constructor(options: SpooledLogOptions) {
     super(options.log);
     this.#options = options;
-    this.#drains = new SpoolDrain({ ...options, released: () => options.metrics.waiting(this.#waiting) });
+    const released = (): void => options.metrics.waiting(this.#waiting);
+    this.#drains = new SpoolDrain({ ...options, stopping: this.#stopping.signal, released });
     this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
     this.#ownSpool();
     this.#adopt();
@@ -225,8 +226,15 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     try {
       return await this.#drains.pass(spool);
     } catch (error) {
-      this.#setAside(spool, error instanceof DamagedSpoolError ? error.cause : error);
-      return true;
+      if (error instanceof DamagedSpoolError) {
+        this.#setAside(spool, error.cause);
+        return true;
+      }
+      this.#options.logger.error(
+        { spool: spool.name, error: String(error) },
+        'the spool could not be drained',
+      );
+      return false;
     }
   }
 

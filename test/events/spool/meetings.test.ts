@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { StoreUnavailableError, UnreplicatedError } from '../../../src/events/errors.ts';
+import { OtherHistoryError, StoreUnavailableError, UnreplicatedError } from '../../../src/events/errors.ts';
 import type { Appended, NewEvent } from '../../../src/events/log.ts';
 import { type EventMetrics, silentMetrics } from '../../../src/events/metrics.ts';
 import { Quarantine } from '../../../src/events/quarantine.ts';
@@ -27,6 +27,8 @@ class Remote extends SqliteLog implements RemoteLog {
   gate: Promise<void> | undefined;
   /** Names the history of its data; the replicas of that, if it has some, lack everything. */
   unreplicated: string | undefined;
+  /** Called when it has taken a step that its replicas lack. */
+  afterStep: ((clientId: string) => Promise<unknown>) | undefined;
   /** The events of each step that it took. */
   readonly sent: string[][] = [];
 
@@ -43,11 +45,12 @@ class Remote extends SqliteLog implements RemoteLog {
     this.steps += 1;
     await this.gate;
     if (history !== undefined && history !== this.unreplicated)
-      throw new StoreUnavailableError('It has another history.');
+      throw new OtherHistoryError('It has another history.');
     const appended = await Promise.all(events.map((event) => this.append(clientId, event)));
     this.sent.push(events.map(({ id }) => id));
-    if (this.unreplicated !== undefined) throw new UnreplicatedError('Replicas lack it.', this.unreplicated);
-    return appended;
+    if (this.unreplicated === undefined) return appended;
+    await this.afterStep?.(clientId);
+    throw new UnreplicatedError('Replicas lack it.', this.unreplicated);
   }
 
   /** The test ends it. */
@@ -320,6 +323,93 @@ it('events that a log takes reach it although those of many clients are sent aga
   const steps = remote.sent.findIndex((step) => step.includes(last.id)) - before;
   expect(steps).toBeLessThanOrEqual(2 * 8);
   remote.unreplicated = undefined;
+  await until(async () => (await log.health()).spooled === 0);
+  await log.stop();
+});
+
+it('events of others are taken although those of one client come as fast as they are', async () => {
+  const log = open(await newFolder());
+  const other = moneyIn();
+  remote.isAway = true;
+  await log.append(CLIENT, moneyIn());
+  await log.append(randomUUID(), other);
+  remote.unreplicated = 'one';
+  remote.afterStep = async (clientId) => clientId === CLIENT && log.append(CLIENT, moneyIn());
+  remote.isAway = false;
+  await until(() => remote.sent.flat().includes(other.id));
+  await log.stop();
+});
+
+it('a log that stops ends although events come as fast as they are taken', async () => {
+  const log = open(await newFolder());
+  remote.isAway = true;
+  await log.append(CLIENT, moneyIn());
+  remote.unreplicated = 'one';
+  let stopped: Promise<void> | undefined;
+  let steps = 0;
+  remote.afterStep = async () => {
+    steps += 1;
+    await log.append(CLIENT, moneyIn());
+    stopped ??= log.stop();
+  };
+  remote.isAway = false;
+  await until(() => stopped !== undefined);
+  await stopped;
+  expect(steps).toBe(1);
+});
+
+it('events that a log has taken are not sent again because it refused some since', async () => {
+  const log = open(await newFolder());
+  remote.isAway = true;
+  const events = Array.from({ length: 150 }, () => moneyIn());
+  for (const event of events) await log.append(CLIENT, event);
+  remote.unreplicated = 'one';
+  remote.isAway = false;
+  await until(() => remote.sent.flat().includes(events.at(-1)?.id ?? ''));
+  remote.isAway = true;
+  const { steps } = remote;
+  await until(() => remote.steps > steps + 1);
+  const last = moneyIn();
+  await log.append(CLIENT, last);
+  remote.sent.length = 0;
+  remote.isAway = false;
+  await until(() => remote.sent.flat().includes(last.id));
+  const head = events.slice(0, 64).map(({ id }) => id);
+  expect(new Set(remote.sent.flat())).toEqual(new Set([...head, last.id]));
+  await log.stop();
+});
+
+it('that the log has taken all of a queue is known without a look into the file', async () => {
+  const spool = Spool.open(await newFolder());
+  await spool.add(CLIENT, moneyIn());
+  await spool.add(CLIENT, moneyIn());
+  const waiting = spool.unpublished(CLIENT);
+  expect(waiting).toHaveLength(2);
+  spool.published(CLIENT, waiting.slice(0, 1), 'one');
+  expect(spool.unpublished(CLIENT)).toEqual(waiting.slice(1));
+  spool.published(CLIENT, waiting, 'one');
+  spool.close();
+  expect(spool.unpublished(CLIENT)).toEqual([]);
+});
+
+it('a spool is kept where something else than its file fails', async () => {
+  let failures = 2;
+  const fail = () => {
+    failures -= 1;
+    if (failures >= 0) throw new Error('no count today');
+  };
+  const { error } = logger;
+  logger.error = (fields, message) => {
+    error(fields, message);
+    if (failures === 1) fail();
+  };
+  const log = open(await newFolder(), { ...silentMetrics, drained: fail });
+  remote.isAway = true;
+  const event = moneyIn();
+  await log.append(CLIENT, event);
+  remote.isAway = false;
+  await until(async () => failures < 0 || (await log.health()).unreadableSpools !== undefined);
+  expect((await log.health()).unreadableSpools).toBeUndefined();
   await until(async () => (await log.health()).spooled === 0);
   await log.stop();
 });
