@@ -72,6 +72,8 @@ export interface Appended {
   /** The answer to the first delivery of this message, whichever process stored it. */
   readonly answer: Answer;
   readonly duplicate: boolean;
+  /** True for a duplicate whose first delivery was this very event: it was sent before, and nobody learned that the log keeps it. */
+  readonly resent?: boolean;
   /** True for a duplicate whose contents differ from those of the first delivery. */
   readonly conflict: boolean;
   /** The event's cursor; null while the event waits in the spool. */

@@ -135,11 +135,14 @@ export class RedisLog extends LogReader implements RemoteLog {
   async append(clientId: string, event: NewEvent): Promise<Appended> {
     const [appended] = await this.appendAll(clientId, [event]);
     if (appended === undefined) throw new RangeError('one event has one result');
+    const { metrics } = this.#options;
+    if (appended.duplicate) metrics.duplicate(event.type, appended.conflict);
+    else metrics.appended(event.type);
     return appended;
   }
 
   async appendAll(clientId: string, events: readonly NewEvent[], history = ''): Promise<Appended[]> {
-    const { retention, retentionBytes = 0, now, metrics, names = noNames } = this.#options;
+    const { retention, retentionBytes = 0, now, names = noNames } = this.#options;
     const { meta, log, channel, index } = redisKeys(clientId);
     const keys = [meta, log, ...index, ...events.map((event) => seenKey(clientId, event))];
     const [epoch, isDue, ...results] = await this.#writers.run(APPEND, keys, [
@@ -159,13 +162,12 @@ export class RedisLog extends LogReader implements RemoteLog {
     ]);
     if (isDue === 1) void this.completeIndex(clientId);
     return events.map((event, index) => {
-      const [isNew, id, contents, answer] = list(results[index]);
-      if (isNew !== 1) {
-        const known = repeated(clientId, event, [epoch, id, contents, answer]);
-        metrics.duplicate(event.type, known.conflict);
-        return known;
-      }
-      metrics.appended(event.type);
+      const [isNew, id, contents, answer, resent] = list(results[index]);
+      if (isNew !== 1)
+        return {
+          ...repeated(clientId, event, [epoch, id, contents, answer]),
+          ...(resent === 1 && { resent: true }),
+        };
       const cursor = encodeCursor(clientId, { epoch: word(epoch), position: word(id) });
       return { answer: answerOf(event), duplicate: false, conflict: false, cursor };
     });

@@ -20,7 +20,7 @@ export const OTHER_HISTORY = 'this Redis has another history';
  * for each event. Arguments: an epoch to begin with, retention in events and in bytes (0 for any number), milliseconds to
  * remember, channel, command to publish with, the only history to append to (empty for any); and for each event its contents digest, its
  * text, its answer, when it was received and the digests of its names. Returns the epoch, whether the index is to be completed (0 or 1), and for each event `{1, id}` or,
- * where it was there already, `{0, id, contents, answer}` of the first.
+ * where it was there already, `{0, id, contents, answer, resent}` of the first; `resent` is 1 where the first is this very event, or 0.
  *
  * A recognised message has its memory prolonged: that is a write, so that WAIT after it proves that a replica has all
  * that was written before it too.
@@ -41,7 +41,8 @@ export const APPEND = durableScript(`
     local contents, event, answer = ARGV[first], ARGV[first + 1], ARGV[first + 2]
     local seen = redis.call('HMGET', KEYS[number], 'id', 'contents', 'answer')
     if seen[1] then
-      reply[#reply + 1] = {0, seen[1], seen[2], seen[3]}
+      local entry = redis.call('XRANGE', KEYS[2], seen[1], seen[1])[1]
+      reply[#reply + 1] = {0, seen[1], seen[2], seen[3], entry and entry[2][4] == event and 1 or 0}
     else
       local tooMany = redis.call('XLEN', KEYS[2]) + 1 - ARGV[2]
       if tooMany > 0 then noteGone(redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', math.min(tooMany, ${NOTED_AT_ONCE}))) end

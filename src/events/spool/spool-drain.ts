@@ -146,6 +146,8 @@ export class SpoolDrain {
     const { type, receivedAt, payload } = event;
     const { metrics, quarantine } = this.#options;
     metrics.drained(type);
+    if (result?.duplicate === true && result.resent !== true) metrics.duplicate(type, result.conflict);
+    else metrics.appended(type);
     this.#moved += 1;
     this.#longestMs = Math.max(this.#longestMs, clock.now() - Date.parse(receivedAt));
     // The provider got 201 for what waited here, so that a first answer of 422 contradicts it.
