@@ -125,8 +125,9 @@ export function connectSentinel(
  * Connects to what `REDIS_URL` names. The connection starts at once and is kept up for ever; until the first `ready`, and
  * whenever it is away, commands wait or fail as `options` say.
  *
- * A primary that was demoted answers READONLY before it runs anything; the client then reconnects and sends that command
- * again. The caller attaches an `error` listener and ends the client with `disconnect()`.
+ * A primary that was demoted answers READONLY before it runs anything; the client then reconnects. It sends that command again
+ * where commands may wait (`enableOfflineQueue`); where they may not, the command fails. The caller attaches an `error` listener
+ * and ends the client with `disconnect()`.
  *
  * @throws {TypeError} like {@link parseRedisUrl}.
  */
