@@ -17,6 +17,23 @@ afterAll(() => demo?.[Symbol.asyncDispose]());
 const says = (page: Page) => page.locator('.wb-says').allInnerTexts();
 const from = (...names: string[]) => names.map((name) => `10.00 MXN from ${name}`);
 
+/** What the page finds of its streams as it is loaded again: this cursor, also where the operation itself begins. */
+async function keepCursor(page: Page, cursor: string): Promise<void> {
+  await page.waitForFunction(() => sessionStorage.getItem('pasarela:streams')?.includes('"status":"live"'));
+  await page.evaluate((value) => {
+    const streams = JSON.parse(sessionStorage.getItem('pasarela:streams') ?? '{}');
+    for (const stream of Object.values<Record<string, unknown>>(streams)) {
+      const { variables = {}, ...operation } = stream['operation'] as Record<string, object>;
+      const began = Object.fromEntries(Object.keys(variables).map((name) => [name, value]));
+      Object.assign(stream, { cursor: value, entries: [], operation: { ...operation, variables: began } });
+    }
+    // Written again as the page is left: this is what the next one finds.
+    window.addEventListener('pagehide', () =>
+      sessionStorage.setItem('pasarela:streams', JSON.stringify(streams)),
+    );
+  }, cursor);
+}
+
 describe('a stream', () => {
   it.each(['SSE', 'WS'])(
     'over %s comes back after a reload with its events, and resumes without gap or repeat, each time',
@@ -77,19 +94,7 @@ describe('a stream', () => {
     await deed(page, 'Cut');
     await page.getByText('Caught up: nothing was missed.').waitFor();
 
-    const stored = (cursor: string) =>
-      page.evaluate((value) => {
-        const streams = JSON.parse(sessionStorage.getItem('pasarela:streams') ?? '{}');
-        for (const stream of Object.values<Record<string, unknown>>(streams)) {
-          stream['cursor'] = value;
-          stream['entries'] = [];
-        }
-        // Written again as the page is left: this is what the next one finds.
-        window.addEventListener('pagehide', () =>
-          sessionStorage.setItem('pasarela:streams', JSON.stringify(streams)),
-        );
-      }, cursor);
-    await stored('MXwwbm90aGluZw');
+    await keepCursor(page, 'MXwwbm90aGluZw');
     await page.reload();
     await page.getByText(/There is a gap/).waitFor();
     await page.locator('.wb-status.wb-live').waitFor();
@@ -97,6 +102,27 @@ describe('a stream', () => {
     await page.locator('.wb-says', { hasText: 'Después' }).waitFor();
     expect(await page.getByText('Caught up').count()).toBe(0);
   });
+
+  it.each(['SSE', 'WS'])(
+    'over %s goes on from now after a gap, whatever its variable is called',
+    async (transport) => {
+      const query = `subscription Watch($since: Cursor) {
+  moneyIn(after: $since) { cursor amount { amount currency } payer { name } }
+}`;
+      const variables = '{ "since": null }';
+      await using one = await demo.open({}, `#${new URLSearchParams({ query, variables })}`);
+      const { page } = one;
+      await page.evaluate((name) => history.replaceState(null, '', `?subscriptions=${name}`), transport);
+      await play(page);
+      await page.locator('.wb-status.wb-live').waitFor();
+      await keepCursor(page, 'MXwwbm90aGluZw');
+      await page.reload();
+      await page.getByText(/There is a gap/).waitFor();
+      await page.locator('.wb-status.wb-live').waitFor();
+      await demo.credit('Después');
+      await page.locator('.wb-says', { hasText: 'Después' }).waitFor();
+    },
+  );
 
   it('is narrowed by type, text and payment', async () => {
     await using one = await demo.open();

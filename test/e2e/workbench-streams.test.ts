@@ -71,6 +71,44 @@ describe('a stream', () => {
     },
   );
 
+  it.each([
+    [
+      'goes on at its cursor, though another operation of its tab has an `after`',
+      `query Earlier($a: Cursor) { events(after: $a) { nodes { id } } }
+subscription Watch($since: Cursor) { moneyIn(after: $since) { cursor amount { amount currency } payer { name } } }`,
+      ['Reconnected, resumed from cursor', '1 caught up: the gap is closed.'],
+    ],
+    [
+      'goes on at its cursor, though its text names one',
+      `query Earlier($a: Cursor) { events(after: $a) { nodes { id } } }
+subscription Watch { moneyIn(after: null) { cursor amount { amount currency } payer { name } } }`,
+      ['Reconnected, resumed from cursor', '1 caught up: the gap is closed.'],
+    ],
+    [
+      'begins with now, and says so, where only a list beneath its field has an `after`',
+      `query Earlier { client { id } }
+subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts(after: $page) { nodes { id } } } } } }`,
+      ['Reconnected.'],
+    ],
+  ])('over WS %s', async (_does, query, notes) => {
+    await using one = await demo.open({}, `#${new URLSearchParams({ query })}`);
+    const { page } = one;
+    await page.evaluate(() => history.replaceState(null, '', '?subscriptions=WS'));
+    await play(page);
+    await page.getByRole('menuitem', { name: 'Watch' }).click();
+    await page.locator('.wb-status.wb-live').waitFor();
+    await demo.credit('Antes');
+    await rows(page).first().waitFor();
+    await deed(page, 'Cut');
+    await page.locator('.wb-status.wb-cut').waitFor();
+    await demo.credit('Durante');
+    await page.locator('.wb-status.wb-live').waitFor();
+    for (const note of notes) await page.getByText(note).waitFor();
+    await demo.credit('Después');
+    const count = notes.length === 1 ? 2 : 3;
+    await page.getByText(`${count} events`, { exact: true }).waitFor();
+  });
+
   it('and the page go on after the gateway was started again, without a reload', async () => {
     await using one = await demo.open();
     const { page } = one;

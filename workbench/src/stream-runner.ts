@@ -1,4 +1,5 @@
 import { codeOf, isObject, type Operation, type Result } from './net/result.ts';
+import { beginningAt } from './net/resume.ts';
 import { connect, LostError, resumesAt } from './net/stream.ts';
 import { refreshSession, refuse, untilOtherToken, untilReachable, useSession } from './session.ts';
 import { addEntry, changeStream, useStreams } from './stream-store.ts';
@@ -146,10 +147,7 @@ export class Runner {
       this.#isFinal = false;
       this.#isResuming = false;
       this.#keep(undefined);
-      const { variables } = this.#operation;
-      if (variables !== undefined && 'after' in variables) {
-        this.#operation = { ...this.#operation, variables: { ...variables, after: null } };
-      }
+      this.#operation = beginningAt(this.#operation, null) ?? this.#operation;
       this.#note(
         t(
           'There is a gap: the events after this cursor are no longer in the log. The stream goes on from now.',

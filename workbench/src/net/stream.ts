@@ -3,6 +3,7 @@ import { createClient } from 'graphql-ws';
 import { GRAPH_SOCKET_URL, GRAPH_URL } from '../addresses.ts';
 import { withToken } from './execute.ts';
 import { isObject, type Operation, type Result } from './result.ts';
+import { beginningAt } from './resume.ts';
 
 export type Transport = 'SSE' | 'WS';
 
@@ -84,9 +85,10 @@ function lost(error: unknown): never {
   throw new LostError('The connection was lost.', { cause: error });
 }
 
-/** graphql-transport-ws. A socket has no `Last-Event-ID`: the cursor goes into the variable that stands for `after`. */
+/** graphql-transport-ws. A socket has no `Last-Event-ID`: the cursor goes into the argument `after`. */
 function overSocket(connection: Connection): Promise<void> {
   const { operation, headers, lastCursor, signal, onOpen, onResult, onLive } = connection;
+  const continued = (lastCursor === undefined ? undefined : beginningAt(operation, lastCursor)) ?? operation;
   const token = withToken(headers)['authorization'];
   const client = createClient({
     url: GRAPH_SOCKET_URL,
@@ -106,9 +108,9 @@ function overSocket(connection: Connection): Promise<void> {
     signal.addEventListener('abort', () => client.terminate(), { once: true });
     client.subscribe(
       {
-        ...operation,
-        variables: continued(operation, lastCursor) ?? null,
-        operationName: operation.operationName ?? null,
+        ...continued,
+        variables: continued.variables ?? null,
+        operationName: continued.operationName ?? null,
       },
       {
         next: (result) => onResult(result as Result, cursorOf(result as Result)),
@@ -132,13 +134,6 @@ const refusal = (reason: string) => ({
   extensions: { code: 'UNAUTHENTICATED' },
 });
 
-const AFTER = /\bafter\s*:\s*\$(\w+)/;
-
-function continued({ query, variables }: Operation, cursor: string | undefined): Operation['variables'] {
-  const name = AFTER.exec(query)?.[1];
-  return name === undefined || cursor === undefined ? variables : { ...variables, [name]: cursor };
-}
-
 function cursorOf({ data }: Result): string | undefined {
   const [payload] = Object.values(data ?? {});
   return isObject(payload) && typeof payload['cursor'] === 'string' ? payload['cursor'] : undefined;
@@ -147,9 +142,10 @@ function cursorOf({ data }: Result): string | undefined {
 /** The cursor that a connection resumes at; undefined where it begins with now: over a socket, the operation has to take one. */
 export const resumesAt = (
   transport: Transport,
-  { query }: Operation,
+  operation: Operation,
   cursor: string | undefined,
-): string | undefined => (transport === 'SSE' || AFTER.test(query) ? cursor : undefined);
+): string | undefined =>
+  cursor !== undefined && (transport === 'SSE' || beginningAt(operation, cursor)) ? cursor : undefined;
 
 /** Whether a socket is asked for in the page's address: `?subscriptions=WS`. */
 export const preferredTransport = (): Transport =>
