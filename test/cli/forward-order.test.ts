@@ -2,21 +2,50 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
+import { startSandbox } from '../../packages/sandbox/src/index.ts';
+import { CursorFile } from '../../src/cli/cursor-file.ts';
 import { forward } from '../../src/cli/forward/forward.ts';
 import { Letters } from '../../src/cli/forward/letters.ts';
 import type { ForwardedEvent } from '../../src/cli/forward/receiver.ts';
 import { clock, useClock } from '../../src/common/clock.ts';
+import { silentLogger } from '../../src/common/logger.ts';
+import { openEventLog } from '../../src/events/open.ts';
+import { eventNames } from '../../src/resolvers/events/event-names.ts';
+import { moneyIn } from '../helpers/events.ts';
 import { readMetric } from '../helpers/fleet.ts';
-import { control, startGateway } from '../helpers/gateway.ts';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
 
 /** After so long the command looks at the log without having heard of an event, in milliseconds. */
 const LOOK_EVERY_MS = 4_000;
+/** So many events of other types the gateway looks through for one page. */
+const SCANNED = 5_000;
 
 let restoreClock = (): void => {};
 afterEach(() => {
   vi.unstubAllGlobals();
   restoreClock();
+});
+
+const forwardingOf = (
+  { graphql, sandbox }: RunningGateway,
+  types: readonly string[],
+  from: string | null,
+  folder: string,
+  taken: ForwardedEvent[],
+) => ({
+  graph: { url: graphql, token: { renews: false, get: async () => sandbox.accessToken } },
+  types,
+  from,
+  stateFile: join(folder, 'a.cursor'),
+  schedule: undefined,
+  letters: new Letters(join(folder, 'a.sqlite')),
+  receiver: {
+    id: 'a',
+    shownAs: 'a receiver',
+    take: async (event: ForwardedEvent) => void taken.push(event),
+    close: async () => undefined,
+  },
 });
 
 it('brings an event that comes while a page without one is on its way, though only some types are asked for', async () => {
@@ -53,28 +82,46 @@ it('brings an event that comes while a page without one is on its way, though on
   const folder = await mkdtemp(join(tmpdir(), 'pasarela-forward-order-'));
   const stop = new AbortController();
   const taken: ForwardedEvent[] = [];
-  const forwarding = forward(
-    {
-      graph: {
-        url: gateway.graphql,
-        token: { renews: false, get: async () => gateway.sandbox.accessToken },
-      },
-      types: ['MONEY_IN'],
-      from: null,
-      stateFile: join(folder, 'a.cursor'),
-      schedule: undefined,
-      letters: new Letters(join(folder, 'a.sqlite')),
-      receiver: {
-        id: 'a',
-        shownAs: 'a receiver',
-        take: async (event) => void taken.push(event),
-        close: async () => undefined,
-      },
-    },
-    stop.signal,
-  );
+  const forwarding = forward(forwardingOf(gateway, ['MONEY_IN'], null, folder, taken), stop.signal);
   await until(() => pages > 1 && taken.length > 0);
   expect(taken).toMatchObject([{ type: 'MONEY_IN', amount: { amount: '6.50' } }]);
+  stop.abort();
+  await forwarding;
+  await rm(folder, { recursive: true });
+});
+
+it('keeps its place in the midst of a long scan, where the gateway answers a page without an event', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-forward-order-'));
+  await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  const log = await openEventLog({
+    redisUrl: undefined,
+    dataDir: folder,
+    retention: 10_000,
+    names: eventNames,
+    logger: silentLogger,
+  });
+  await Promise.all(Array.from({ length: SCANNED + 50 }, () => log.append(sandbox.clientId, moneyIn())));
+  await log.stop();
+  await using gateway = await startGateway({ sandbox, config: { dataDir: folder, eventsRetention: 10_000 } });
+  const first = await gateway.query('{ events(first: 1) { nodes { cursor } } }');
+  const from = first.data.events.nodes[0].cursor;
+  const page = await gateway.query(
+    'query ($after: Cursor) { events(types: [CEP], after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }',
+    { after: from },
+  );
+  const { nodes, pageInfo } = page.data.events;
+  expect({ nodes, goesOn: pageInfo.hasNextPage }).toEqual({ nodes: [], goesOn: true });
+  // The network: what is saved where the second page is asked for is what a kill leaves.
+  const real = globalThis.fetch;
+  const saved: (string | undefined)[] = [];
+  vi.stubGlobal('fetch', (...[input, init]: Parameters<typeof fetch>) => {
+    if (String(init?.body).includes('$first')) saved.push(new CursorFile(join(folder, 'a.cursor')).cursor);
+    return real(input, init);
+  });
+  const stop = new AbortController();
+  const forwarding = forward(forwardingOf(gateway, ['CEP'], from, folder, []), stop.signal);
+  await until(() => saved.length > 1);
+  expect(saved.slice(0, 2)).toEqual([undefined, pageInfo.endCursor]);
   stop.abort();
   await forwarding;
   await rm(folder, { recursive: true });

@@ -91,8 +91,8 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
     let page: z.output<typeof Page>['events'];
     let end: string | undefined;
     try {
-      // If only events of other types have come, the cursor after them must be saved, because the log may be trimmed
-      // meanwhile.
+      // If only events of other types have come, the cursor after them must be saved, as that of an empty page is that goes on,
+      // because the log may be trimmed meanwhile.
       if (types !== null) end = Head.parse(await query(graph, '{ eventCursor }', {})).eventCursor;
       page = Page.parse(await query(graph, DOCUMENT, { types, after: cursor, first: PAGE })).events;
     } catch (error) {
@@ -107,15 +107,13 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
       cursor = event.cursor;
       state.save(cursor);
     }
-    const { hasNextPage, endCursor } = page.pageInfo;
-    if (page.nodes.length > 0 || hasNextPage) {
-      cursor = endCursor ?? cursor;
-      continue;
-    }
-    if (end !== undefined && end !== cursor) {
-      cursor = end;
+    const goesOn = page.nodes.length > 0 || page.pageInfo.hasNextPage;
+    const reached = goesOn ? page.pageInfo.endCursor : end;
+    if (reached != null && reached !== cursor) {
+      cursor = reached;
       state.save(cursor);
     }
+    if (goesOn) continue;
     await Promise.race([heard, rest(LOOK_EVERY_MS, signal)]);
   }
 }
