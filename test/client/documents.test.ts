@@ -7,6 +7,7 @@ import { Agent } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pipe, subscribe } from 'wonka';
 import { cacheOptions, createLink } from '../../packages/client/src/apollo.ts';
+import { MISSED } from '../../packages/client/src/documents.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { follow, isGap, type Source, typed } from '../../packages/client/src/index.ts';
@@ -248,4 +249,28 @@ it('every subscription of the graph that takes `after` can be resumed', async ()
   );
   expect(logs.length).toBeGreaterThan(0);
   for (const { name } of logs) expect(resumable(`subscription { ${name} { id } }`), name).toBeDefined();
+});
+
+it('every filter of a subscription to the log is one of its pages, and is asked for where missed events are counted', async () => {
+  const schema = buildSchema(await readFile(folder('schema.graphql'), 'utf8'));
+  const counted = String(MISSED);
+  expect(validate(schema, parse(counted))).toEqual([]);
+  const page = schema.getQueryType()?.getFields()['events']?.args ?? [];
+  const subscriptions = Object.values(schema.getSubscriptionType()?.getFields() ?? {});
+  const logs = subscriptions.filter(({ args }) => args.some(({ name }) => name === 'after'));
+  expect(logs.length).toBeGreaterThan(1);
+  for (const { name: field, args } of logs) {
+    const filters = args.filter(({ name }) => name !== 'after');
+    for (const { name, type } of filters) {
+      const ofPage = page.find((argument) => argument.name === name);
+      expect(`${field}(${name}:) ${ofPage?.type}`).toBe(`${field}(${name}:) ${type}`);
+      expect(counted).toMatch(new RegExp(`\\b${name}: \\$${name}\\b`));
+    }
+    const defined = filters.map(({ name, type }) => `$${name}: ${type}`).join(' ');
+    const given = filters.map(({ name }) => `${name}: $${name}`).join(' ');
+    const values = Object.fromEntries(filters.map(({ name }) => [name, [name]]));
+    const text = `subscription (${defined}) { ${field}(${given}) { id } }`;
+    expect(validate(schema, parse(text))).toEqual([]);
+    expect(resumable(text)?.asked(values)).toMatchObject(values);
+  }
 });
