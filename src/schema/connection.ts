@@ -111,7 +111,8 @@ export function connectionType<T extends object>(
       }),
       totalCount: t.exposeInt('totalCount', {
         nullable: false,
-        description: 'How many items the whole list holds, as the service counts them.',
+        description:
+          "How many items the whole list holds: the service's own total, or, of a list that the gateway reads whole, as many as it has found.",
       }),
     }),
   });
