@@ -17,7 +17,7 @@ const LONGEST_LOOK_MS = 15_000;
 
 /** What the settler saw of a payment that is still open. */
 export type Seen =
-  /** It was sent again, and no answer came that settles it. */
+  /** It was to be sent again, and no answer came that settles it: it may not have left, or the service turned it away. */
   | 'no-answer'
   /** It was to be sent again, and payments were stopped. */
   | 'stopped'

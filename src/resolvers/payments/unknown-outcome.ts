@@ -2,7 +2,7 @@ import type { UnknownReason } from '../../money/outcome.ts';
 import type { Seen } from '../../money/settling/open-payment.ts';
 
 const WHY: Readonly<Record<UnknownReason, string>> = {
-  NO_ANSWER: 'No answer of the service has come.',
+  NO_ANSWER: 'No answer of the service has come that settles it.',
   STILL_PROCESSING: 'The service says that a request with this key is still under way.',
   ANSWER_DOES_NOT_MATCH: 'The answer that came is not the answer to this payment.',
   TOO_LATE_TO_ASK: 'The service remembers a key for a day only, so it is not asked again.',
@@ -10,7 +10,7 @@ const WHY: Readonly<Record<UnknownReason, string>> = {
 
 /** What the gateway saw when it asked or looked last. Nothing here says that it goes on: that ends (docs/payments.md). */
 const SEEN: Readonly<Record<Seen, string>> = {
-  'no-answer': 'The gateway has sent it again, and no answer of the service came.',
+  'no-answer': 'The gateway has tried to send it again, and no answer came that settles it.',
   stopped: 'The gateway has not sent it again, as payments were stopped.',
   'still-processing': 'It was still so when the gateway sent it again.',
   mismatch: 'The gateway has sent it again, and had such an answer.',
@@ -49,8 +49,8 @@ export function unknownWords({
   readonly seen?: string | null | undefined;
 }): string {
   const advice = safeToRetry
-    ? 'Send the same input with the same key again: it cannot happen twice.'
-    : 'Look at the account before paying again under another key.';
+    ? 'As the same caller, send the same input with the same key again: it cannot happen twice.'
+    : 'Do not send it under another key until the provider says that this one was not made, and will not be.';
   const stuck = sameAnswerAgain ? ` ${reason === 'NO_ANSWER' ? INSTEAD : AGAIN}` : '';
   const found = seen !== null && isSeen(seen) ? ` ${SEEN[seen]}` : '';
   return `The money may or may not have moved. ${WHY[reason]}${stuck}${found} ${advice}`;

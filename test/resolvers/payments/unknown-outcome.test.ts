@@ -8,7 +8,7 @@ it('who is told that no answer came is not told that the same answer comes again
   expect(unknownWords({ ...told, reason: 'STILL_PROCESSING' })).toContain(again);
   const words = unknownWords({ ...told, reason: 'NO_ANSWER' });
   expect(words).not.toContain(again);
-  expect(words).toContain('No answer of the service has come. What comes in its place');
+  expect(words).toContain('No answer of the service has come that settles it. What comes in its place');
 });
 
 it.each([
