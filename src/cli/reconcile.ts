@@ -34,7 +34,9 @@ export const reconcile: Command = {
 
 Reads the balances of all accounts, and compares their change since the last times with the credits and payments that the gateway
 knows. It tells a difference that two readings after one another show: account, amount, between when, and what would explain it. It
-repairs nothing. The first two runs only read; run it every hour or so, from a timer or with --every.
+repairs nothing. The first two runs only read; run it every hour or so, from a timer or with --every. It is no answer to what became
+of one payment: a payment of unknown outcome may be in a balance or not, so that neither is a difference. A run by hand beside a timer
+needs a --state of its own: on the same file it takes the reading that the timer would compare with.
 
   --url      address of the graph; that of the gateway of this environment where it is left out
   --state    file that keeps the readings; reconcile.json in DATA_DIR where it is left out
@@ -47,8 +49,8 @@ repairs nothing. The first two runs only read; run it every hour or so, from a t
 PASARELA_TOKEN (or another way to have a token: docs/configuration.md) needs graph:read, events:read and payments:read, of a caller
 that sees the whole client. What it cannot see is in docs/operations.md, "Is anything missing?".
 
-Exit codes: 0 nothing is missing as far as it sees; 1 a difference, or the gateway cannot be asked; 2 the command line is not
-understood.`,
+Exit codes: 0 nothing is missing as far as it sees, which says nothing of an unknown payment, or it was one of the first two runs;
+1 a difference, or the gateway cannot be asked; 2 the command line is not understood.`,
   async run(args) {
     const { values, positionals } = readArguments(args, OPTIONS);
     refuseArguments(positionals);

@@ -25,7 +25,7 @@ step. It sends no payment by itself.
   resume   lets payments go on
   list     prints payments, the newest first, by state, operation, time or customer
   show     prints one payment, with its lines in the journal
-  settle   has the gateway ask the service what became of one payment
+  settle   has the gateway send money out again at once under its key, or look for what became of another payment
   export   writes the journal as JSON Lines or CSV
   verify   proves that no line of the journal was changed or taken out
 
@@ -34,7 +34,7 @@ pasarela payments <verb> --help has the options of each.
 Examples:
 
   pasarela payments status
-  pasarela payments list --state UNKNOWN --from 2026-11-01
+  pasarela payments list --state UNKNOWN,IN_FLIGHT --from 2026-11-01
   pasarela payments show q3Zk0S9h2Xc6uVn1yLr8TgEw5JbPaMdQfRzHsKoBvN4
   pasarela payments export --from 2026-11-01 --to 2026-12-01 --format csv > november.csv
 
@@ -63,8 +63,8 @@ Exit codes: 0 payments are not held; 1 they are held, or the record cannot be re
 const STOP_HELP = `Usage: pasarela payments stop
 
 Holds all payments in every process that shares the record, without a restart, until pasarela payments resume. Each refuses at once
-to send any, and to send any again (PAYMENTS_STOPPED). Settled payments are answered as ever, and a request that has left is not
-called back. PAYMENTS=off does the same for one process from its start.
+to send a new one (PAYMENTS_STOPPED), and sends none again: a caller that comes back with the key of one that was sent gets
+OutcomeUnknown. Settled payments are answered as ever, and a request that has left is not called back. PAYMENTS=off does the same for one process from its start.
 
 Example:
 
@@ -113,7 +113,6 @@ Examples:
 
   pasarela payments list
   pasarela payments list --state UNKNOWN,IN_FLIGHT --operation MONEY_OUT --from 2026-11-01
-  pasarela payments list --state UNKNOWN,IN_FLIGHT --json | jq -r .id | xargs -n 1 pasarela payments settle
 
 ${WHERE}
 
@@ -139,10 +138,13 @@ Exit codes: 0 done; 1 there is no such payment, or the record cannot be reached;
 
 const SETTLE_HELP = `Usage: pasarela payments settle ID [--client ID] [--json]
 
-Has a running gateway with AUTH_MODE=service ask the service about a payment now, named as for show, and waits half a minute for
-what comes of it. It lets money out be sent again that was recorded before the record was put back; nothing else is ever sent again,
-and nothing at all while an operator has stopped payments. A payment older than 48 h is looked for until one look has read all that
+Makes a payment, named as for show, due now for a running gateway with AUTH_MODE=service, and waits half a minute for what comes of
+it. It sends money out younger than 23 h again under its key, also what a put-back record held; it sends nothing else, and nothing
+at all while an operator has stopped payments. Any other payment is looked for, one older than 48 h until one look has read all that
 may be it. In passthrough the caller has to come back with its key.
+
+After the record was put back, settle also lets evidence settle the payment: first look whether a movement like it may be that of a
+payment which the record has forgotten.
 
 Options:
 
