@@ -17,6 +17,11 @@ import { settlePayment } from './payments/settle.ts';
 import { showPayment } from './payments/show.ts';
 import { verifyPayments } from './payments/verify.ts';
 
+const RESUME_OPTIONS = { 'put-back': { type: 'boolean' } } as const;
+/** A key that the record has forgotten pays once more. */
+const COMPARE_FIRST =
+  'Nothing is changed: a key of a payment that is missing from the record pays again once payments go on. Compare as said above, have callers drop the keys of payments that were made, then run pasarela payments resume --put-back (docs/operations.md, "When a record was put back").';
+
 const VERBS = ['status', 'stop', 'resume', 'list', 'show', 'settle', 'export', 'verify'];
 
 /** Shows the payments of the record and its journal, makes gateways settle one, and stops all payments or lets them go on. */
@@ -33,7 +38,9 @@ export const payments: Command = {
     if (what !== 'status' && what !== 'stop' && what !== 'resume') {
       throw notAVerb(what, VERBS);
     }
-    refuseArguments(readArguments(rest, {}).positionals);
+    const { values, positionals } = readArguments(rest, what === 'resume' ? RESUME_OPTIONS : {});
+    const isCompared = 'put-back' in values && values['put-back'] === true;
+    refuseArguments(positionals);
     return withRecords(async (records) => {
       if (what === 'stop') await stop(records);
       const holds = await records.held();
@@ -42,6 +49,7 @@ export const payments: Command = {
       // Somebody may have let them go on meanwhile.
       if (what === 'stop') return isStopped(holds) ? EXIT.done : EXIT.wrong;
       if (what === 'status') return holds.length === 0 ? EXIT.done : EXIT.wrong;
+      if (isPutBack(holds) && !isCompared) throw new CommandError(COMPARE_FIRST);
       // Also where none is told: a stop or a resumption that did not reach everything may have left some clients stopped.
       await records.resume();
       if (holds.length > 0) print('They go on.');
@@ -70,5 +78,7 @@ function partly(cause: unknown): CommandError {
     'Payments are not stopped, or those of some clients alone: stop them again until this ends with 0, or run pasarela payments resume.';
   return new CommandError(`${why} ${advice}`, { cause });
 }
+
+const isPutBack = (holds: readonly Hold[]): boolean => holds.some(({ why }) => why === 'put-back');
 
 const isStopped = (holds: readonly Hold[]): boolean => holds.some(({ why }) => why === 'stopped');

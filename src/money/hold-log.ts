@@ -37,7 +37,7 @@ function logBegin({ why, missing, copied }: Hold, logger: Logger): void {
   else {
     logger.error(
       { missing, ...(copied === undefined ? {} : { copied: new Date(copied).toISOString() }) },
-      'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume`',
+      'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume --put-back`',
     );
   }
 }

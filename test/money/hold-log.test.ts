@@ -15,7 +15,7 @@ import { until } from '../helpers/until.ts';
 import { NOBODYS } from './orders.ts';
 
 const PUT_BACK =
-  'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume`';
+  'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume --put-back`';
 const STOPPED = 'payments have been stopped: they are held until `pasarela payments resume`';
 const GO_ON = [
   'payments are no longer stopped',

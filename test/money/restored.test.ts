@@ -73,13 +73,17 @@ async function isHeld(gateway: RunningGateway, old: Payable[], paid: Payable[], 
     DATA_DIR: dataDir,
     ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
   };
-  const run = (what: string) => pasarela(['payments', what], environment);
+  const run = (...what: string[]) => pasarela(['payments', ...what], environment);
   const status = await run('status');
   expect(status).toMatchObject({ code: 1, stdout: expect.stringContaining('their record was put back') });
   // What is printed may lack payments: the same sentence says so, beside it.
   for (const verb of ['list', 'export'])
     expect(await run(verb)).toMatchObject({ code: 0, stderr: status.stdout });
-  expect(await run('resume')).toMatchObject({ code: 0 });
+  // Not before somebody says that it was compared.
+  const refused = { code: 1, stdout: status.stdout, stderr: expect.stringContaining('Nothing is changed') };
+  expect(await run('resume')).toMatchObject(refused);
+  expect(await run('status')).toMatchObject({ code: 1, stdout: status.stdout });
+  expect(await run('resume', '--put-back')).toMatchObject({ code: 0 });
   expect(await run('status')).toMatchObject({ code: 0 });
   for (const verb of ['list', 'export']) expect(await run(verb)).toMatchObject({ code: 0, stderr: '' });
   await until(async () => (await readyz(gateway)).paymentsHeld === undefined);

@@ -115,8 +115,8 @@ it.each(['node:sqlite', 'Redis'])(
       ...{ sandbox, webhooks: false, config: { dataDir, redisUrl, operationTimeoutMs: 3_000 } },
     });
     cleanup.defer(() => gateway.stop());
-    const run = (what: string) =>
-      pasarela(['payments', what], {
+    const run = (...what: string[]) =>
+      pasarela(['payments', ...what], {
         ...{ DATA_DIR: dataDir, UPSTREAM_URL: sandbox.url, WEBHOOK_SECRET: 'a secret that is long enough' },
         ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
       });
@@ -148,7 +148,8 @@ it.each(['node:sqlite', 'Redis'])(
     expect(await run('status')).toMatchObject({
       ...{ code: 1, stdout: expect.stringMatching(/an operator has stopped them.*was put back/s) },
     });
-    expect(await run('resume')).toMatchObject({ code: 0 });
+    expect(await run('resume')).toMatchObject({ code: 1 });
+    expect(await run('resume', '--put-back')).toMatchObject({ code: 0 });
     expect(await run('status')).toMatchObject({ code: 0, stdout: 'Payments are not held.\n' });
     expect(await pay(gateway, lost)).toBe('CreateMoneyOutSuccess');
     expect(await movementsOf(sandbox, lost.tag)).toHaveLength(1);

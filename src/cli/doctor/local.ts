@@ -142,7 +142,7 @@ export async function lookAtPort({
       if (paymentsHeld) {
         found.failure(
           `the gateway at ${url} holds all payments: their record has been put back to an earlier state, or an operator has stopped them`,
-          'Run `pasarela payments status`. Where the record was put back, compare the transactions from the time of the copy on, which it prints, not from when it was noticed, with what callers hold, then run `pasarela payments resume`: docs/operations.md.',
+          'Run `pasarela payments status`. Where the record was put back, compare the transactions from the time of the copy on, which it prints, not from when it was noticed, with what callers hold, then run `pasarela payments resume --put-back`, otherwise `pasarela payments resume`: docs/operations.md.',
         );
       }
       if (away.length > 0) {

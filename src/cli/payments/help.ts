@@ -75,20 +75,22 @@ ${WHERE}
 Exit codes: 0 they are stopped, on every replica too; 1 some may go on for up to ten seconds, or a failover may forget the stop, or
 the record cannot be reached, or took the stop for some clients alone: the message says which; ${CODES}`;
 
-const RESUME_HELP = `Usage: pasarela payments resume
+const RESUME_HELP = `Usage: pasarela payments resume [--put-back]
 
-Lets payments go on, in every process within ten seconds. Where the record was put back, first compare the transactions since
-the time that pasarela payments status tells with what callers hold, and have callers drop the keys of payments that were made
-(docs/operations.md). Run it again where it
-fails: until it ends with 0, payments of some clients may be held.
+Lets payments go on, in every process within ten seconds. Run it again where it fails: until it ends with 0, payments of some
+clients may be held. Where the record was put back, it changes nothing without --put-back, and ends with 1: first compare the
+transactions since the time that it prints with what callers hold, and have callers drop the keys of payments that were made
+(docs/operations.md).
+
+  --put-back  you have compared: payments go on also where their record was put back
 
 Example:
 
-  pasarela payments status; pasarela payments resume
+  pasarela payments resume
 
 ${WHERE}
 
-Exit codes: 0 they go on, or were not held; 1 the record cannot be reached; ${CODES}`;
+Exit codes: 0 they go on, or were not held; 1 their record was put back, and --put-back was not given, or the record cannot be reached; ${CODES}`;
 
 const LIST_HELP = `Usage: pasarela payments list [--state STATES] [--operation OPERATIONS] [--from DATE] [--to DATE] [--customer ID]
                               [--client ID] [--limit N] [--json]

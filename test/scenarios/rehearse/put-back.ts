@@ -20,7 +20,7 @@ async function resumePayments({ environment, members: [{ url, dataDir }] }: Stag
       execFile(process.execPath, args, { env: own, timeout: 300_000 }, (_error, text) => resolve(text));
     });
   await ask('status');
-  await ask('resume');
+  await ask('resume', '--put-back');
 }
 
 export const PUT_BACK: Step = {
