@@ -35,60 +35,15 @@ it('a peer that is refused sees the reason, and is not cut off, whatever it stil
   await gone;
 });
 
-it('a socket that breaks off while it waits to be let in gives its seat back', async () => {
-  await using cleanup = new AsyncDisposableStack();
-  const server = createServer().listen(0, '127.0.0.1');
-  cleanup.defer(() => void server.close());
-  await once(server, 'listening');
-  const streams = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 });
-  const turn = Promise.withResolvers<void>();
-  let isWaiting = false;
-  let letIn = 0;
-  const stop = acceptUpgrades(
-    server,
-    {
-      path: '/graphql',
-      allowsOrigin: () => true,
-      openStream: () => streams.enter(ADDRESS, 'websocket'),
-      addressOf: () => ADDRESS,
-      turns: {
-        turn() {
-          isWaiting = true;
-          return turn.promise;
-        },
-      },
-    },
-    () => {
-      letIn += 1;
-    },
-  );
-  cleanup.defer(stop);
-  // A server that listens on a port has one.
-  const { port } = server.address() as AddressInfo;
-  const socket = connect(port, '127.0.0.1');
-  socket.write('GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-  const [, upgraded] = await once(server, 'upgrade');
-  await until(() => isWaiting);
-  expect(streams.enter(ADDRESS, 'websocket')).toBe('full');
-  // `once` of node:events would reject with the error that comes first.
-  const gone = new Promise((resolve) => upgraded.once('close', resolve));
-  socket.resetAndDestroy();
-  upgraded.resume();
-  await gone;
-  turn.resolve();
-  await until(() => letIn === 1);
-  expect(streams.enter(ADDRESS, 'websocket')).not.toBeTypeOf('string');
-});
-
-it('a socket that waits to be let in as the server stops is refused, and gives its seat back', async () => {
-  await using cleanup = new AsyncDisposableStack();
+/** One socket that waits to be let in, at a server with one seat. */
+async function startWaiting(cleanup: AsyncDisposableStack) {
   const server = createServer().listen(0, '127.0.0.1');
   cleanup.defer(() => void server.close());
   await once(server, 'listening');
   const streams = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 });
   const turn = Promise.withResolvers<void>();
   const waiting = Promise.withResolvers<void>();
-  let letIn = 0;
+  const letIn: unknown[] = [];
   const stop = acceptUpgrades(
     server,
     {
@@ -104,23 +59,46 @@ it('a socket that waits to be let in as the server stops is refused, and gives i
       },
     },
     ({ socket }) => {
-      letIn += 1;
+      letIn.push(socket);
       socket.destroy();
     },
   );
+  cleanup.defer(stop);
   // A server that listens on a port has one.
   const { port } = server.address() as AddressInfo;
+  const upgrade = once(server, 'upgrade');
   const socket = connect(port, '127.0.0.1');
   socket.write('GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  const [, upgraded] = await upgrade;
+  await waiting.promise;
+  return { streams, turn, letIn, stop, socket, upgraded };
+}
+
+it('a socket that breaks off while it waits to be let in gives its seat back', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { streams, turn, letIn, socket, upgraded } = await startWaiting(cleanup);
+  expect(streams.enter(ADDRESS, 'websocket')).toBe('full');
+  // `once` of node:events would reject with the error that comes first.
+  const gone = new Promise((resolve) => upgraded.once('close', resolve));
+  socket.resetAndDestroy();
+  upgraded.resume();
+  await gone;
+  turn.resolve();
+  await until(() => letIn.length === 1);
+  expect(streams.enter(ADDRESS, 'websocket')).not.toBeTypeOf('string');
+});
+
+it('a socket that waits to be let in as the server stops is refused, and gives its seat back', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { streams, turn, letIn, stop, socket } = await startWaiting(cleanup);
   let text = '';
   socket.on('data', (data) => {
     text += data;
   });
-  await waiting.promise;
   stop();
   turn.resolve();
   await once(socket, 'close');
   expect(text).toMatch(/^HTTP\/1.1 503 /);
-  expect(letIn).toBe(0);
+  expect(letIn).toEqual([]);
   await until(() => streams.taken.websocket === 0);
 });
