@@ -36,7 +36,7 @@ export async function refuseOtherStore(config: Pick<ServerConfig, 'dataDir' | 'r
   const [is, had] =
     config.redisUrl === undefined ? ['is not set', 'with Redis'] : ['is set', 'without Redis'];
   throw new ConfigError(
-    `The configuration is wrong:\n  REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last 30 days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/operations.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, rename that file.`,
+    `The configuration is wrong:\n  REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last 30 days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, rename that file.`,
   );
 }
 

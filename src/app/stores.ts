@@ -15,7 +15,7 @@ import { createSourceOwners } from '../upstream/session/source-owners.ts';
 import { createAuthenticator } from './authenticator.ts';
 import type { Base } from './base.ts';
 
-/** How long one look at the stores serves for `/readyz` (docs/operations.md), in milliseconds. */
+/** How long one look at the stores serves for `/readyz` (docs/monitoring.md, "Health"), in milliseconds. */
 const LOOKED_AT_MS = 1_000;
 /** How long `/readyz` waits for a look under way, in milliseconds. A probe wants an answer within a second. */
 const WAIT_FOR_LOOK_MS = 300;

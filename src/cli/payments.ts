@@ -19,7 +19,7 @@ import { verifyPayments } from './payments/verify.ts';
 
 const RESUME_OPTIONS = { 'put-back': { type: 'boolean' } } as const;
 const COMPARE_FIRST =
-  'Nothing is changed: a key of a payment that is missing from the record pays again once payments go on. Compare the transactions since the time that pasarela payments status prints with what callers hold, have callers drop the keys of payments that were made, then run pasarela payments resume --put-back (docs/operations.md, "When a record was put back").';
+  'Nothing is changed: a key of a payment that is missing from the record pays again once payments go on. Compare the transactions since the time that pasarela payments status prints with what callers hold, have callers drop the keys of payments that were made, then run pasarela payments resume --put-back (docs/redis.md, "When a record was put back").';
 
 const VERBS = ['status', 'stop', 'resume', 'list', 'show', 'settle', 'export', 'verify'];
 

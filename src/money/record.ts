@@ -121,7 +121,7 @@ export type Claimed =
  *   leap (sqlite-record.ts says for what).
  * - That a step which failed has not happened: the store may have done it and lost the reply.
  * - Anything once the store lost acknowledged writes: a Redis without `appendfsync always`, one that was flushed or put back
- *   to an earlier copy, a key that was evicted, or a failover to a replica that had been taken for lost (docs/operations.md says when that is).
+ *   to an earlier copy, a key that was evicted, or a failover to a replica that had been taken for lost (docs/redis.md says when that is).
  *
  * Every other method rejects with {@link RecordsUnavailableError}, and with nothing else, when the store cannot be reached or
  * written.

@@ -86,14 +86,14 @@ describe('the alerting rules', () => {
     expect([...caused].sort()).toEqual((await rules()).map(({ alert }) => alert).sort());
   });
 
-  it('have a severity, a summary, and a place in docs/operations.md that says what to do', async () => {
-    const page = await read('docs/operations.md');
+  it('have a severity, a summary, and a place in docs/alerts.md that says what to do', async () => {
+    const page = await read('docs/alerts.md');
     for (const { alert, labels, annotations } of await rules()) {
       expect(['critical', 'warning']).toContain(labels.severity);
       expect(annotations.summary).toMatch(/\.$/);
-      expect(page).toContain(`### ${alert}\n`);
+      expect(page).toContain(`## ${alert}\n`);
     }
-    const described = [...page.matchAll(/^### (Pasarela\w+)$/gm)].map(([, name]) => name);
+    const described = [...page.matchAll(/^## (Pasarela\w+)$/gm)].map(([, name]) => name);
     expect(described.sort()).toEqual((await rules()).map(({ alert }) => alert).sort());
   });
 
@@ -151,8 +151,8 @@ describe('the Grafana dashboard', () => {
   });
 });
 
-it('docs/operations.md explains every metric of the gateway’s own, and no other', async () => {
-  const page = await read('docs/operations.md');
+it('docs/monitoring.md explains every metric of the gateway’s own, and no other', async () => {
+  const page = await read('docs/monitoring.md');
   const metrics = await createMetrics(undocumentedValues, recordingLogger()).registry.getMetricsAsJSON();
   const own = metrics.map(({ name }) => name).filter((name) => name.startsWith('pasarela_'));
   const explained = [...page.matchAll(/^\| `(pasarela_\w+)` \|/gm)].map(([, name]) => name);

@@ -15,6 +15,9 @@ import { blocks, ROOT, readPage } from './pages.ts';
 const run = promisify(execFile);
 const SECRET = 'the secret of now that is long enough';
 
+/** The page on running the gateway, with those on its parts. */
+const PAGES = ['operations', 'redis', 'monitoring', 'alerts'];
+
 let page: string;
 let redis: RedisServer;
 let gateway: RunningGateway;
@@ -23,7 +26,7 @@ let environment: Record<string, string>;
 
 /** A gateway in front of the REST service, and a checkout to run commands in, so that what they write is nobody's. */
 beforeAll(async () => {
-  page = await readPage('docs/operations.md');
+  page = (await Promise.all(PAGES.map((name) => readPage(`docs/${name}.md`)))).join('\n');
   redis = await startRedis();
   gateway = await startGateway({
     config: { redisUrl: new Secret(redis.url), webhookSecrets: [new Secret(SECRET)] },
@@ -51,7 +54,7 @@ afterAll(async () => {
   await rm(checkout, { recursive: true });
 });
 
-describe('docs/operations.md', () => {
+describe('docs/operations.md and the pages on its parts', () => {
   it('prints commands that run', async () => {
     const scripts = blocks(page, 'sh');
     expect(scripts.length).toBeGreaterThan(3);

@@ -41,25 +41,31 @@ it('docs/configuration.md names the defaults that the variables have', () => {
   }
 });
 
-it.each(['docs/operations.md', 'README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', 'SECURITY.md'])(
-  '%s names no variable that the gateway does not read',
-  async (name) => {
-    const known = variables.map((variable) => variable.name);
-    const page = await readPage(name);
-    // Others read these: OpenTelemetry's SDK.
-    const foreign = ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES', 'OTEL_EXPORTER_OTLP_HEADERS'];
-    const prefix =
-      /^(UPSTREAM|AUTH|REDIS|DATA|EVENTS|PUBLIC|WEBHOOK|LOG|SANDBOX|OTEL|PASARELA|TRUSTED|LIMIT|REUSE)_/;
-    const codes = [
-      'EVENTS_GAP',
-      'UPSTREAM_UNAVAILABLE',
-      'UPSTREAM_RATE_LIMITED',
-      'UPSTREAM_INVALID',
-      'UPSTREAM_TIMEOUT',
-    ];
-    for (const [, variable = ''] of page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)) {
-      if (prefix.test(variable) && ![...foreign, ...codes].includes(variable))
-        expect(known).toContain(variable);
-    }
-  },
-);
+it.each([
+  'docs/operations.md',
+  'docs/redis.md',
+  'docs/monitoring.md',
+  'docs/alerts.md',
+  'README.md',
+  'CONTRIBUTING.md',
+  'ARCHITECTURE.md',
+  'SECURITY.md',
+])('%s names no variable that the gateway does not read', async (name) => {
+  const known = variables.map((variable) => variable.name);
+  const page = await readPage(name);
+  // Others read these: OpenTelemetry's SDK.
+  const foreign = ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES', 'OTEL_EXPORTER_OTLP_HEADERS'];
+  const prefix =
+    /^(UPSTREAM|AUTH|REDIS|DATA|EVENTS|PUBLIC|WEBHOOK|LOG|SANDBOX|OTEL|PASARELA|TRUSTED|LIMIT|REUSE)_/;
+  const codes = [
+    'EVENTS_GAP',
+    'UPSTREAM_UNAVAILABLE',
+    'UPSTREAM_RATE_LIMITED',
+    'UPSTREAM_INVALID',
+    'UPSTREAM_TIMEOUT',
+  ];
+  for (const [, variable = ''] of page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)) {
+    if (prefix.test(variable) && ![...foreign, ...codes].includes(variable))
+      expect(known).toContain(variable);
+  }
+});

@@ -20,7 +20,7 @@ it('says what it knows, and how old that is, while a store does not answer', asy
   const url = await server.start();
   const ask = async () => {
     const response = await fetch(`${url}/readyz`);
-    // `/readyz` tells the age of its knowledge (docs/operations.md).
+    // `/readyz` tells the age of its knowledge (docs/monitoring.md).
     return (await response.json()) as { status: string; ageMs: number };
   };
   try {

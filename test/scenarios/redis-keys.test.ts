@@ -27,9 +27,9 @@ const SELDOM = [
 /** A key that is there for a moment. */
 const isBrief = (name: string): boolean => /:probe$|:lock$/.test(name);
 
-/** The names of keys in the table of docs/operations.md, each with the pattern that it stands for. */
+/** The names of keys in the table of docs/redis.md, each with the pattern that it stands for. */
 async function documented(): Promise<readonly { readonly name: string; readonly pattern: RegExp }[]> {
-  const page = await readPage('docs/operations.md');
+  const page = await readPage('docs/redis.md');
   const section = /^### The keys in Redis\n(.*?)^## /ms.exec(page)?.[1] ?? '';
   const cells = [...section.matchAll(/^\| (`[^|]+) \|/gm)].map(([, cell = '']) => cell);
   const names = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name));
@@ -43,7 +43,7 @@ async function documented(): Promise<readonly { readonly name: string; readonly 
   });
 }
 
-it('each key that traffic leaves in Redis is in the table of docs/operations.md', async () => {
+it('each key that traffic leaves in Redis is in the table of docs/redis.md', async () => {
   await using redis = await startRedis();
   await using cleanup = new AsyncDisposableStack();
   const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });

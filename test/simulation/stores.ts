@@ -5,7 +5,7 @@ import { SimulatedRedis } from './redis/client.ts';
 import type { Keyspace } from './redis/keyspace.ts';
 import { RedisServer } from './redis/server.ts';
 
-/** How long a replica may have been gone that is promoted, in milliseconds: docs/operations.md promises nothing past 30 s. */
+/** How long a replica may have been gone that is promoted, in milliseconds: docs/redis.md promises nothing past 30 s. */
 const FRESH_MS = 20_000;
 
 /** A process that is to be cut off from Redis in the midst of a payment. */

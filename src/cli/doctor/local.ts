@@ -16,8 +16,7 @@ import { type Finding, Findings, reasonOf } from './finding.ts';
 const TIMEOUT_MS = 3_000;
 /** The first bytes of every SQLite file (https://www.sqlite.org/fileformat.html, 1.3.1). */
 const DATABASE_HEADER = 'SQLite format 3\0';
-const UNREADABLE_SPOOL_CURE =
-  'Keep a copy of the file, and follow docs/operations.md, PasarelaSpoolUnreadable.';
+const UNREADABLE_SPOOL_CURE = 'Keep a copy of the file, and follow docs/alerts.md, PasarelaSpoolUnreadable.';
 
 /** Reads the configuration; a wrong one is a failure for each variable, a weak secret a warning. */
 export function lookAtConfiguration(): {
@@ -35,7 +34,7 @@ export function lookAtConfiguration(): {
     for (const weakness of weaknessesOf(variables)) {
       found.warning(
         weakness,
-        'Make one with `openssl rand -base64 32`, and rotate to it: docs/operations.md.',
+        'Make one with `openssl rand -base64 32`, and rotate to it: docs/operations.md, "Rotating secrets".',
       );
     }
     for (const { text, cure } of doubtsOf(variables)) found.warning(text, cure);
@@ -142,7 +141,7 @@ export async function lookAtPort({
       if (paymentsHeld) {
         found.failure(
           `the gateway at ${url} holds all payments: their record has been put back to an earlier state, or an operator has stopped them`,
-          'Run `pasarela payments status`. Where the record was put back, compare the transactions from the time of the copy on, which it prints, not from when it was noticed, with what callers hold, then run `pasarela payments resume --put-back`, otherwise `pasarela payments resume`: docs/operations.md.',
+          'Run `pasarela payments status`. Where the record was put back, compare the transactions from the time of the copy on, which it prints, not from when it was noticed, with what callers hold, then run `pasarela payments resume --put-back`, otherwise `pasarela payments resume`: docs/redis.md, "When a record was put back".',
         );
       }
       if (away.length > 0) {

@@ -69,7 +69,7 @@ export async function lookAtRedis({
     await ready(redis);
     for (const { text } of await redisWarnings(redis, REDIS_URL.reveal())) {
       const [, cure] = CURES.find(([setting]) => setting.test(text)) ?? [];
-      found.warning(text, cure ?? 'Look at docs/operations.md, "Redis".');
+      found.warning(text, cure ?? 'Look at docs/redis.md, "Settings".');
     }
     const writes = new DurableWrites(REDIS_URL.reveal(), TIMEOUT_MS);
     await writes.look(redis);

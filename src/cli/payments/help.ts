@@ -80,7 +80,7 @@ const RESUME_HELP = `Usage: pasarela payments resume [--put-back]
 Lets payments go on, in every process within ten seconds. Run it again where it fails: until it ends with 0, payments of some
 clients may be held. Where the record was put back, it changes nothing without --put-back, and ends with 1: first compare the
 transactions since the time that it prints with what callers hold, and have callers drop the keys of payments that were made
-(docs/operations.md).
+(docs/redis.md, "When a record was put back").
 
   --put-back  you have compared: payments go on also where their record was put back
 

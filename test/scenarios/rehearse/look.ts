@@ -27,7 +27,7 @@ async function look(url: string): Promise<Omit<Look, 'lateMs'>> {
   const took = () => performance.now() - start;
   try {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(GIVE_UP_MS) });
-    // docs/operations.md, "Health".
+    // docs/monitoring.md, "Health".
     const { status, degraded = [] } = (await response.json()) as { status: string; degraded?: string[] };
     return { url, milliseconds: took(), state: degraded.length === 0 ? status : degraded.join(' + ') };
   } catch (error) {

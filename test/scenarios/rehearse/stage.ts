@@ -33,7 +33,7 @@ export interface Stage {
   renewCertificates(): Promise<void>;
 }
 
-/** Redis' own rights of the gateway (docs/operations.md). */
+/** Redis' own rights of the gateway (docs/redis.md). */
 const ACL_RULES = ['~*', '&*', '+@all', '-@dangerous', '+info', '+config|get'];
 
 interface Served {
