@@ -57,7 +57,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
     maxAgeMs: config.listsMaxAgeMs,
     now,
     logger,
-    onPlaces: dropKeptAnswers,
+    onOutdated: dropKeptAnswers,
   });
   const callerKeys = new CallerKeys();
   const expiries = createExpiryWatch({

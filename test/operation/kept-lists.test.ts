@@ -101,6 +101,35 @@ it('a page that takes two reads is shown although one of them was kept from befo
   expect(calls).toBe(3);
 });
 
+it('a page that was kept is read afresh once the page before it has shown another total', async () => {
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { service: serviceFor(sandbox), listsMaxAgeMs: MAX_AGE_MS },
+  });
+  const token = await callerToken();
+  const page = async (args: string) => {
+    const { data, calls } = await ask(
+      gateway,
+      token,
+      `{ client { accounts(${args}) {
+        totalCount nodes { bankId ownerId clientBankAdapterId accountId } pageInfo { endCursor }
+      } } }`,
+    );
+    return { ...data.client.accounts, calls };
+  };
+  const { nodes, totalCount, pageInfo } = await page('first: 20');
+  const second = `first: 20, after: "${pageInfo.endCursor}"`;
+  await page(second);
+  expect(await page(second)).toMatchObject({ calls: 0, totalCount });
+
+  await open(nodes[0]);
+  // No answer is kept of this page, so it is the first to show that the list has grown.
+  expect(await page('first: 19')).toMatchObject({ totalCount: totalCount + 1 });
+  expect(await page(second)).toMatchObject({ calls: 1, totalCount: totalCount + 1 });
+  expect(await page(second)).toMatchObject({ calls: 0, totalCount: totalCount + 1 });
+});
+
 it('what the service has shown one token alone makes nothing absent for another', async () => {
   await using gateway = await startGateway({
     sandbox,

@@ -82,7 +82,7 @@ async function operation(
     http,
     auth,
     banks: createBankCache(BANK_FIELD_NAMES, 60_000, now),
-    lists: createClientLists({ maxAgeMs: 0, now, logger, onPlaces: () => undefined }),
+    lists: createClientLists({ maxAgeMs: 0, now, logger, onOutdated: () => undefined }),
     listsMaxAgeMs: 0,
     utcOffset: '-06:00',
     maxItems: 10,
@@ -282,7 +282,7 @@ it.each([undefined, '11111111-2222-4333-8444-555555555555'])(
       maxAgeMs: 0,
       now,
       logger: collectingLogger([]),
-      onPlaces: () => undefined,
+      onOutdated: () => undefined,
     });
     const noted = { ...lists, markChanged: (clientId: string) => changed.push(clientId) };
     const { context } = await operation({ customerId }, { lists: noted });

@@ -32,12 +32,15 @@ export interface ClientLists {
 }
 
 export interface ClientListsOptions extends PlacesOptions {
-  /** Called when the index of one of a client's lists is new, or has grown: answers from before do not go with it. */
-  readonly onPlaces: (clientId: string) => void;
+  /**
+   * Called when answers from before do not go with what a client's lists show now: the index of one is new or has grown, or an
+   * answer shows another total than the one before.
+   */
+  readonly onOutdated: (clientId: string) => void;
 }
 
 /** Makes the lists of a process, which has one of these. */
-export function createClientLists({ onPlaces, ...options }: ClientListsOptions): ClientLists {
+export function createClientLists({ onOutdated, ...options }: ClientListsOptions): ClientLists {
   const pagings = new Map<string, Paging>();
   const known = new LRUCache<string, ListPlaces<object>>({
     maxSize: MAX_ITEMS,
@@ -51,7 +54,7 @@ export function createClientLists({ onPlaces, ...options }: ClientListsOptions):
 
   return {
     paging(list) {
-      const paging = pagings.get(list.route) ?? new Paging(list, options.now);
+      const paging = pagings.get(list.route) ?? new Paging(list, options.now, onOutdated);
       pagings.set(list.route, paging);
       return paging;
     },
@@ -67,7 +70,7 @@ export function createClientLists({ onPlaces, ...options }: ClientListsOptions):
       };
       const onChanged = () => {
         keep();
-        onPlaces(clientId);
+        onOutdated(clientId);
       };
       const places = new ListPlaces<T>({
         ...options,

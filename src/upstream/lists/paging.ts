@@ -1,7 +1,10 @@
+import { Lru } from '../../common/lru.ts';
 import { MAX_PAGE } from './page-cover.ts';
 
 /** How long the sizes that answers have shown are believed, in milliseconds. */
 const SIZES_AGE_MS = 60_000;
+/** Lists of one route whose last total is known: those of clients, and the parts that filters select. */
+const MAX_TOTALS = 10_000;
 
 /**
  * What answers have shown of the paging of one route. Every answer is checked against its own statements. A page of a size that
@@ -15,11 +18,21 @@ export class Paging {
   #smallest = 1;
   #largest = MAX_PAGE;
   #learnedAt = Number.NEGATIVE_INFINITY;
+  readonly #totals = new Lru<number>(MAX_TOTALS);
+  readonly #onOtherTotal: (clientId: string) => void;
 
-  /** @param now milliseconds of a monotonic clock. */
-  constructor({ isPagingDocumented }: { readonly isPagingDocumented?: true }, now: () => number) {
+  /**
+   * @param now milliseconds of a monotonic clock.
+   * @param onOtherTotal called when a list of this client has another total than before: pages from before do not go with it.
+   */
+  constructor(
+    { isPagingDocumented }: { readonly isPagingDocumented?: true },
+    now: () => number,
+    onOtherTotal: (clientId: string) => void = () => undefined,
+  ) {
     this.firstPage = isPagingDocumented ? 1 : undefined;
     this.#now = now;
+    this.#onOtherTotal = onOtherTotal;
   }
 
   /** The smallest page that the service gives. If asked for another size, it gives the nearest of this and the largest. */
@@ -33,6 +46,18 @@ export class Paging {
 
   get #isKnown(): boolean {
     return this.#now() - this.#learnedAt <= SIZES_AGE_MS;
+  }
+
+  /**
+   * Notes the total that an answer shows.
+   *
+   * @param part the filter that selects part of the client's list, as one text.
+   */
+  noteTotal(clientId: string, part: string, total: number): void {
+    const key = `${clientId} ${part}`;
+    const before = this.#totals.get(key);
+    this.#totals.set(key, total);
+    if (before !== undefined && before !== total) this.#onOtherTotal(clientId);
   }
 
   /** Notes the size of a page, and which size was asked for. */

@@ -1,6 +1,7 @@
 import { clock } from '../../common/clock.ts';
 import type { Query, Rest } from '../call/rest.ts';
 import { type Envelope, invalidList, itemOf, type ListPage, pageIn } from './envelope.ts';
+import { filterKey } from './loader.ts';
 import { coverWindow } from './page-cover.ts';
 import { Paging } from './paging.ts';
 
@@ -211,7 +212,9 @@ export class ListReader<T extends object> {
 
   async #ask(parameters: Query, isFresh: boolean): Promise<ListPage> {
     const query = { ...this.#query, ...parameters };
-    return pageIn(this.route, this.list.envelope, await this.rest.get(this.route, { query, isFresh }));
+    const page = pageIn(this.route, this.list.envelope, await this.rest.get(this.route, { query, isFresh }));
+    this.paging.noteTotal(this.rest.clientId, filterKey(this.#query), page.total);
+    return page;
   }
 
   #slice(page: ListPage, start: number, mayBeWhole: boolean): ListSlice<T> {

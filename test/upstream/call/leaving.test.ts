@@ -133,7 +133,7 @@ it('a walk over a list goes on in the place of one who joins, where the one who 
     maxAgeMs: 5_000,
     now: () => 0,
     logger: silentLogger,
-    onPlaces: () => undefined,
+    onOutdated: () => undefined,
   });
   const ask = (caller: string, id: string) => {
     const rest = upstream.restOf({

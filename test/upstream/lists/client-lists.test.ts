@@ -13,7 +13,7 @@ it('the lists of a client are the same however its id is written, and are told w
     maxAgeMs: 60_000,
     now: () => 0,
     logger: silentLogger,
-    onPlaces: () => undefined,
+    onOutdated: () => undefined,
   });
   // No more of it is looked at before anything is read.
   const list = { route: '/things' } as unknown as ListDefinition<object>;
@@ -32,7 +32,7 @@ it('a new index of a list is told of, and a list has changed where an event name
   const told: string[] = [];
   const lists = createClientLists({
     ...{ maxAgeMs: 60_000, now: () => 0, logger: silentLogger },
-    onPlaces: (client) => told.push(client),
+    onOutdated: (client) => told.push(client),
   });
   const places = lists.of(CLIENT, ACCOUNT_LIST, '');
   expect(told).toEqual([]);
@@ -57,7 +57,7 @@ it('of very large lists the ones that were asked for last are kept, as many as h
     maxAgeMs: 60_000,
     now: () => 0,
     logger: silentLogger,
-    onPlaces: () => undefined,
+    onOutdated: () => undefined,
   });
   const reader = new ListReader(upstream.rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST));
   const walked = async (client: string, size: number) => {
@@ -81,7 +81,7 @@ it('what is known of a list is not taken for what is known of a part of it', () 
     maxAgeMs: 60_000,
     now: () => 0,
     logger: silentLogger,
-    onPlaces: () => undefined,
+    onOutdated: () => undefined,
   });
   const parts = ['', 'status=CLOSED', 'status=ACTIVE'].map((part) => lists.of(CLIENT, ACCOUNT_LIST, part));
   expect(new Set(parts).size).toBe(3);

@@ -55,7 +55,7 @@ beforeEach(async () => {
     maxAgeMs: MAX_AGE_MS,
     now: () => now,
     logger: silentLogger,
-    onPlaces: () => undefined,
+    onOutdated: () => undefined,
   });
   upstream = await startUpstream((request, response) => void answer(request, response));
 });

@@ -31,7 +31,7 @@ async function serve(items: readonly object[]): Promise<void> {
 }
 
 const lists = () =>
-  createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger, onPlaces: () => undefined });
+  createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger, onOutdated: () => undefined });
 
 const account = (number: number) => ({
   id: `account-${number}`,

@@ -36,7 +36,7 @@ const account = (number: number) => ({
   status: number % 2 === 0 ? 'ACTIVE' : 'CLOSED',
 });
 const lists = () =>
-  createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger, onPlaces: () => undefined });
+  createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger, onOutdated: () => undefined });
 const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
 
 describe.each([

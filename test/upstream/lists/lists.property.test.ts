@@ -177,7 +177,7 @@ describe('a list that grows, shrinks, reorders, repages, lies and fails between 
       maxAgeMs,
       now: () => now,
       logger: silent,
-      onPlaces: () => undefined,
+      onOutdated: () => undefined,
     });
     /** Where the snapshots stood at each moment. */
     const moments: { readonly at: number; readonly snapshot: number }[] = [];

@@ -20,7 +20,7 @@ const freshLists = () =>
     maxAgeMs: 5_000,
     now: () => performance.now(),
     logger: silent,
-    onPlaces: () => undefined,
+    onOutdated: () => undefined,
   });
 
 /** The account of an id, by an operation that knows nothing of the list yet. */

@@ -60,7 +60,7 @@ beforeEach(async () => {
   lists = createClientLists({
     maxAgeMs: MAX_AGE_MS,
     now: () => now,
-    onPlaces: () => undefined,
+    onOutdated: () => undefined,
     logger: { ...silentLogger, info: (fields, message) => void logged.push({ ...fields, message }) },
   });
   await start();

@@ -21,7 +21,7 @@ async function operation(
 ) {
   const upstream = await startUpstream(answer);
   const now = () => performance.now();
-  const lists = createClientLists({ maxAgeMs: 0, now, logger: silentLogger, onPlaces: () => undefined });
+  const lists = createClientLists({ maxAgeMs: 0, now, logger: silentLogger, onOutdated: () => undefined });
   const session = createSession(upstream.rest, () => upstream.rest, customerId, {
     banks: createBankCache(BANK_FIELD_NAMES, 60_000, now),
     lists,
@@ -99,7 +99,7 @@ it('what a payment has to know first is read by calls of its own', async () => {
     json(response, { id: OWN, ownerId: CUSTOMER, description: headers['x-for'] });
   });
   const now = () => performance.now();
-  const lists = createClientLists({ maxAgeMs: 0, now, logger: silentLogger, onPlaces: () => undefined });
+  const lists = createClientLists({ maxAgeMs: 0, now, logger: silentLogger, onOutdated: () => undefined });
   const session = createSession(
     upstream.restOf({ headers: { 'x-for': 'reading' } }),
     () => upstream.restOf({ headers: { 'x-for': 'a payment' } }),
