@@ -81,6 +81,8 @@ class PlacedList<T extends object> implements ListSource<T> {
   }
 
   async answer(questions: readonly Sought<T>[]): Promise<readonly (readonly T[])[]> {
+    // Before the index is made: what its walk reads from now on answers the questions.
+    const since = this.#places.moment();
     const whole = await this.begin();
     if (whole !== undefined) {
       return questions.map((question) =>
@@ -89,7 +91,7 @@ class PlacedList<T extends object> implements ListSource<T> {
     }
     const [id] = this.#reader.list.keys;
     this.#onIds?.(questions.filter(({ key }) => key === id).map(({ value }) => value));
-    return search(this.#reader, this.#places, questions, this.#places.moment());
+    return search(this.#reader, this.#places, questions, since);
   }
 
   async window(offset: number, limit: number): Promise<ListWindow<T>> {

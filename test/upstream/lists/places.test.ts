@@ -69,6 +69,12 @@ afterEach(() => upstream[Symbol.asyncDispose]());
 
 /** A new operation. */
 const operation = () => createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists });
+/** A new operation of a caller that is narrowed to one owner. */
+const narrowed = () =>
+  createPlacedLoader(upstream.rest, ACCOUNT_LIST, {
+    lists,
+    owned: { key: 'ownerId', customerId: 'owner-7', isSeen: ({ ownerId }) => ownerId === 'owner-7' },
+  });
 const ids = (found: readonly Account[]) => found.map(({ id }) => id);
 
 /** How many calls something takes. */
@@ -89,6 +95,25 @@ describe('where the items of a large list stand', () => {
     const walked = upstream.requests.filter((request) => request.includes(`per_page=${PAGE}`));
     // Ten pages, and those again to see that nothing has moved.
     expect(walked.length).toBe(20);
+  });
+
+  it.each([
+    ['the part of a narrowed caller', () => narrowed().window(0, 10)],
+    ['an item that is not there', () => operation().find('id', 'nobody')],
+    ['all items of an owner', () => operation().where('ownerId', 'nobody')],
+  ])('is found out once for %s, though nothing is believed', async (_what, ask) => {
+    lists = createClientLists({
+      maxAgeMs: 0,
+      // A clock that never stands still.
+      now: () => ++now,
+      onOutdated: () => undefined,
+      logger: silentLogger,
+    });
+    await ask();
+    const walked = upstream.requests.filter((request) => request.includes(`per_page=${PAGE}`));
+    expect(walked.length).toBeLessThanOrEqual(2 * (SIZE / PAGE) + 1);
+    // What was read before it was asked for shows nothing of it.
+    expect(await callsOf(ask)).toBeGreaterThanOrEqual(2 * (SIZE / PAGE));
   });
 
   it('is found out by the next of those who wait, where the calls of the one before fail', async () => {
