@@ -4,6 +4,7 @@ import type { Logger } from '../common/logger.ts';
 import { refusals } from '../common/refusals.ts';
 import type { EventMetrics } from '../events/metrics.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
+import { countersOf } from './counters.ts';
 import { createEventMetrics, type FanOutMetrics } from './event-metrics.ts';
 import { createOperationMetrics, type OperationMetrics } from './operation-metrics.ts';
 import { createPaymentMetrics, type PaymentMetrics } from './payment-metrics.ts';
@@ -78,6 +79,12 @@ export function createMetrics(
   };
 }
 
+/** What a call ends with as a rule. Others are counted from their first one on, which an alert then misses. */
+const CALL_STATUSES = [
+  ...['unsent', 'given_up', '0', '200', '201', '204', '400', '401', '403', '404', '409', '422', '429'],
+  ...['500', '502', '503', '504'],
+];
+
 function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'callsWaiting'> {
   const registers = [registry];
   const calls = new Histogram({
@@ -87,6 +94,12 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
+  const statuses = countersOf(registry)(
+    'pasarela_upstream_calls_total',
+    'REST calls of pasarela_upstream_request_duration_seconds by their status alone, each of which begins at 0.',
+    ['status'],
+  );
+  for (const status of CALL_STATUSES) statuses.inc({ status }, 0);
   const waits = new Histogram({
     name: 'pasarela_upstream_wait_seconds',
     help: 'How long REST calls that had to wait did so: for a seat before they left (queue), or with their answer there for the turn to read it (turn).',
@@ -102,7 +115,9 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
   });
   return {
     upstreamCall({ method, route, status, dropped, milliseconds, queuedMs, unreadMs }) {
-      calls.observe({ method, route, status: dropped ?? String(status ?? 0) }, milliseconds / 1000);
+      const ended = dropped ?? String(status ?? 0);
+      calls.observe({ method, route, status: ended }, milliseconds / 1000);
+      statuses.inc({ status: ended });
       if (queuedMs > 0) waits.observe({ wait: 'queue' }, queuedMs / 1000);
       if (unreadMs > 0) waits.observe({ wait: 'turn' }, unreadMs / 1000);
     },

@@ -64,7 +64,7 @@ export function createServingMetrics(registry: Registry, build: Build): ServingM
   });
   // A series that begins at 1 has no increase: an alert would miss the first webhook that is refused.
   for (const status of WEBHOOK_STATUSES) requests.zero({ path: '/webhooks/', status: String(status) });
-  for (const code of CLOSE_CODES) closes.inc({ code: String(code) }, 0);
+  for (const code of [...CLOSE_CODES, 'other']) closes.inc({ code: String(code) }, 0);
   watchedBuild(registers, build);
   return {
     answered: (path, status, milliseconds) =>

@@ -77,6 +77,9 @@ it('says in seconds how long things took, and why a call or a request has no ans
   expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="0"}')).toBe(2.5);
   expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="200"}')).toBe(0.5);
   expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="unsent"}')).toBe(0.25);
+  for (const status of ['0', '200', 'unsent'])
+    expect(value(`upstream_calls_total{status="${status}"}`)).toBe(1);
+  expect(value('upstream_calls_total{status="503"}')).toBe(0);
   expect(value('upstream_wait_seconds_sum{wait="queue"}')).toBe(0.04);
   expect(value('upstream_wait_seconds_sum{wait="turn"}')).toBe(0.04);
   expect(value('operation_duration_seconds_sum{type="mutation",outcome="error"}')).toBe(1.5);
