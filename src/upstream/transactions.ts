@@ -222,12 +222,14 @@ export function createTransactionLoader(
     if (present(side.ownerId) !== null) return scope.owner(side.ownerId);
     return isId(side.id) && (await instruments.find('id', side.id)) !== null;
   };
-  const sidesOf = async ({ sourceInstrument, destinationInstrument }: Transaction): Promise<Sides> => ({
-    source: await isOwn(sourceInstrument),
-    destination: await isOwn(destinationInstrument),
-  });
+  // Both look-ups at once: the second would else wait for the first, in each row of a page.
+  const sidesOf = async ({ sourceInstrument, destinationInstrument }: Transaction): Promise<Sides> => {
+    const [source, destination] = await Promise.all([isOwn(sourceInstrument), isOwn(destinationInstrument)]);
+    return { source, destination };
+  };
   const owns = async (transaction: Transaction): Promise<boolean> => {
-    if (scope.wholeClient) return true;
+    const { sourceInstrument, destinationInstrument } = transaction;
+    if (scope.owner(sourceInstrument?.ownerId) || scope.owner(destinationInstrument?.ownerId)) return true;
     const { source, destination } = await sidesOf(transaction);
     return source || destination;
   };

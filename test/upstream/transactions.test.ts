@@ -1,12 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
 import { customerScope } from '../../src/upstream/customer-scope.ts';
+import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
+import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
 import { createTransactionLoader } from '../../src/upstream/transactions.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
+import { until } from '../helpers/until.ts';
 
 const SLOW = '11111111-2222-4333-8444-000000000001';
 const FAST = '11111111-2222-4333-8444-000000000002';
 const NONE = '11111111-2222-4333-8444-000000000003';
+const CUSTOMER = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
 const INSTRUMENTS = {
   find: () => {
     throw new Error('is not asked');
@@ -30,4 +35,38 @@ it('an answer is there although another of its batch has not come', async () => 
   for (const response of waiting) json(response, { id: SLOW });
   expect(await slow).toEqual({ id: SLOW });
   expect(upstream.requests).toHaveLength(3);
+});
+
+it.each([
+  ['both sides are looked up at once where neither names its owner', {}, {}, 2],
+  ['no side is looked up where one names the customer', { ownerId: CUSTOMER.toUpperCase() }, {}, 0],
+  ['no side is looked up where both name an owner', { ownerId: NONE }, { ownerId: CUSTOMER }, 0],
+  ['a side that names no owner is looked up where the other is not the customer’s', { ownerId: NONE }, {}, 1],
+])('of a transaction of a narrowed caller %s', async (_what, source, destination, lookUps) => {
+  const waiting: ServerResponse[] = [];
+  await using upstream = await startUpstream(({ url = '' }, response) => {
+    if (url.includes('/instruments/')) waiting.push(response);
+    else {
+      const sides = {
+        sourceInstrument: { id: SLOW, ...source },
+        destinationInstrument: { id: FAST, ...destination },
+      };
+      json(response, { id: NONE, ...sides });
+    }
+  });
+  const scope = customerScope(CUSTOMER);
+  const lists = createClientLists({
+    ...{ maxAgeMs: 0, now: () => performance.now(), logger: silentLogger },
+    onOutdated: () => undefined,
+  });
+  const instruments = createInstrumentLoader(upstream.rest, scope, lists);
+  const found = createTransactionLoader(upstream.rest, scope, instruments).get(NONE);
+  // None of them is answered before the last has come.
+  await until(() => waiting.length === lookUps && upstream.requests.length === lookUps + 1);
+  for (const response of waiting) {
+    const id = response.req.url?.endsWith(FAST) ? FAST : SLOW;
+    json(response, { id, ownerId: id === FAST ? CUSTOMER : NONE });
+  }
+  expect((await found)?.id).toBe(NONE);
+  expect(upstream.requests).toHaveLength(lookUps + 1);
 });
