@@ -38,6 +38,8 @@ export interface Money {
   readonly payments: Payments;
   /** Settles the open payments of a client without its callers, from now on. */
   readonly serve: Settler['serve'];
+  /** When open payments were gone through last without their callers. */
+  readonly lastPass: Settler['lastPass'];
   /** Looks for an open payment for which its caller has come, under the caller's own credential. */
   readonly remember: Settler['remember'];
   /** Compares the balances of clients with the money that is known to have moved, from now on. To be called once. */
@@ -115,6 +117,7 @@ export function createMoney(options: MoneyParts): Money {
       served.add(clientId);
       settler.serve(clientId, calls);
     },
+    lastPass: settler.lastPass,
     remember: settler.remember,
     reconcile(clients, times) {
       const parts = { records, ambient, logger, onComparison, onDifference, ...times };

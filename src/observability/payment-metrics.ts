@@ -8,6 +8,8 @@ interface WatchedMoney {
   /** The reasons for which payments are held; none while they are not. Rejects if that cannot be read. */
   held(): Promise<readonly unknown[]>;
   inFlight(): number;
+  /** In ms since the epoch; 0 before the first pass, undefined where nothing is settled under the gateway's own token. */
+  lastPass(): number | undefined;
   readonly payments: UnknownPayments;
 }
 
@@ -68,6 +70,17 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
       this.set(watched?.inFlight() ?? 0);
     },
   });
+  new Gauge({
+    name: 'pasarela_settler_last_pass_timestamp_seconds',
+    help: 'When this process has last gone through the payments that it settles under its own token, of the client whose were gone through the longest ago; 0 before that, absent in passthrough.',
+    registers,
+    async collect() {
+      await show(this, watched, async ({ lastPass }) => {
+        const at = lastPass();
+        return at === undefined ? undefined : at / 1000;
+      });
+    },
+  });
   watchUnknown(registers, () => watched);
   // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
   for (const mutation of MONEY_MUTATIONS) {
@@ -92,7 +105,7 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
 async function show(
   gauge: Gauge,
   money: WatchedMoney | undefined,
-  read: (money: WatchedMoney) => Promise<number>,
+  read: (money: WatchedMoney) => Promise<number | undefined>,
 ): Promise<void> {
   const value = money === undefined ? undefined : await read(money).catch(() => undefined);
   if (value === undefined) gauge.remove();

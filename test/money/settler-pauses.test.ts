@@ -385,6 +385,32 @@ it('comes back soon once the store answers again, and tidies what it could not t
   expect(tidies).toBe(4);
 });
 
+it('tells when it has gone through the payments of every client last, and leaves out what it could not read', async () => {
+  let isAway = true;
+  const [read, whole] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const passes = { [CLIENT]: 0, other: 0 };
+  const { settler, ambient } = createWorld(1_000, {
+    tidy: async () => undefined,
+    async due(clientId) {
+      if (clientId === 'other' && isAway) throw new Error('The store is away.');
+      passes[clientId as keyof typeof passes] += 1;
+      if (passes[CLIENT] > 2) read.resolve();
+      if (passes.other > 2) whole.resolve();
+      return [];
+    },
+  });
+  expect(settler.lastPass()).toBeUndefined();
+  settler.serve(CLIENT, CALLS);
+  settler.serve('other', CALLS);
+  await read.promise;
+  expect(settler.lastPass()).toBe(0);
+  isAway = false;
+  await whole.promise;
+  expect(settler.lastPass()).toBeGreaterThan(0);
+  expect(settler.lastPass()).toBeLessThanOrEqual(ambient.now());
+  await settler.drain();
+});
+
 it('a step whose first try is under way is waited for at a stop, and tried once more if that fails', async () => {
   const { ambient } = createTime(1);
   const persistence = createPersistence(ambient, silentLogger);

@@ -87,12 +87,25 @@ it('says in seconds how long things took, and why a call or a request has no ans
   expect(value('events_delivery_latency_seconds_sum')).toBe(0.03);
 });
 
+it('says when the settler has gone through the payments last, 0 before that, and nothing where there is none', async () => {
+  let lastPass: number | undefined = 1_796_000_000_500;
+  const payments = { oldestUnknown: async () => undefined, oldUnknown: async () => 0 };
+  metrics.money.watch({ held: async () => [], inFlight: () => 0, lastPass: () => lastPass, payments });
+  const shown = async () => (await scrape())('settler_last_pass_timestamp_seconds');
+  expect(await shown()).toBe(1_796_000_000.5);
+  lastPass = 0;
+  expect(await shown()).toBe(0);
+  lastPass = undefined;
+  expect(await shown()).toBeUndefined();
+});
+
 it('asks of payments whether they are held, how many run, and how old the oldest unknown is', async () => {
   let held: readonly unknown[] = [];
   let oldest: () => Promise<number | undefined> = async () => undefined;
   metrics.money.watch({
     held: async () => held,
     inFlight: () => 3,
+    lastPass: () => undefined,
     payments: { oldestUnknown: () => oldest(), oldUnknown: async () => 2 },
   });
   const before = await scrape();
@@ -119,6 +132,7 @@ it('is read also while what it asks cannot be told, and says nothing of payments
   const money = {
     held: async (): Promise<readonly unknown[]> => [{ why: 'stopped' }],
     inFlight: () => 0,
+    lastPass: () => undefined,
     payments: { oldestUnknown: async (): Promise<number | undefined> => 0, oldUnknown: async () => 3 },
   };
   metrics.money.watch(money);

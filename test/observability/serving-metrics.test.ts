@@ -111,6 +111,20 @@ it('a gateway without Redis says nothing of one', async () => {
   expect(text).toMatch(/^pasarela_ready 1$/m);
 });
 
+it('says when the settler has gone through the payments last, in service mode alone', async () => {
+  await using passthrough = await startGateway({ webhooks: false });
+  const { sandbox } = passthrough;
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { service: serviceFor(sandbox) },
+  });
+  const lastPass = (url: string) => readMetric(url, 'pasarela_settler_last_pass_timestamp_seconds');
+  const begun = Date.now() / 1000;
+  await until(async () => (await lastPass(gateway.url)) > begun);
+  expect(await (await fetch(`${passthrough.url}/metrics`)).text()).not.toMatch(/^pasarela_settler/m);
+});
+
 it('counts tokens that are not believed, and readings of keys that fail', async () => {
   await using gateway = await startGateway({ webhooks: false });
   const { sandbox } = gateway;

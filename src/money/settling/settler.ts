@@ -32,6 +32,11 @@ export interface Settler {
    * @param isOfMutation whether a mutation has left it unknown, and not only somebody asked what became of it
    */
   remember(name: RecordName, later: Later, isOfMutation?: boolean): void;
+  /**
+   * Returns when all due payments of each served client were gone through last, in ms since the epoch, of the client whose are the longest
+   * ago: 0 where one's never were. Undefined if no client is served.
+   */
+  lastPass(): number | undefined;
   /** Begins no look at a payment any more. Resolves once none is under way. */
   drain(): Promise<void>;
 }
@@ -55,6 +60,8 @@ interface Settling {
   readonly logger: Logger;
   /** Aborts when nothing more may begin. */
   readonly stopping: AbortSignal;
+  /** When a pass over the due payments of each served client ended last, in ms since the epoch; 0 before the first. */
+  readonly passes: Map<string, number>;
 }
 
 /** Logs one line for each settled payment, with what a person needs to look it up and no personal data. */
@@ -129,7 +136,8 @@ export function createSettler(options: {
       run(tellGivenUp(records, logger, payment, seen));
     },
   };
-  const settling: Settling = { parts, owner: ambient.newId(), logger, stopping: stopping.signal };
+  const passes = new Map<string, number>();
+  const settling: Settling = { parts, owner: ambient.newId(), logger, stopping: stopping.signal, passes };
   const keeping = new Set<string>();
   const keepOn = (clientId: string): void => {
     if (keeping.has(clientId) || !remembered.has(clientId) || stopping.signal.aborted) return;
@@ -148,6 +156,7 @@ export function createSettler(options: {
       remembered.add(name, later, ambient.now(), isOfMutation);
       keepOn(name.clientId);
     },
+    lastPass: () => (passes.size === 0 ? undefined : Math.min(...passes.values())),
     async drain() {
       stopping.abort();
       while (running.size > 0) await Promise.allSettled(running);
@@ -157,8 +166,9 @@ export function createSettler(options: {
 
 /** Looks at the due payments of a client, again and again. */
 async function serve(settling: Settling, clientId: string, calls: SettlingCalls): Promise<void> {
-  const { parts, logger, stopping } = settling;
+  const { parts, logger, stopping, passes } = settling;
   const { records, ambient } = parts;
+  passes.set(clientId, 0);
   let tidiedAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
   while (!stopping.aborted) {
@@ -168,6 +178,7 @@ async function serve(settling: Settling, clientId: string, calls: SettlingCalls)
         tidiedAt = ambient.now();
       }
       failures = (await sweep(settling, clientId, calls)) ? failures + 1 : 0;
+      passes.set(clientId, ambient.now());
     } catch (err) {
       failures += 1;
       logger.debug({ err }, 'open payments could not be looked at; they are later');
