@@ -169,6 +169,21 @@ describe.each(STORES)('payments, over %s', (_name, startStore) => {
     expect(seen.data.transaction).toEqual({ id, payment: null });
   });
 
+  it('say nothing of what the gateway kept from a narrowed caller: it was not sent, and its key is free', async () => {
+    const [theirs] = internalsOf(other);
+    const [source, destination] = internalsOf(customer);
+    const given = { ...input('1.00', source?.id), destinationInstrumentId: theirs?.id ?? '' };
+    const pay = async (more: object) =>
+      (await as({ customer_id: customer }, INTERNAL, { input: { ...given, ...more } })).data.paid;
+    const payment = async () =>
+      (await as({ customer_id: customer }, BY_KEY, { key: given.idempotencyKey })).data.payment;
+    expect(await pay({})).toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
+    expect(await payment()).toBeNull();
+    // So null is not REFUSED: a call with this key pays.
+    const paid = await pay({ destinationInstrumentId: destination?.id });
+    expect(await payment()).toMatchObject({ state: 'DONE', id: paid.transaction.payment.id });
+  });
+
   it('need payments:read beside graph:read', async () => {
     const given = input('3.00');
     await as({}, INTERNAL, { input: given });
