@@ -78,7 +78,7 @@ export class StoreUnavailableError extends Error {
 
 /** The log has taken the events, and told its followers. Its replicas do not have them, so that they may still be lost. */
 export class UnreplicatedError extends StoreUnavailableError {
-  /** Names the history of data that they are in. A server that is promoted begins another. */
+  /** Names the history of data that they are in. A server that is promoted begins another, and so does a log that was lost. */
   readonly history: string;
 
   constructor(message: string, history: string, options?: ErrorOptions) {

@@ -26,10 +26,17 @@ const PROBE = durableScript("redis.call('SET', KEYS[1], '', 'PX', 60000)");
 export class UnacknowledgedError extends Error {
   /** Names the history of data that it is in. */
   readonly replid: string;
+  /** What the script has replied. Private, so that no log takes it for a property to show. */
+  readonly #reply: unknown;
 
-  constructor(message: string, replid: string) {
+  constructor(message: string, replid: string, reply: unknown) {
     super(message);
     this.replid = replid;
+    this.#reply = reply;
+  }
+
+  get reply(): unknown {
+    return this.#reply;
   }
 }
 
@@ -215,6 +222,7 @@ export class DurableWrites {
         throw new UnacknowledgedError(
           `${required} replicas should have this: ${primary.replicas} follow, ${acknowledged} acknowledged`,
           primary.replid,
+          first.reply,
         );
       }
     }

@@ -15,10 +15,13 @@ const NOTED_AT_ONCE = 100;
 /** What `APPEND` fails with where it would append to another history than the only one. */
 export const OTHER_HISTORY = 'this Redis has another history';
 
+/** Names a history of a log: that of the server's data, which a flush does not end, and that of the log, which it does. */
+export const historyOf = (replid: string, epoch: string): string => `${replid} ${epoch}`;
+
 /**
  * Appends any number of one client's events, all in this order or none. Keys: meta, log, the three of the index, and a `seen`
  * for each event. Arguments: an epoch to begin with, retention in events and in bytes (0 for any number), milliseconds to
- * remember, channel, command to publish with, the only history to append to (empty for any); and for each event its contents digest, its
+ * remember, channel, command to publish with, the only history to append to (`historyOf`; empty for any); and for each event its contents digest, its
  * text, its answer, when it was received and the digests of its names. Returns the epoch, whether the index is to be completed (0 or 1), and for each event `{1, id}` or,
  * where it was there already, `{0, id, contents, answer, resent}` of the first; `resent` is 1 where the first is this very event, or 0.
  *
@@ -28,8 +31,10 @@ export const OTHER_HISTORY = 'this Redis has another history';
  * XADD trims by number here; `trim` of search-scripts.ts by bytes.
  */
 export const APPEND = durableScript(`
-  if ARGV[7] ~= '' and not redis.call('INFO', 'replication'):find('master_replid:' .. ARGV[7], 1, true) then
-    error('${OTHER_HISTORY}')
+  if ARGV[7] ~= '' then
+    local replid, known = ARGV[7]:match('^(%S+) (%S+)$')
+    local isSame = redis.call('INFO', 'replication'):find('master_replid:' .. replid, 1, true)
+    if not isSame or redis.call('HGET', KEYS[1], 'epoch') ~= known then error('${OTHER_HISTORY}') end
   end
   ${BEGIN_EPOCH}
   ${NOTE_GONE}

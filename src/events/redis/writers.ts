@@ -4,8 +4,8 @@ import { type DurableWrites, UnacknowledgedError } from '../../redis/durable-wri
 import { inTime } from '../../redis/in-time.ts';
 import { type Script, withoutCommand } from '../../redis/script.ts';
 import { OtherHistoryError, StoreUnavailableError, UnreplicatedError } from '../errors.ts';
-import { list } from './reply.ts';
-import { OTHER_HISTORY } from './scripts.ts';
+import { list, word } from './reply.ts';
+import { APPEND, historyOf, OTHER_HISTORY } from './scripts.ts';
 import { SettingsWatch } from './settings-watch.ts';
 
 /** Connections that write. WAIT holds up one until the replicas have answered; the others go on meanwhile. */
@@ -91,7 +91,7 @@ export class RedisWriters {
   /**
    * Runs a script that writes.
    *
-   * @throws {UnreplicatedError} when the effect is there, and may not stay
+   * @throws {UnreplicatedError} when `APPEND` has appended, and that may not stay
    * @throws {OtherHistoryError} when `APPEND` has refused to append to this history
    * @throws {StoreUnavailableError} when it is not certain that the effect is there, and stays
    */
@@ -106,8 +106,10 @@ export class RedisWriters {
     } catch (cause) {
       const options = { cause: withoutCommand(cause) };
       // A server that hides its history cannot be held to it.
-      if (cause instanceof UnacknowledgedError && cause.replid !== '')
-        throw new UnreplicatedError('Replicas lack what was written.', cause.replid, options);
+      if (durable === APPEND && cause instanceof UnacknowledgedError && cause.replid !== '') {
+        const history = historyOf(cause.replid, word(list(cause.reply)[0]));
+        throw new UnreplicatedError('Replicas lack what was written.', history, options);
+      }
       const Refusal = options.cause.message.includes(OTHER_HISTORY)
         ? OtherHistoryError
         : StoreUnavailableError;

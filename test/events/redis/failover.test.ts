@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
+import {
+  EventsGapError,
+  OtherHistoryError,
+  StoreUnavailableError,
+  UnreplicatedError,
+} from '../../../src/events/errors.ts';
 import { redisKeys } from '../../../src/events/redis/keys.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
 import { countingMetrics, ids, moneyIn, recordingLogger } from '../../helpers/events.ts';
@@ -97,6 +102,30 @@ it('who asks a server that was replaced is told no gap, but that it is not certa
   expect(await patiently(() => log.readAfter(client, cursor, 10))).toMatchObject({ events: [] });
   const { events } = await log.readBefore(client, cursor, 10);
   expect(ids(events)).toEqual([kept.id]);
+});
+
+it('what comes after events that no replica has is not taken by a log that was flushed meanwhile', async () => {
+  await using primary = await startPrimary();
+  await using replica = await startReplica(primary);
+  const log = await open(primary.url);
+  const client = randomUUID();
+  await patiently(() => log.append(client, moneyIn()));
+  replica.freeze();
+  const unreplicated = async (history?: string): Promise<string> => {
+    const error: unknown = await log.appendAll(client, [moneyIn()], history).catch((thrown) => thrown);
+    if (error instanceof UnreplicatedError) return error.history;
+    throw error;
+  };
+  const history = await unreplicated();
+  expect(await unreplicated(history)).toBe(history);
+  const info = /^master_replid:\w+/m;
+  const [before] = info.exec(await primary.admin.info('replication')) ?? [];
+  await primary.admin.flushall();
+  // The history of the server's data goes on.
+  expect((await primary.admin.info('replication')).match(info)?.[0]).toBe(before);
+  await expect(unreplicated(history)).rejects.toThrow(OtherHistoryError);
+  expect(await primary.admin.exists(redisKeys(client).log)).toBe(0);
+  expect(await unreplicated()).not.toBe(history);
 });
 
 it('a gap is told where all servers that should follow do', async () => {

@@ -8,7 +8,7 @@ import { EventsGapError, OtherHistoryError, StoreUnavailableError } from '../../
 import type { EventMetrics } from '../../../src/events/metrics.ts';
 import { redisKeys, seenKey } from '../../../src/events/redis/keys.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
-import { APPEND } from '../../../src/events/redis/scripts.ts';
+import { APPEND, historyOf } from '../../../src/events/redis/scripts.ts';
 import { digestOf, type EventNames, MARK } from '../../../src/events/search.ts';
 import { runScript } from '../../../src/redis/script.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
@@ -239,11 +239,14 @@ it('a log that another version has trimmed never says that it reaches back befor
 it('events are appended to the history of data that is named, and to no other', async () => {
   const client = randomUUID();
   const log = await open({ redisUrl: redis.url });
-  const history = /^master_replid:(\w+)/m.exec(await redis.admin.info('replication'))?.[1];
-  const [kept, refused] = [moneyIn(), moneyIn()];
-  await log.appendAll(client, [kept], history);
-  await expect(log.appendAll(client, [refused], 'f'.repeat(40))).rejects.toThrow(OtherHistoryError);
-  expect(ids((await log.readAfter(client, null, 10)).events)).toEqual([kept.id]);
+  const [, replid = ''] = /^master_replid:(\w+)/m.exec(await redis.admin.info('replication')) ?? [];
+  const [first, kept, refused] = [moneyIn(), moneyIn(), moneyIn()];
+  await log.append(client, first);
+  const epoch = (await redis.admin.hget(redisKeys(client).meta, 'epoch')) ?? '';
+  await log.appendAll(client, [kept], historyOf(replid, epoch));
+  for (const other of [historyOf('f'.repeat(40), epoch), historyOf(replid, newEpoch(0))])
+    await expect(log.appendAll(client, [refused], other)).rejects.toThrow(OtherHistoryError);
+  expect(ids((await log.readAfter(client, null, 10)).events)).toEqual([first.id, kept.id]);
   await log.stop();
 });
 

@@ -159,7 +159,16 @@ function stepFrom(chance: Chance): readonly string[] {
       run(
         APPEND,
         [...log, ...index, seen],
-        ['epoch', 5, 0, 600_000, '{c}:events', 'PUBLISH', chance.pick(['', 'other']), ...event('{"e":1}')],
+        [
+          'epoch',
+          5,
+          0,
+          600_000,
+          '{c}:events',
+          'PUBLISH',
+          chance.pick(['', 'other epoch']),
+          ...event('{"e":1}'),
+        ],
       ),
     () =>
       run(
