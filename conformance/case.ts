@@ -12,7 +12,9 @@ const EXPECT = z.union([
     token: z.string().optional(),
     noSoonerThanMs: z.number().optional(),
   }),
-  z.strictObject({ expect: z.enum(['eventCursor', 'mutation', 'pong']) }),
+  z.strictObject({ expect: z.literal('eventCursor'), token: z.string().optional() }),
+  z.strictObject({ expect: z.literal('mutation') }),
+  z.strictObject({ expect: z.literal('pong') }),
 ]);
 
 /** What the gateway says to the operation that was expected last. */

@@ -101,11 +101,11 @@ class Run {
     this.#current = arrival;
     if (arrival.kind !== step.expect) return `the client sends ${told(arrival)}`;
     if (step.expect === 'mutation') return this.#sameInput(arrival.input);
-    if (step.expect !== 'subscribe') return undefined;
-    if (![step.after].flat().some((after) => after === arrival.after))
-      return `the client sends ${told(arrival)}`;
     if (step.token !== undefined && step.token !== arrival.token)
       return `the client shows the token ${arrival.token}`;
+    if (step.expect === 'eventCursor') return undefined;
+    if (![step.after].flat().some((after) => after === arrival.after))
+      return `the client sends ${told(arrival)}`;
     const waitedMs = arrival.at - this.#sentAt;
     return step.noSoonerThanMs !== undefined && waitedMs < step.noSoonerThanMs - EARLY_MS
       ? `the client comes back after ${Math.round(waitedMs)} ms`

@@ -22,6 +22,7 @@ type object map[string]any
 type result struct {
 	Data   map[string]json.RawMessage
 	Errors []struct {
+		Path       []any
 		Extensions struct {
 			Code         string
 			Retryable    bool
@@ -97,13 +98,19 @@ func failure(answer result) (code string, least float64, retryable bool, oldest 
 	return
 }
 
-func readHead() (head string) {
+// C4. Null is no cursor: the read has failed.
+func readHead() string {
 	for tries := 0; ; tries++ {
 		answer, err := ask("query { eventCursor }", object{})
-		if err == nil && json.Unmarshal(answer.Data["eventCursor"], &head) == nil {
-			return
+		var head *string
+		if err == nil && json.Unmarshal(answer.Data["eventCursor"], &head) == nil && head != nil {
+			return *head
 		}
-		_, least, _, _ := failure(answer)
+		code, least, retryable, _ := failure(answer)
+		if final[code] && !retryable {
+			say("refused", code)
+			os.Exit(0)
+		}
 		pause(tries, least)
 	}
 }
@@ -210,6 +217,10 @@ func pay() {
 			code, asked, retryable, _ := failure(answer)
 			least = asked
 			unclear = unclear || !movedNothing[code]
+			for _, told := range answer.Errors {
+				// An error within the result says that the mutation was executed.
+				unclear = unclear || len(told.Path) > 1
+			}
 			if final[code] && !retryable {
 				if unclear {
 					break

@@ -51,23 +51,28 @@ def blocks(response):
             block[name] = value[1:] if value.startswith(" ") else value
 
 
-def failure(errors):
+def failure(answer):
     """The code of a result without data, and the least pause that it asks for. T3: the next token is another one."""
-    extensions = errors[0].get("extensions", {})
+    extensions = (answer.get("errors") or [{}])[0].get("extensions") or {}
     if extensions.get("code") == "UNAUTHENTICATED" and len(tokens) > 1:
         tokens.pop(0)
     return extensions.get("code"), extensions.get("retryAfterMs", 0) / 1000, extensions
 
 
 def read_head():
+    """C4. Null is no cursor: the read has failed."""
     for tries in range(10**9):
+        least = 0
         try:
             answer = json.load(post("query { eventCursor }", {}))
-            if answer.get("data"):
-                return answer["data"]["eventCursor"]
-            least = failure(answer["errors"])[1]
+            head = (answer.get("data") or {}).get("eventCursor")
+            if head is not None:
+                return head
+            code, least, extensions = failure(answer)
+            if code in FINAL and not extensions.get("retryable"):
+                sys.exit(say(refused=code))
         except BROKEN:
-            least = 0
+            pass
         pause(tries, least)
 
 
@@ -93,7 +98,7 @@ def follow():
                         cursor = result["data"]["moneyIn"]["cursor"]
                         say(event=cursor)
                         continue
-                    code, asked, extensions = failure(result["errors"])
+                    code, asked, extensions = failure(result)
                     least = max(least, asked)
                     if code in ("EVENTS_GAP", "CURSOR_INVALID"):
                         cursor = extensions.get("oldest") or read_head()
@@ -123,8 +128,10 @@ def pay():
             answer = json.load(post(command["query"], {"input": {**command["input"], "idempotencyKey": key}}))
             result = (answer.get("data") or {}).get("createMoneyOut")
             if result is None:
-                code, least, extensions = failure(answer["errors"])
-                unclear = unclear or code not in MOVED_NOTHING
+                code, least, extensions = failure(answer)
+                # An error within the result says that the mutation was executed.
+                was_executed = any(len(error.get("path") or []) > 1 for error in answer.get("errors") or [])
+                unclear = unclear or was_executed or code not in MOVED_NOTHING
                 if code in FINAL and not extensions.get("retryable"):
                     return say(unknown=True) if unclear else say(refused=code)
             elif result["__typename"].endswith("Success"):

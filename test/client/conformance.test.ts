@@ -63,6 +63,19 @@ const MUTANTS: readonly Mutant[] = [
     found: 'the client sends subscribe after null',
   },
   {
+    rule: 'C4',
+    edits: [
+      ['command.get("saved") or read_head()', 'command.get("saved")'],
+      ['{"after": cursor}', '{"after": cursor or read_head()}'],
+    ],
+    found: 'the client sends eventCursor',
+  },
+  {
+    rule: 'C4',
+    edits: [['if head is not None:', 'if answer.get("data"):']],
+    found: 'the client sends subscribe after null',
+  },
+  {
     rule: 'B3',
     edits: [['say(event=cursor)', 'say(event=cursor); say(live=True)']],
     found: 'the client says {"live":true}',
@@ -141,6 +154,11 @@ const MUTANTS: readonly Mutant[] = [
     found: 'the client says {"sends":"subscribe after',
   },
   {
+    rule: 'E4',
+    edits: [['sys.exit(say(refused=code))', 'say(refused=code)']],
+    found: 'the client says {"sends":"eventCursor"}',
+  },
+  {
     rule: 'E5',
     edits: [
       [
@@ -154,7 +172,10 @@ const MUTANTS: readonly Mutant[] = [
     rule: 'E8',
     edits: [
       ['FINAL |= {', 'FINAL |= {"DRAINING", '],
-      [' if code in FINAL and not extensions.get("retryable"):', ' if code in FINAL:'],
+      [
+        'if code in FINAL and not extensions.get("retryable"):\n                    return say(unknown',
+        'if code in FINAL:\n                    return say(unknown',
+      ],
     ],
     found: ENDED,
   },
@@ -166,7 +187,7 @@ const MUTANTS: readonly Mutant[] = [
   { rule: 'E10', edits: [['least = max(least, asked)', 'pass']], found: 'the client comes back after' },
   {
     rule: 'S5',
-    edits: [['extensions = errors[0].get("extensions", {})', 'extensions = {}']],
+    edits: [['extensions = (answer.get("errors") or [{}])[0].get("extensions") or {}', 'extensions = {}']],
     found: 'the client comes back after',
   },
   {
@@ -234,6 +255,11 @@ const MUTANTS: readonly Mutant[] = [
     rule: 'P11',
     edits: [['if result is None:', 'if answer.get("errors"):']],
     found: 'the client says {"sends":"mutation"}',
+  },
+  {
+    rule: 'P11',
+    edits: [['unclear or was_executed or', 'unclear or']],
+    found: 'the client says {"refused":"FORBIDDEN"}',
   },
   {
     rule: 'P10',

@@ -14,6 +14,21 @@ it('the Kotlin program keeps a gap for each code that says so, before what the l
   }
 });
 
+it('the Kotlin and Swift programs keep the first cursor before they subscribe, and take null for none', async () => {
+  const kotlin = await program('kotlin');
+  expect(kotlin).toContain('credits.lastCursor() ?: eventCursor().also { credits.keepFirst(it) }');
+  expect(kotlin).toContain('Optional.present(after)');
+  expect(kotlin).toMatch(
+    /suspend fun eventCursor\(\): String \{\s+while \(true\) \{\s+.*\?\.let \{ return it \}/,
+  );
+  const swift = await program('swift');
+  expect(swift).toMatch(
+    /after = try await firstCursor\(\)\s+(\/\/.*\s+)?try await credits\.keepFirst\(after\)/,
+  );
+  expect(swift).toContain('after: .some(after)');
+  expect(swift).toMatch(/cachePolicy: \.networkOnly\)\s+guard let cursor = .*\?\.eventCursor else \{ throw /);
+});
+
 it('the Swift program does so as well, and tries what may throw', async () => {
   const text = await program('swift');
   const [, gap = ''] =

@@ -76,6 +76,11 @@ it('a cursor that docs/events.md moves on skips nothing', async () => {
   expect(await deliver('CEP', cep(gateway.sandbox.clientId, 'PENDING'))).toBe(201);
   expect(await deliver('MONEY_IN', speiCredit())).toBe(201);
   expect(await moveOn(query, moved)).toBe(moved);
+
+  const end: string = (await query('{ eventCursor }')).eventCursor;
+  const withoutItsEnd = async (document: string, variables?: Record<string, unknown>) =>
+    document === '{ eventCursor }' ? { eventCursor: null } : query(document, variables);
+  expect(await moveOn(withoutItsEnd, end)).toBe(end);
 });
 
 it('every command that docs/events.md names exists', async () => {
