@@ -13,6 +13,8 @@ export interface Answered extends UpstreamAnswer {
   readonly retryAfterMs: number | undefined;
   /** The length of the body as it came, in bytes; absent where it did not come over the wire. */
   readonly bytes?: number;
+  /** The media type of the header `Content-Type`, such as `text/html`; undefined where there is none that can be read. */
+  readonly contentType?: string | undefined;
   /** The gateway answered instead of the service (upstream/session/scoped-changes.ts). It sent nothing. */
   readonly synthesized?: true;
 }

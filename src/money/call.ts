@@ -6,6 +6,7 @@ import type { AnswerReading, UnknownReason } from './outcome.ts';
 import type { Persistence } from './persist.ts';
 import type { MoneyRecords } from './record.ts';
 import type { SettlingCalls } from './settling/open-payment.ts';
+import type { UnreadLog } from './unread-log.ts';
 
 /** The upstream calls of one intent. `resolvers` implements them over REST. */
 export interface MoneyCalls extends AnswerReading {
@@ -114,4 +115,5 @@ export interface Call {
   readonly logger: Logger;
   /** Called when an answer is not the answer to its order. */
   readonly onMismatch: (mutation: MoneyIntent['mutation']) => void;
+  readonly onUnread: UnreadLog;
 }

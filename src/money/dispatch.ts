@@ -119,6 +119,9 @@ async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promi
       // Written before the repeats, so that a process which dies among them leaves no permission to go on.
       await storeAnswer(call, 'unknown', outcome.close);
     }
+    if (outcome.unread !== undefined) {
+      call.onUnread({ mutation: order.mutation, name: call.name }, outcome.unread);
+    }
     const seen = { reason: outcome.reason, last: happened, sameAnswerAgain: isSame(previous, happened) };
     const open = unknown(call, sent, seen);
     const report = closed ? withoutRetry(open) : open;

@@ -14,6 +14,7 @@ import {
 import type { Hold, MoneyRecords } from './record.ts';
 import { createSettler, type SettledBy, type Settler } from './settling/settler.ts';
 import { runUnderKey } from './under-key.ts';
+import { createUnreadLog, type UnreadLog } from './unread-log.ts';
 
 interface Limits {
   /** The operation's deadline, in ms since the epoch. Waits, reads, requests and repeats all fit within it. */
@@ -90,13 +91,14 @@ export function createMoney(options: MoneyParts): Money {
   const served = new Set<string>();
   const payments = createPayments(records, served);
   const persistence = createPersistence(ambient, logger);
-  const settler = createSettler({ records, persistence, ambient, logger, onSettled, onMismatch });
+  const onUnread = createUnreadLog(records, logger);
+  const settler = createSettler({ records, persistence, ambient, logger, onSettled, onMismatch, onUnread });
   const running = new Set<Promise<unknown>>();
   const track = (work: Promise<unknown>): void => {
     const tracked = work.finally(() => running.delete(tracked)).catch(() => undefined);
     running.add(tracked);
   };
-  const execute = executing({ ...options, ambient }, { payments, persistence, settler, track });
+  const execute = executing({ ...options, ambient }, { payments, persistence, settler, track, onUnread });
   const stopping = new AbortController();
   const drain = (): Promise<void> => {
     stopping.abort();
@@ -147,10 +149,11 @@ function executing(
     readonly settler: Settler;
     /** Makes `stop` wait for this work. */
     track(work: Promise<unknown>): void;
+    readonly onUnread: UnreadLog;
   },
 ): Money['execute'] {
   const { records, logger, ambient, leaseMs = 5_000, onMismatch = () => {}, onPayment } = options;
-  const { payments, persistence, settler, track } = shared;
+  const { payments, persistence, settler, track, onUnread } = shared;
 
   return async (order, { deadline, signal }) => {
     const late = new AbortController();
@@ -159,7 +162,7 @@ function executing(
       if (!over.signal.aborted) late.abort();
     });
     const waiting = AbortSignal.any([late.signal, signal]);
-    const parts = { records, persistence, ambient, logger, onMismatch };
+    const parts = { records, persistence, ambient, logger, onMismatch, onUnread };
     const owner = ambient.newId();
     let name = recordName(order);
     const call: Call = {

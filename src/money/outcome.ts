@@ -3,7 +3,7 @@ import type { MoneyMutation } from './intent.ts';
 
 /** Why an outcome is unknown. */
 export type UnknownReason =
-  /** The answer was lost, or a proxy gave it. */
+  /** No answer came, or one that settles nothing: somebody on the way gave it, or the gateway does not understand it. */
   | 'NO_ANSWER'
   /** The service says that a request with this key is still under way. */
   | 'STILL_PROCESSING'
@@ -27,7 +27,8 @@ type Next = 'repeat' | 'repeat-briefly' | 'read-original' | 'report';
  *
  * - `done`, `refused`: settled by the upstream's answer; stored.
  * - `nothing-moved`: refused before anything happened. The key is free again, and the caller gets a top-level error.
- * - `unknown`: with `close`, nothing may be sent under the key after this call, and that is stored with the answer.
+ * - `unknown`: with `close`, nothing may be sent under the key after this call, and that is stored with the answer. `unread` is an answer that
+ *   the gateway does not understand: nobody has written of it, so an operator has to see it.
  */
 export type Outcome =
   | { readonly kind: 'done' | 'refused'; readonly answer: UpstreamAnswer }
@@ -37,6 +38,7 @@ export type Outcome =
       readonly reason: UnknownReason;
       readonly next: Next;
       readonly close?: UpstreamAnswer;
+      readonly unread?: Answered;
     };
 
 /**
@@ -73,17 +75,22 @@ export function outcomeOf(
   const { status, body, text } = attempt;
   const answer: UpstreamAnswer = { status, body, text };
   const verdict = verdictOf(status);
-  if (verdict === 'unclear') return unknown(mutation, 'NO_ANSWER');
-  if (verdict === 'accepted') return accepted(mutation, answer, reading);
+  if (verdict === 'unclear') return status < 400 ? unread(mutation, attempt) : unknown(mutation, 'NO_ANSWER');
+  if (verdict === 'accepted') return accepted(mutation, attempt, answer, reading);
   return denied(mutation, first, attempt, answer, reading);
 }
 
-function accepted(mutation: MoneyMutation, answer: UpstreamAnswer, reading: AnswerReading): Outcome {
+function accepted(
+  mutation: MoneyMutation,
+  attempt: Answered,
+  answer: UpstreamAnswer,
+  reading: AnswerReading,
+): Outcome {
   switch (reading.compare(answer).kind) {
     case 'same':
       return { kind: 'done', answer };
     case 'unreadable':
-      return unknown(mutation, 'NO_ANSWER');
+      return unread(mutation, attempt);
     case 'differs':
       return mismatched(mutation, answer);
   }
@@ -108,7 +115,7 @@ function denied(
   const { status } = answer;
   const isService = attempt.synthesized === true || reading.isServiceError(answer);
   if (verdictOf(status) === 'turned-away') {
-    if (!isService) return unknown(mutation, 'NO_ANSWER');
+    if (!isService) return unread(mutation, attempt);
     if (first) return { kind: 'nothing-moved' };
     // A 401 or 403 would come again. After a 429, waiting helps.
     return status === 429
@@ -116,7 +123,7 @@ function denied(
       : { kind: 'unknown', reason: 'NO_ANSWER', next: 'report' };
   }
   if (status === 409 && mutation === 'createMoneyOut') return conflict(first, answer);
-  return isService ? { kind: 'refused', answer } : unknown(mutation, 'NO_ANSWER');
+  return isService ? { kind: 'refused', answer } : unread(mutation, attempt);
 }
 
 /**
@@ -131,6 +138,11 @@ function conflict(first: boolean, answer: UpstreamAnswer): Outcome {
   if (answer.text.includes('external_transfer_not_allowed')) return { kind: 'refused', answer };
   return { kind: 'unknown', reason, next: 'repeat-briefly', close: answer };
 }
+
+const unread = (mutation: MoneyMutation, answer: Answered): Outcome => ({
+  ...unknown(mutation, 'NO_ANSWER'),
+  unread: answer,
+});
 
 function unknown(
   mutation: MoneyMutation,

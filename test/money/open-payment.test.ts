@@ -77,6 +77,7 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
   const parts = { records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient };
   const settled: string[] = [];
   const mismatches: (readonly string[])[] = [];
+  const unread: unknown[] = [];
   const settle = async (
     { name }: { readonly name: Parameters<MoneyRecords['hasten']>[0] },
     answers: Partial<SettlingCalls>,
@@ -86,10 +87,11 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
     if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
     const onSettled = (_payment: unknown, kind: string, by: string) => settled.push(`${kind} by ${by}`);
     const onMismatch = (_payment: unknown, fields: readonly string[]) => mismatches.push(fields);
+    const onUnread = (of: unknown, answer: unknown) => unread.push([of, answer]);
     const onLookFailed = (_payment: unknown, err: unknown) => expect(err).toBeUndefined();
     return settleOpen(payment, callsWith(answers), {
       ...parts,
-      ...{ onSettled, onLookFailed, onMismatch, onGivenUp: () => {} },
+      ...{ onSettled, onLookFailed, onMismatch, onUnread, onGivenUp: () => {} },
     });
   };
 
@@ -107,6 +109,11 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
   expect(settled).toEqual(['done by repeat']);
   expect(mismatches).toEqual([['id'], ['id']]);
   expect(await records.readByTransaction(CLIENT, id)).toMatchObject({ hash: earlier.name.hash });
+
+  expect(unread).toEqual([]);
+  const moved = { ...REFUSED, status: 308 };
+  expect(await settle(out, { repeat: async () => moved })).toBe('away');
+  expect(unread).toEqual([[{ mutation: 'createMoneyOut', name: out.name }, moved]]);
 
   expect(await settle(out, { repeat: async () => REFUSED })).toBe('settled');
   expect(await settle(internal, seen(randomUUID()))).toBe('settled');
@@ -156,6 +163,7 @@ it.each(STORES)(
         ...{ records: leaving, persistence, ambient: systemAmbient },
         onSettled: (_payment, kind, by) => told.push(`${kind} by ${by}`),
         onMismatch: (_payment, fields) => told.push(`another ${fields}`),
+        onUnread: () => expect.unreachable(),
         onLookFailed: (_payment, err) => expect(err).toBeUndefined(),
         onGivenUp: () => expect.unreachable(),
       });
@@ -200,7 +208,7 @@ describe.each(STORES)('a payment whose record is gone meanwhile, over %s', (_kin
     };
     const result = await settleOpen(payment, callsWith({ [how]: calls[how] }), {
       ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
-      ...{ onSettled: () => {}, onMismatch: never, onLookFailed: never, onGivenUp: never },
+      ...{ onSettled: () => {}, onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
     });
     expect(result).toBe('settled');
     expect(await records.read(name)).toMatchObject({ keyOwner: 'ana', asked: claim.asked });
@@ -239,7 +247,13 @@ it('what is found once the lease may have ended settles nothing', async () => {
     };
     const persistence = createPersistence(systemAmbient, logger);
     const nobody = () => {};
-    const told = { onSettled: nobody, onLookFailed: nobody, onMismatch: nobody, onGivenUp: nobody };
+    const told = {
+      onSettled: nobody,
+      onLookFailed: nobody,
+      onMismatch: nobody,
+      onUnread: nobody,
+      onGivenUp: nobody,
+    };
     return settleOpen(payment, callsWith({ look }), {
       records,
       persistence,
@@ -286,7 +300,7 @@ it.each(STORES)(
       const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
         ...{ records: losing, persistence, ambient: systemAmbient },
         onSettled: (_payment, kind, by) => told.push(`${kind} by ${by}`),
-        ...{ onMismatch: never, onLookFailed: never, onGivenUp: never },
+        ...{ onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
       });
       expect(result).toBe('open');
       await persistence.stop();
@@ -323,6 +337,7 @@ it.each([
       ambient: systemAmbient,
       onSettled: never,
       onMismatch: never,
+      onUnread: () => {},
       onLookFailed: never,
       onGivenUp: never,
     },
@@ -352,7 +367,14 @@ it.each<[string, MoneyRecords['held']]>([
   // A call that nobody expects rejects, and so would this.
   const result = await settleOpen(payment, callsWith({}), {
     ...{ records: { ...records, held }, persistence: createPersistence(systemAmbient, logger) },
-    ...{ ambient: systemAmbient, onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never },
+    ...{
+      ambient: systemAmbient,
+      onSettled: never,
+      onMismatch: never,
+      onUnread: never,
+      onLookFailed: never,
+      onGivenUp: never,
+    },
   });
   expect(result).toBe('open');
   expect(await records.read(name)).toMatchObject({ seen: 'stopped', attempts: 1 });
@@ -374,7 +396,7 @@ it('a 409 on a repeat refuses nothing, whatever it says: the first request may b
   const conflict = { ...REFUSED, status: 409, text: JSON.stringify(body), body };
   const result = await settleOpen(payment, callsWith({ repeat: async () => conflict }), {
     ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
-    ...{ onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never },
+    ...{ onSettled: never, onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
   });
   expect(result).toBe('open');
   expect(await records.read(name)).toMatchObject({ answer: null, seen: 'still-processing' });
@@ -389,7 +411,13 @@ it('a repeat counts where it may have left, and not where it has not', async () 
   cleanup.defer(() => records.stop());
   const { name } = await leaveOpen(records, 'createMoneyOut');
   const never = () => expect.unreachable();
-  const told = { onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never };
+  const told = {
+    onSettled: never,
+    onMismatch: never,
+    onUnread: never,
+    onLookFailed: never,
+    onGivenUp: never,
+  };
   const persistence = createPersistence(systemAmbient, logger);
   const attempts = async (dispatched: boolean) => {
     await records.hasten(name);
@@ -430,7 +458,13 @@ it.each([
     const givenUp: string[] = [];
     await settleOpen(old, callsWith({ look }), {
       ...{ records: { ...records, putOff }, persistence: createPersistence(systemAmbient, logger) },
-      ...{ ambient: systemAmbient, onSettled: never, onMismatch: never, onLookFailed: () => {} },
+      ...{
+        ambient: systemAmbient,
+        onSettled: never,
+        onMismatch: never,
+        onUnread: never,
+        onLookFailed: () => {},
+      },
       onGivenUp: (_payment, seen) => givenUp.push(seen),
     });
     expect(givenUp).toEqual(isAgain ? [] : ['nothing']);
@@ -465,7 +499,7 @@ it('evidence that the store could not take settles nothing once its look is too 
   const never = () => expect.unreachable();
   const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
     ...{ records: leaving, persistence, ambient: systemAmbient },
-    ...{ onSettled: never, onMismatch: never, onLookFailed: never, onGivenUp: never },
+    ...{ onSettled: never, onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
   });
   expect(result).toBe('open');
   await persistence.stop();
@@ -496,7 +530,7 @@ async function findWhile(
   const never = () => expect.unreachable();
   const result = await settleOpen(payment, callsWith({ look }), {
     ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
-    ...{ onSettled: () => {}, onMismatch: never, onLookFailed: never, onGivenUp: never },
+    ...{ onSettled: () => {}, onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
   });
   return { result, answer: (await records.read(name))?.answer, holds: await records.held() };
 }
@@ -534,7 +568,7 @@ it.each(['over node:sqlite', 'over Redis'])(
     const never = () => expect.unreachable();
     const parts = {
       ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
-      ...{ onSettled: () => {}, onMismatch: never, onLookFailed: never, onGivenUp: never },
+      ...{ onSettled: () => {}, onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
     };
     const id = randomUUID();
     expect(await settleOpen(payment, callsWith(seen(id)), parts)).toBe('open');

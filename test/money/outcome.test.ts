@@ -83,8 +83,9 @@ describe.each(ALL)('the outcome of %s', (mutation) => {
 
   it.each(OTHER_REFUSALS)('is unknown on a %i of anybody else, first or not', (status) => {
     for (const page of PAGES) {
-      expect(outcome(mutation, 'first', response(status, page))).toEqual(unknown);
-      expect(outcome(mutation, 'repeat', response(status, page))).toEqual(unknown);
+      const unread = response(status, page);
+      expect(outcome(mutation, 'first', unread)).toEqual({ ...unknown, unread });
+      expect(outcome(mutation, 'repeat', unread)).toEqual({ ...unknown, unread });
     }
   });
 
@@ -102,8 +103,13 @@ describe.each(ALL)('the outcome of %s', (mutation) => {
   });
 
   it.each([401, 403, 429])('is unknown on a %i of anybody else, and on a repeat', (status) => {
-    for (const page of PAGES) expect(outcome(mutation, 'first', response(status, page))).toEqual(unknown);
-    expect(outcome(mutation, 'repeat', service(status)).kind).toBe('unknown');
+    for (const page of PAGES) {
+      const unread = response(status, page);
+      expect(outcome(mutation, 'first', unread)).toEqual({ ...unknown, unread });
+    }
+    const repeated = outcome(mutation, 'repeat', service(status));
+    expect(repeated).toMatchObject({ kind: 'unknown' });
+    expect(repeated).not.toHaveProperty('unread');
   });
 
   it('is that nothing moved when the first request was not dispatched', () => {
@@ -112,12 +118,18 @@ describe.each(ALL)('the outcome of %s', (mutation) => {
   });
 
   it.each([
-    ['a reset or timeout', lost],
     ['a 2xx that is no transaction', response(200, '{"ok":true}')],
     ['a 2xx that cannot be read', response(200, '<html>')],
     ['an empty 2xx', response(204, '')],
     ['a redirect', response(302, '')],
     ['an informational status', response(103, '')],
+  ])('is unknown after %s, which an operator has to see, first or not', (_what, unread) => {
+    expect(outcome(mutation, 'first', unread)).toEqual({ ...unknown, unread });
+    expect(outcome(mutation, 'repeat', unread)).toEqual({ ...unknown, unread });
+  });
+
+  it.each([
+    ['a reset or timeout', lost],
     ...[408, 425, 500, 501, 502, 503, 504, 520, 599].map((s): [string, Attempt] => [`a ${s}`, service(s)]),
     ['a 5xx with a transaction in it', response(500, '{"id":"t-1"}')],
   ])('is unknown after %s, first or not', (_what, happened) => {

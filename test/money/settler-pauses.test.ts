@@ -51,7 +51,10 @@ function createWorld(most: number, reachable: Partial<MoneyRecords>, logger: Log
   const records = { ...reachable, idKey: later } as MoneyRecords;
   const { ambient } = time;
   const persistence = createPersistence(ambient, logger);
-  return { ...time, settler: createSettler({ records, persistence, ambient, logger }) };
+  return {
+    ...time,
+    settler: createSettler({ records, persistence, ambient, logger, onUnread: () => expect.unreachable() }),
+  };
 }
 
 /** The key of ids of payments, later than what is under way when it is asked for. */

@@ -59,6 +59,7 @@ it.each(STORES)(
       persistence: createPersistence(ambient, logger),
       ambient,
       logger,
+      onUnread: () => expect.unreachable(),
     });
     const never = () => {
       throw new Error('Nothing was taken, so that nothing is asked of the service.');

@@ -159,6 +159,50 @@ it('a payment that is not its caller’s to make counts as not sent, and the lin
 const CODED = `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) {
   ... on UserError { code } } }`;
 
+const PENNY = `mutation ($input: CreatePennyValidationInput!) { createPennyValidation(input: $input) { __typename } }`;
+
+it('an answer to a payment in a form that nobody has documented leaves one line a minute, without its text', async () => {
+  await using gateway = await startGateway({ webhooks: false });
+  const { sandbox } = gateway;
+  const world = await control(sandbox, 'GET', '/sandbox');
+  const answeredWith = async (status: number, body: object) => {
+    const match = { method: 'POST', path: '/v1/transactions/penny_validation' };
+    await control(sandbox, 'POST', '/sandbox/faults', { match, fault: { status, body }, times: 1 });
+    const input = {
+      idempotencyKey: randomUUID(),
+      sourceInstrumentId: world.centralizingInstrumentId,
+      destinationInstrumentId: world.clabeInstrumentIds[0],
+    };
+    const { data } = await gateway.query(PENNY, { input });
+    return data.createPennyValidation.__typename;
+  };
+  const twin = { code: 'DUPLICATE_VALIDATION', holder: 'Alma Ruiz' };
+  expect(await answeredWith(409, twin)).toBe('OutcomeUnknown');
+  expect(await answeredWith(409, twin)).toBe('OutcomeUnknown');
+  expect(await answeredWith(503, twin)).toBe('OutcomeUnknown');
+  expect(await answeredWith(201, twin)).toBe('OutcomeUnknown');
+  const lines = () =>
+    gateway.log
+      .filter((line) => line.includes('has no form that the gateway knows'))
+      .map((line) => JSON.parse(line));
+  await until(() => lines().length === 2);
+  const told = {
+    level: 'warn',
+    mutation: 'createPennyValidation',
+    clientId: sandbox.clientId,
+    paymentId: expect.stringMatching(/^[\w-]{43}$/),
+    contentType: 'application/json',
+    bytes: JSON.stringify(twin).length,
+    answers: 1,
+    message: 'the answer to a payment has no form that the gateway knows; its outcome is unknown',
+  };
+  expect(lines()).toEqual([
+    { ...told, status: 409 },
+    { ...told, status: 201 },
+  ]);
+  for (const word of ['Alma', 'DUPLICATE']) expect(gateway.log.join('\n')).not.toContain(word);
+});
+
 const MONEY_OUT = `mutation ($input: CreateMoneyOutInput!) { paid: createMoneyOut(input: $input) { __typename
   ... on OutcomeUnknown { reason safeToRetry } } }`;
 

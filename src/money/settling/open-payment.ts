@@ -8,6 +8,7 @@ import { type AnswerReading, outcomeOf } from '../outcome.ts';
 import { isStopped } from '../payments-off.ts';
 import type { Persistence } from '../persist.ts';
 import type { MoneyRecords, StoredAnswer } from '../record.ts';
+import type { UnreadLog } from '../unread-log.ts';
 import { LOOKED_FOR_MS, type OpenPayment } from './open-records.ts';
 
 /** How long the settler takes one payment for, in ms. The calls of {@link SettlingCalls} end sooner. */
@@ -83,6 +84,7 @@ export interface SettlingParts {
   readonly onSettled: (payment: OpenPayment, kind: 'done' | 'refused', by: 'repeat' | 'evidence') => void;
   /** Called when the service's answer is not the answer to this order, with the fields that differ. */
   readonly onMismatch: (payment: OpenPayment, fields: readonly string[]) => void;
+  readonly onUnread: UnreadLog;
   readonly onLookFailed: (payment: OpenPayment, error: unknown) => void;
   /** Called when a payment has been looked for to the end, and is not looked for again by itself. */
   readonly onGivenUp: (payment: OpenPayment, seen: Seen) => void;
@@ -137,6 +139,9 @@ async function repeat(
     const told: Settlement = { answer, transactionId, code, by: 'repeat', isTooLate: () => false };
     const written = await store(payment, told, parts);
     if (written !== 'anothers') return written;
+  }
+  if (outcome.kind === 'unknown' && outcome.unread !== undefined) {
+    parts.onUnread({ mutation: payment.asked.operation, name: payment.name }, outcome.unread);
   }
   const isAnothers = outcome.kind === 'done';
   const reason =

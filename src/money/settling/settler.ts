@@ -7,6 +7,7 @@ import { tellMismatch } from '../mismatch.ts';
 import { paymentIdOf } from '../payment-reads.ts';
 import type { Persistence } from '../persist.ts';
 import type { MoneyRecords } from '../record.ts';
+import type { UnreadLog } from '../unread-log.ts';
 import {
   SETTLING_LEASE_MS,
   type Seen,
@@ -105,8 +106,9 @@ export function createSettler(options: {
     | ((mutation: MoneyMutation, kind: 'done' | 'refused', by: SettledBy) => void)
     | undefined;
   readonly onMismatch?: ((mutation: MoneyMutation) => void) | undefined;
+  readonly onUnread: UnreadLog;
 }): Settler {
-  const { records, persistence, ambient, logger, onSettled, onMismatch } = options;
+  const { records, persistence, ambient, logger, onSettled, onMismatch, onUnread } = options;
   const stopping = new AbortController();
   const running = new Set<Promise<unknown>>();
   const remembered = new Remembered();
@@ -121,6 +123,7 @@ export function createSettler(options: {
     records,
     persistence,
     ambient,
+    onUnread,
     onSettled(payment, kind, by) {
       onSettled?.(payment.asked.operation, kind, by);
       run(tellSettled(records, logger, payment, kind, by));

@@ -40,6 +40,12 @@ function parseRetryAfter(header: string | string[] | undefined): number | undefi
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
+/** Reads the media type of `Content-Type`, without its parameters (RFC 9110, 8.3). */
+function parseMediaType(header: string | string[] | undefined): string | undefined {
+  const value = Array.isArray(header) ? header[0] : header;
+  return /^[\w.+-]{1,64}\/[\w.+-]{1,64}/.exec(value ?? '')?.[0].toLowerCase();
+}
+
 function describe(
   { cause, dispatched }: FailedExchange,
   timeoutMs: number,
@@ -236,7 +242,8 @@ class Pools implements UpstreamHttp {
     const { status, headers, read } = came;
     const { body, text, bytes } = read();
     const retryAfterMs = parseRetryAfter(headers['retry-after']);
-    return { kind: 'answered', status, body, text, bytes, retryAfterMs };
+    const contentType = parseMediaType(headers['content-type']);
+    return { kind: 'answered', status, body, text, bytes, contentType, retryAfterMs };
   }
 }
 
