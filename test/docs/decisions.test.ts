@@ -3,9 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buildSchema, type GraphQLUnionType, getNamedType } from 'graphql';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startSandbox } from '#sandbox';
 import { Secret } from '../../src/common/secret.ts';
+import { MONEY_MUTATIONS } from '../../src/money/intent.ts';
+import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payments/service-refusals.ts';
+import { refusalError } from '../../src/resolvers/service-refusal.ts';
 import { pasarela } from '../cli/run.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startRedis } from '../helpers/redis.ts';
@@ -259,6 +263,18 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     expect(refused).toMatchObject({ __typename: 'RefusedError' });
     expect(await movements()).toBe(before);
   },
+  'ConflictError EXTERNAL_TRANSFER_NOT_ALLOWED REFUSED': async () => {
+    const before = await movements();
+    const external = internal({ destinationInstrumentId: world.cardInstrumentIds[0] });
+    const told = { __typename: 'ConflictError', code: 'EXTERNAL_TRANSFER_NOT_ALLOWED' };
+    for (const _time of [1, 2]) expect(await pay('Internal', external)).toMatchObject(told);
+    const fault = { status: 409, body: apiError('A_REASON_THAT_IS_NOT_DOCUMENTED') };
+    const refused = await failing(fault, () => pay('Internal', internal()));
+    expect(refused).toMatchObject({ __typename: 'ConflictError', code: 'REFUSED' });
+    expect(await movements()).toBe(before);
+    const paid = await pay('MoneyOut', { ...external, idempotencyKey: randomUUID() });
+    expect(paid).toMatchObject({ __typename: 'CreateMoneyOutSuccess' });
+  },
   'PreconditionError REFUND_NOT_ALLOWED': async () => {
     const input = { transactionId: await credit('51.00'), as: { reason: 'No' } };
     await pay('Refund', { ...input, idempotencyKey: randomUUID() });
@@ -481,6 +497,51 @@ it('both tables have the same rows', async () => {
   expect(english).toEqual(spanish);
   // No answer at all has no name.
   expect(english.map((row) => row || 'nothing')).toEqual(Object.keys(ROWS));
+});
+
+/** Whether a row tells of a member of the unions, and of its code: one that names no code tells of each. */
+const tells = (row: string, member: string, code: string): boolean => {
+  const words = row.split(' ');
+  const codes = words.filter((word) => /^[A-Z_]+$/.test(word));
+  return words.includes(member) && (codes.length === 0 || codes.includes(code));
+};
+
+it('each member of the unions of payments has a row', async () => {
+  const schema = buildSchema(await readPage('schema.graphql'));
+  const names = Object.values(schema.getMutationType()?.getFields() ?? {})
+    .filter(({ name }) => (MONEY_MUTATIONS as readonly string[]).includes(name))
+    .flatMap(({ type }) => schema.getPossibleTypes(getNamedType(type) as GraphQLUnionType))
+    .map(({ name }) => name);
+  expect(new Set(names).size).toBe(MONEY_MUTATIONS.length + 6);
+  for (const name of names)
+    expect(
+      Object.keys(ROWS).some((row) => row.split(' ').includes(name)),
+      name,
+    ).toBe(true);
+});
+
+it('each refusal of the service that is documented has a row, and each that is not', async () => {
+  const errors = (await readPage('docs/upstream-api.md')).split('\n## Errors\n')[1]?.split('\n## ')[0] ?? '';
+  const explained = [...errors.matchAll(/\| `([A-Z_]+)` \| `(.+)` \|$/gm)].map(
+    ([, reason = '', detail = '']) => ({
+      status: 400,
+      body: { details: [{ reason, domain: 'CORE', metadata: { error_detail: detail } }] },
+    }),
+  );
+  const identified = [...errors.matchAll(/\| (4\d\d) \| `(\w+)` \|$/gm)].map(([, status, identifier]) => ({
+    status: Number(status),
+    body: { identifier },
+  }));
+  expect([explained.length, identified.length]).toEqual([6, 2]);
+  const others = [400, 404, 409, 418].map((status) => ({ status, body: apiError('NOT_DOCUMENTED') }));
+  for (const { status, body } of [...explained, ...identified, ...others])
+    for (const rules of [TRANSFER_RULES, REFUND_RULES]) {
+      const { name, code } = refusalError({ status, body, text: JSON.stringify(body) }, rules);
+      expect(
+        Object.keys(ROWS).some((row) => tells(row, name, code)),
+        `${name} ${code}`,
+      ).toBe(true);
+    }
 });
 
 it.each(Object.entries(ROWS))('%s is told of what the table says', async (_name, isTrue) => {
