@@ -219,6 +219,7 @@ export function createTransactionLoader(
   const isOwn = async (side: TransactionInstrument | null | undefined): Promise<boolean> => {
     if (scope.wholeClient) return true;
     if (side == null) return false;
+    // It may name no owner (docs/assumptions.md, "owners in a transaction").
     if (present(side.ownerId) !== null) return scope.owner(side.ownerId);
     return isId(side.id) && (await instruments.find('id', side.id)) !== null;
   };
