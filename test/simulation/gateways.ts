@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { readVariables } from '../../src/app/config.ts';
 import { configure } from '../../src/app/configure.ts';
 import { buildServer, type Gateway } from '../../src/app/gateway.ts';
-import { Spool } from '../../src/events/spool/spool.ts';
+import { openSpool } from '../../src/events/spool/spool-files.ts';
 import type { Mark } from '../../src/money/mark.ts';
 import { MARKS, RedisMarks } from '../../src/money/redis/marks.ts';
 import { databaseAt } from './ambient.ts';
@@ -112,7 +112,7 @@ export class GatewayPlace {
   startBesideAnother(): Process {
     this.kill();
     const other = new Process(this.#sim, `${this.#name}, one before`);
-    other.run(() => Spool.open(this.dataDir));
+    other.run(() => openSpool(this.dataDir));
     this.start();
     return other;
   }

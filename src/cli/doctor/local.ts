@@ -9,7 +9,7 @@ import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
 import type { Variables } from '../../app/variables.ts';
 import { clock } from '../../common/clock.ts';
 import { isEarlierSpoolName } from '../../events/spool/earlier-spools.ts';
-import { isSpoolName } from '../../events/spool/spool.ts';
+import { isSpoolName } from '../../events/spool/spool-files.ts';
 import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 

@@ -1,11 +1,10 @@
-import { readdirSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, NewEvent } from '../log.ts';
 import { SqliteBatch } from '../sqlite/batch.ts';
 import { integer, openExclusive, PROBE_SCHEMA, probe, text } from '../sqlite/file.ts';
-import { removeDatabase } from './earlier-spools.ts';
+import { isEarlierSpoolName, removeDatabase } from './earlier-spools.ts';
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS spool (
@@ -15,18 +14,8 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS spool_order ON spool (client, number);
 ${PROBE_SCHEMA}`;
 
-/** Spool files of one folder. A process that would need another one gets no spool. */
-const MOST_FILES = 256;
-
 /** How many events and UTF-16 code units are drained in one step. */
 const STEP = { events: 64, size: 1024 * 1024 } as const;
-
-/** A file with the name of a spool that cannot be read, so that its events, if it holds any, cannot be reached. */
-export interface UnreadableSpool {
-  /** The file's name, without the folder. */
-  readonly name: string;
-  readonly reason: string;
-}
 
 /** An event that waits, with its place in the queue. */
 export interface Spooled {
@@ -72,58 +61,11 @@ export class Spool {
   }
 
   /**
-   * Opens the first file of the folder that no other process has, with what an earlier process left in it. A file that holds
-   * something else is passed over; `openAbandoned` names it.
+   * Opens a file. Returns undefined where another process has it.
    *
-   * @param damaged paths of spools that must not be taken, because what is added to one could not be read again
-   * @throws when the folder cannot be written
+   * @throws when it cannot be read or written
    */
-  static open(dataDir: string, damaged: ReadonlySet<string> = new Set()): Spool {
-    for (let index = 0; index < MOST_FILES; index += 1) {
-      const path = join(dataDir, `spooled-${index}.sqlite`);
-      if (damaged.has(path)) continue;
-      try {
-        const spool = Spool.#openFile(path);
-        if (spool !== undefined) return spool;
-      } catch (error) {
-        // If an empty file, or none, could not be opened here, the next one would fail too.
-        if (!isFilled(path)) throw error;
-      }
-    }
-    throw new Error(`${dataDir} holds ${MOST_FILES} spools that are in use`);
-  }
-
-  /**
-   * Returns the spools of processes that have ended, if they hold events, and the files that cannot be opened. It opens no
-   * file of this process again, and none that another process has.
-   *
-   * @param own the paths of the spools that this process has
-   * @param earlier names of spools of earlier versions that no process uses any more; an empty one is removed
-   * @throws when the folder cannot be read
-   */
-  static openAbandoned(
-    dataDir: string,
-    own: readonly string[],
-    earlier: readonly string[],
-  ): { readonly abandoned: readonly Spool[]; readonly unreadable: readonly UnreadableSpool[] } {
-    const abandoned: Spool[] = [];
-    const unreadable: UnreadableSpool[] = [];
-    for (const name of readdirSync(dataDir)) {
-      const path = join(dataDir, name);
-      if (!(isSpoolName(name) || earlier.includes(name)) || own.includes(path)) continue;
-      try {
-        const spool = Spool.#openFile(path);
-        if (spool === undefined) continue;
-        if (spool.size > 0) abandoned.push(spool);
-        else spool.leave();
-      } catch (error) {
-        unreadable.push({ name, reason: String(error) });
-      }
-    }
-    return { abandoned, unreadable };
-  }
-
-  static #openFile(path: string): Spool | undefined {
+  static openFile(path: string): Spool | undefined {
     const database = openExclusive(path, SCHEMA);
     if (database === undefined) return undefined;
     try {
@@ -274,7 +216,7 @@ export class Spool {
   /** Closes an empty spool that this process does not add to. One of an earlier version is removed: no other will have that name. */
   leave(): void {
     // Removed before the lock is given up.
-    if (!isSpoolName(this.name)) removeDatabase(this.path);
+    if (isEarlierSpoolName(this.name)) removeDatabase(this.path);
     this.close();
   }
 
@@ -285,15 +227,4 @@ export class Spool {
       throw new StoreUnavailableError('The spool could not be written.', { cause });
     }
   }
-}
-
-/** Whether a file of `DATA_DIR` is, or should be, a spool. */
-export function isSpoolName(name: string): boolean {
-  return /^spooled-\d+\.sqlite$/.test(name);
-}
-
-/** Whether anything is at the path but an empty file. */
-function isFilled(path: string): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && (!found.isFile() || found.size > 0);
 }

@@ -9,8 +9,9 @@ import type { EventNames } from '../search.ts';
 import { WrappedLog } from '../wrapped-log.ts';
 import { EarlierSpools } from './earlier-spools.ts';
 import type { RemoteLog } from './remote-log.ts';
-import { Spool } from './spool.ts';
+import type { Spool } from './spool.ts';
 import { DamagedSpoolError, SpoolDrain } from './spool-drain.ts';
+import { openAbandoned, openSpool } from './spool-files.ts';
 
 export interface SpooledLogOptions {
   readonly log: RemoteLog;
@@ -135,7 +136,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   #ownSpool(): Spool | undefined {
     if (this.#own !== undefined || this.#stopping.signal.aborted) return this.#own;
     try {
-      this.#own = Spool.open(this.#options.dataDir, this.#damaged);
+      this.#own = openSpool(this.#options.dataDir, this.#damaged);
       this.#spools.unshift(this.#own);
     } catch (error) {
       this.#options.logger.error({ error: String(error) }, 'the spool cannot be opened');
@@ -148,7 +149,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     try {
       const own = this.#spools.map(({ path }) => path);
       const earlier = this.#earlier.free();
-      const { abandoned, unreadable } = Spool.openAbandoned(this.#options.dataDir, own, earlier);
+      const { abandoned, unreadable } = openAbandoned(this.#options.dataDir, own, earlier);
       this.#spools.push(...abandoned);
       this.#nameUnreadable(new Map(unreadable.map(({ name, reason }) => [name, reason])));
     } catch (error) {

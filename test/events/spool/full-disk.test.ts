@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/events/errors.ts';
-import { Spool } from '../../../src/events/spool/spool.ts';
+import type { Spool } from '../../../src/events/spool/spool.ts';
+import { openSpool } from '../../../src/events/spool/spool-files.ts';
 import { moneyIn } from '../../helpers/events.ts';
 
 let dataDir: string;
@@ -13,14 +14,14 @@ let spool: Spool;
 /** A spool with three events, which cannot be deleted before something else could be written. */
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'pasarela-full-'));
-  const before = Spool.open(dataDir);
+  const before = openSpool(dataDir);
   for (let count = 0; count < 3; count += 1) await before.add('client', moneyIn());
   before.close();
   const file = new DatabaseSync(before.path);
   file.exec(`CREATE TRIGGER full BEFORE DELETE ON spool WHEN NOT EXISTS (SELECT 1 FROM probes)
     BEGIN SELECT RAISE(ABORT, 'full'); END`);
   file.close();
-  spool = Spool.open(dataDir);
+  spool = openSpool(dataDir);
 });
 afterEach(async () => {
   spool.close();
@@ -49,6 +50,6 @@ it('what could not be deleted from the spool is deleted once there is room, also
   expect(spool.first('client')).toHaveLength(1);
   spool.close();
   // What a later start would send to the log.
-  spool = Spool.open(dataDir);
+  spool = openSpool(dataDir);
   expect([spool.size, spool.first('client').length]).toEqual([1, 1]);
 });

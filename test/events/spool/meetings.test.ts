@@ -9,7 +9,7 @@ import type { Appended, NewEvent } from '../../../src/events/log.ts';
 import { type EventMetrics, silentMetrics } from '../../../src/events/metrics.ts';
 import { Quarantine } from '../../../src/events/quarantine.ts';
 import type { RemoteLog } from '../../../src/events/spool/remote-log.ts';
-import { Spool } from '../../../src/events/spool/spool.ts';
+import { openSpool } from '../../../src/events/spool/spool-files.ts';
 import { SpooledLog } from '../../../src/events/spool/spooled-log.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
 import { moneyIn, recordingLogger } from '../../helpers/events.ts';
@@ -93,7 +93,7 @@ function open(dataDir: string, metrics: EventMetrics = silentMetrics): SpooledLo
 
 /** What a process that ended has left in a spool that is not the first of its folder. */
 async function leave(dataDir: string, event: NewEvent): Promise<void> {
-  const [first, second] = [Spool.open(dataDir), Spool.open(dataDir)];
+  const [first, second] = [openSpool(dataDir), openSpool(dataDir)];
   await second.add(CLIENT, event);
   first.close();
   second.close();
@@ -112,7 +112,7 @@ it('a log that stops while it drains ends once what it has sent is out of the sp
   const stopped = log.stop();
   opened.resolve();
   await stopped;
-  const spool = Spool.open(dataDir);
+  const spool = openSpool(dataDir);
   expect(spool.size).toBe(0);
   spool.close();
   expect(JSON.stringify(logger.lines)).not.toContain('cannot be shortened');
@@ -182,7 +182,7 @@ it('what a full disk keeps in the spool although the log has it is deleted once 
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const dataDir = await newFolder();
   const [event, other] = [moneyIn(), randomUUID()];
-  const before = Spool.open(dataDir);
+  const before = openSpool(dataDir);
   await before.add(CLIENT, event);
   before.close();
   const file = new DatabaseSync(before.path);
@@ -201,17 +201,17 @@ it('what a full disk keeps in the spool although the log has it is deleted once 
   vi.advanceTimersByTime(10_000);
   await until(async () => !(await isInSpool()));
   await log.stop();
-  const after = Spool.open(dataDir);
+  const after = openSpool(dataDir);
   expect(after.clients).toEqual([other]);
   after.close();
 });
 
 it('what another process has left empty is free for the next one', async () => {
   const dataDir = await newFolder();
-  const left = [Spool.open(dataDir), Spool.open(dataDir)];
+  const left = [openSpool(dataDir), openSpool(dataDir)];
   for (const spool of left) spool.close();
   const log = open(dataDir);
-  const next = Spool.open(dataDir);
+  const next = openSpool(dataDir);
   expect(next.path).toBe(left[1]?.path);
   next.close();
   await log.stop();
@@ -380,7 +380,7 @@ it('events that a log has taken are not sent again because it refused some since
 });
 
 it('that the log has taken all of a queue is known without a look into the file', async () => {
-  const spool = Spool.open(await newFolder());
+  const spool = openSpool(await newFolder());
   await spool.add(CLIENT, moneyIn());
   await spool.add(CLIENT, moneyIn());
   const waiting = spool.unpublished(CLIENT);

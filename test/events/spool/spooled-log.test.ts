@@ -8,7 +8,7 @@ import { StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventLog, EventType, NewEvent, StoredEvent } from '../../../src/events/log.ts';
 import { openEventLog } from '../../../src/events/open.ts';
 import type { EventNames } from '../../../src/events/search.ts';
-import { Spool } from '../../../src/events/spool/spool.ts';
+import { openAbandoned, openSpool } from '../../../src/events/spool/spool-files.ts';
 import { countingMetrics, drained, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
@@ -333,7 +333,7 @@ describe('while Redis is away', () => {
   });
 
   it('a spool that cannot be opened is let go of, and delivered once it can be', async () => {
-    const waiting = Spool.open(dataDir);
+    const waiting = openSpool(dataDir);
     const event = moneyIn();
     await waiting.add(client, event);
     waiting.close();
@@ -344,13 +344,13 @@ describe('while Redis is away', () => {
     };
     rename('event', 'earlier');
     const damaged = [waiting.name];
-    const own = Spool.open(dataDir);
+    const own = openSpool(dataDir);
     expect(own.name).not.toBe(waiting.name);
-    const { abandoned, unreadable } = Spool.openAbandoned(dataDir, [own.path], []);
+    const { abandoned, unreadable } = openAbandoned(dataDir, [own.path], []);
     expect([abandoned, unreadable.map(({ name }) => name)]).toEqual([[], damaged]);
     // It is locked as long as anybody has it open.
     rename('earlier', 'event');
-    const [found] = Spool.openAbandoned(dataDir, [own.path], []).abandoned;
+    const [found] = openAbandoned(dataDir, [own.path], []).abandoned;
     expect(found?.first(client)).toMatchObject([{ event: { id: event.id } }]);
     found?.close();
     own.close();
@@ -388,7 +388,7 @@ describe('while Redis is away', () => {
     await log.append(client, event);
     await log.stop();
     // As if it had ended between the append and the removal.
-    const spool = Spool.open(dataDir);
+    const spool = openSpool(dataDir);
     await spool.add(client, event);
     spool.close();
     const next = await open(dataDir);
