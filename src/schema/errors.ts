@@ -51,7 +51,8 @@ const UserErrorCodeType = builder.enumType('UserErrorCode', {
 });
 
 const UpstreamErrorDetailType = builder.objectRef<Refusal>('UpstreamErrorDetail').implement({
-  description: "The upstream's own words about a refusal. A part is null when its answer did not carry it.",
+  description:
+    "The upstream's own words about a refusal. A part is null when its answer did not carry it: all but `httpStatus`, where that was a page or a text.",
   fields: (t) => ({
     httpStatus: t.exposeInt('httpStatus', {
       nullable: false,
@@ -126,7 +127,10 @@ userError(RefusedError, 'RefusedError', 'The upstream refused in a way that it d
 const OutcomeUnknownReasonType = builder.enumType('OutcomeUnknownReason', {
   description: 'Why an outcome is unknown, for a program to branch on.',
   values: {
-    NO_ANSWER: { description: 'The answer was lost, or came from something other than the service.' },
+    NO_ANSWER: {
+      description:
+        'No answer came that settles it: it was lost, came from something on the way, or has no form that the service documents.',
+    },
     STILL_PROCESSING: {
       description:
         'The service answers that a request with this key is still under way, and goes on doing so.',

@@ -16,8 +16,8 @@ export type UpstreamErrorCode =
   | 'REFUSED';
 
 /**
- * A refusal of the upstream, read from the error body of docs/upstream-api.md, "Errors", or from whatever text came instead.
- * Every field but `httpStatus` is null if the body does not have it.
+ * A refusal of the upstream, read from the error body of docs/upstream-api.md, "Errors". Every field but `httpStatus` and `details` is null
+ * if the body does not have it: all of them, with no details, if a page or a text came instead.
  */
 export interface Refusal {
   readonly httpStatus: number;
