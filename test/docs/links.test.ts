@@ -37,6 +37,7 @@ it.each([
   'docs/events.md',
   'docs/sandbox.md',
   'docs/payments.md',
+  'docs/unknown-payments.md',
   'docs/pagos.md',
   'docs/clients.md',
   'docs/comparison.md',

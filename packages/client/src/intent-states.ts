@@ -24,8 +24,8 @@ export const forgetSettled = (store: IntentStore): Promise<void> =>
   changeIntents(store, (intents) => intents.filter(isOpen));
 
 /**
- * Forgets a payment that stays unknown, once a person has looked whether it happened. The next `pay` with its input is a new
- * payment. A `pay` of it that is still running sends nothing more.
+ * Forgets a payment that stays unknown, once the provider has said that it was not made and will not be. The next `pay` with its
+ * input is a new payment. A `pay` of it that is still running sends nothing more.
  */
 export const forget = (store: IntentStore, idempotencyKey: string): Promise<void> =>
   changeIntents(store, (intents) => intents.filter((kept) => kept.idempotencyKey !== idempotencyKey));
