@@ -48,9 +48,10 @@ export function scopeChanges(
   const owns = async (instrumentId: unknown): Promise<boolean> =>
     typeof instrumentId === 'string' && (await read().instruments.find('id', instrumentId)) !== null;
 
-  const movement: Check = async ({ body }) => {
-    if (!(await owns(body['source_instrument_id']))) return 'source_not_found';
-    return (await owns(body['destination_instrument_id'])) ? undefined : 'destination_not_found';
+  const movement: Check = async ({ body: { source_instrument_id: from, destination_instrument_id: to } }) => {
+    const [source, destination] = await Promise.all([owns(from), owns(to)]);
+    if (!source) return 'source_not_found';
+    return destination ? undefined : 'destination_not_found';
   };
   const ownedBy =
     (ownerOf: (change: Change) => unknown): Check =>

@@ -57,6 +57,33 @@ it.each([
 );
 
 it.each([
+  [CUSTOMER, CUSTOMER, undefined],
+  [STRANGER, CUSTOMER, 'source_not_found'],
+  [CUSTOMER, STRANGER, 'destination_not_found'],
+  [STRANGER, STRANGER, 'source_not_found'],
+])(
+  'both instruments of a payment of a narrowed caller are looked up at once: of %s and %s',
+  async (ownerOfSource, ownerOfDestination, reason) => {
+    const waiting: [string, ServerResponse][] = [];
+    await using made = await operation(({ url = '' }, response) => {
+      waiting.push([url, response]);
+    }, CUSTOMER);
+    const body = JSON.stringify({ source_instrument_id: OWN, destination_instrument_id: OTHER });
+    const checked = checkTransfer(made.session.rest, 'createMoneyOut', body);
+    await until(() => waiting.length === 2);
+    for (const [url, response] of waiting) {
+      if (url.endsWith(OWN)) json(response, { id: OWN, ownerId: ownerOfSource });
+      else json(response, { id: OTHER, ownerId: ownerOfDestination });
+    }
+    const answer = await checked;
+    expect(answer?.kind === 'answered' ? answer.body : answer).toEqual(
+      reason && expect.objectContaining({ details: [expect.objectContaining({ reason })] }),
+    );
+    expect(made.requests).toHaveLength(2);
+  },
+);
+
+it.each([
   [{ ownerId: CUSTOMER, customerId: STRANGER }, false],
   [{ ownerId: STRANGER, customerId: CUSTOMER }, false],
   [{ ownerId: CUSTOMER, customerId: CUSTOMER.toUpperCase() }, true],
