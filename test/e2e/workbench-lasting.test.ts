@@ -110,9 +110,10 @@ describe('a stream', () => {
   moneyIn(after: $since) { cursor amount { amount currency } payer { name } }
 }`;
       const variables = '{ "since": null }';
-      await using one = await demo.open({}, `#${new URLSearchParams({ query, variables })}`);
+      const link = new URLSearchParams({ query, variables });
+      await using one = await demo.open({}, `?subscriptions=${transport}&${link}`);
       const { page } = one;
-      await page.evaluate((name) => history.replaceState(null, '', `?subscriptions=${name}`), transport);
+      expect(new URL(page.url()).search).toBe(`?subscriptions=${transport}`);
       await play(page);
       await page.locator('.wb-status.wb-live').waitFor();
       await keepCursor(page, 'MXwwbm90aGluZw');

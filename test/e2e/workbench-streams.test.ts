@@ -91,9 +91,8 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
       ['Reconnected.'],
     ],
   ])('over WS %s', async (_does, query, notes) => {
-    await using one = await demo.open({}, `#${new URLSearchParams({ query })}`);
+    await using one = await demo.open({}, `?subscriptions=WS#${new URLSearchParams({ query })}`);
     const { page } = one;
-    await page.evaluate(() => history.replaceState(null, '', '?subscriptions=WS'));
     await play(page);
     await page.getByRole('menuitem', { name: 'Watch' }).click();
     await page.locator('.wb-status.wb-live').waitFor();

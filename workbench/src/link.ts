@@ -10,6 +10,14 @@ export function linkTo({ query, variables }: Linked): string {
   return address.href;
 }
 
+/** Takes what a link has brought out of the address. What else was asked for there stays, as `?subscriptions=WS`. */
+export function forgetLink(): void {
+  const address = new URL(location.href);
+  address.hash = '';
+  for (const name of ['query', 'variables', 'operationName']) address.searchParams.delete(name);
+  history.replaceState(null, '', address);
+}
+
 /** What the page was opened with; `?query=` is understood as well, as GraphiQL's own links have it. */
 export function linkedHere(): Linked | undefined {
   for (const text of [location.hash.slice(1), location.search]) {

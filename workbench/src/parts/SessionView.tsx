@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { forgetLink } from '../link.ts';
 import { type KeptSession, type KeptTab, showSession } from '../session-file.ts';
 import { language, t } from '../words.ts';
 import { Mark } from './icons.tsx';
@@ -12,7 +13,7 @@ export function SessionView({ session }: { readonly session: KeptSession }) {
   const [chosen, choose] = useState(0);
   const tab = session.tabs[chosen];
   const leave = () => {
-    history.replaceState(null, '', location.pathname);
+    forgetLink();
     showSession(undefined);
   };
   return (

@@ -1,6 +1,6 @@
 import { useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { useEffect } from 'react';
-import { linkedHere } from '../link.ts';
+import { forgetLink, linkedHere } from '../link.ts';
 import { useSession } from '../session.ts';
 import { STORY, WATCH_RECEIPT } from '../story.ts';
 import { useValidation, withLatest } from '../validations.ts';
@@ -14,7 +14,7 @@ export function useLinkedTab(): void {
   useEffect(() => {
     const linked = linkedHere();
     if (linked === undefined || queryEditor === undefined || variableEditor === undefined) return;
-    history.replaceState(null, '', location.pathname);
+    forgetLink();
     addTab();
     queryEditor.setValue(linked.query);
     variableEditor.setValue(linked.variables);
