@@ -34,6 +34,17 @@ async function keepCursor(page: Page, cursor: string): Promise<void> {
   }, cursor);
 }
 
+/** The cursor at which the log ends now. */
+async function endOfLog(): Promise<string> {
+  const { gateway, token } = demo.addresses;
+  const answer = await fetch(`${gateway}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: '{"query":"{ eventCursor }"}',
+  });
+  return ((await answer.json()) as { data: { eventCursor: string } }).data.eventCursor;
+}
+
 describe('a stream', () => {
   it.each(['SSE', 'WS'])(
     'over %s comes back after a reload with its events, and resumes without gap or repeat, each time',
@@ -103,13 +114,19 @@ describe('a stream', () => {
     expect(await page.getByText('Caught up').count()).toBe(0);
   });
 
-  it.each(['SSE', 'WS'])(
-    'over %s goes on from now after a gap, whatever its variable is called',
-    async (transport) => {
-      const query = `subscription Watch($since: Cursor) {
+  it.each([
+    ['SSE', 'Cursor'],
+    ['WS', 'Cursor'],
+    ['SSE', 'Cursor!'],
+    ['WS', 'Cursor!'],
+  ])(
+    'over %s goes on from now after a gap, whatever its variable is called, and where that is a %s',
+    async (transport, type) => {
+      const query = `subscription Watch($since: ${type}) {
   moneyIn(after: $since) { cursor amount { amount currency } payer { name } }
 }`;
-      const variables = '{ "since": null }';
+      const since = type === 'Cursor!' ? await endOfLog() : null;
+      const variables = JSON.stringify({ since });
       const link = new URLSearchParams({ query, variables });
       await using one = await demo.open({}, `?subscriptions=${transport}&${link}`);
       const { page } = one;

@@ -1,5 +1,4 @@
 import { codeOf, isObject, type Operation, type Result } from './net/result.ts';
-import { beginningAt } from './net/resume.ts';
 import { connect, LostError, resumesAt } from './net/stream.ts';
 import { refreshSession, refuse, untilOtherToken, untilReachable, useSession } from './session.ts';
 import { addEntry, changeStream, useStreams } from './stream-store.ts';
@@ -15,7 +14,7 @@ export class Runner {
   readonly #tab: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #stopped = new AbortController();
-  #operation: Operation;
+  readonly #operation: Operation;
   #connection = new AbortController();
   #cursor: string | undefined;
   #wasOpen = false;
@@ -146,8 +145,9 @@ export class Runner {
     if (WITHOUT_PAST.includes(code) && this.#cursor !== undefined) {
       this.#isFinal = false;
       this.#isResuming = false;
-      this.#keep(undefined);
-      this.#operation = beginningAt(this.#operation, null) ?? this.#operation;
+      // No operation has to bear an `after` of null for it: its variable may be a `Cursor!`.
+      const head = result.errors?.[0]?.extensions?.['head'];
+      this.#keep(typeof head === 'string' ? head : undefined);
       this.#note(
         t(
           'There is a gap: the events after this cursor are no longer in the log. The stream goes on from now.',

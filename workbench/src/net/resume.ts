@@ -4,10 +4,9 @@ import type { Operation } from './result.ts';
 /**
  * Writes a cursor where the operation names the event that it begins after: into its variable, or into its text.
  *
- * @param cursor null to begin with what comes from now on.
  * @returns undefined where the subscribed field has no argument `after`.
  */
-export function beginningAt(operation: Operation, cursor: string | null): Operation | undefined {
+export function beginningAt(operation: Operation, cursor: string): Operation | undefined {
   const { query, variables } = operation;
   const after = afterOf(operation);
   if (after === undefined) return undefined;
