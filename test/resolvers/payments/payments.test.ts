@@ -270,9 +270,19 @@ describe.each(STORES)('payments, over %s', (_name, startStore) => {
       expect(attempts > 1).toBe(operation === 'MONEY_OUT');
     }
     await control(sandbox, 'DELETE', '/sandbox/faults');
+    const oldest = await as({}, LIST, { states: ['IN_FLIGHT', 'UNKNOWN'], last: 1 });
+    const newer = await as({}, INTERNAL, { input: input('6.00') });
+    const newest = { id: newer.data.paid.transaction.payment.id };
     const again = await as({}, MONEY_OUT, { input: given });
-    expect(again.data.paid.transaction.payment).toMatchObject({ state: 'DONE' });
+    const { payment } = again.data.paid.transaction;
+    expect(payment).toMatchObject({ state: 'DONE' });
     const { data } = await as({}, LIST, { states: ['UNKNOWN', 'IN_FLIGHT'], operations: ['MONEY_OUT'] });
     expect(data.payments.nodes).toEqual([]);
+    // It stands at the time when it was asked for: it is found from the oldest on that was not settled before, and not at the top.
+    const done = { states: ['DONE'] };
+    expect((await as({}, LIST, { ...done, first: 1 })).data.payments.nodes).toMatchObject([newest]);
+    const [{ requestedAt: from }] = oldest.data.payments.nodes;
+    const found = (await as({}, LIST, { ...done, from })).data.payments.nodes;
+    expect(found).toMatchObject([newest, { id: payment.id }]);
   });
 });
