@@ -1,7 +1,9 @@
+import { toAmount } from '../common/amounts.ts';
 import type { Context } from '../operation/context.ts';
 import { type Optional, present } from '../upstream/call/json.ts';
 import type { DataCep, Transaction } from '../upstream/transactions.ts';
 import { openEnum } from './open-enum.ts';
+import { PENNY } from './payments/payment-input.ts';
 import { invalid, partOf } from './values.ts';
 
 const status = openEnum('CepStatus', ['PENDING', 'DELAYED', 'COMPLETED', 'FAILED']);
@@ -20,7 +22,14 @@ export function cepOf(transaction: Transaction): DataCep | null {
 }
 
 /**
- * The same for who asks for the transaction: a receipt that cannot be read is not shown as none.
+ * Whether a transaction may be a penny validation, whose receipt the service may show later than the transaction
+ * (docs/upstream-api.md, endpoint 13). Money out of 0.01 MXN looks the same.
+ */
+export const mayHaveReceipt = ({ amount, subCategory }: Transaction): boolean =>
+  subCategory === 'SPEI_DEBIT' && toAmount(amount) === PENNY;
+
+/**
+ * The receipt for who asks for the transaction: one that cannot be read is not shown as none.
  *
  * @throws UpstreamError `UPSTREAM_INVALID` for one without a state.
  */

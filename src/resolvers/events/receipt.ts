@@ -1,7 +1,7 @@
 import { present } from '../../upstream/call/json.ts';
 import type { Schedule } from '../../upstream/session/polls.ts';
 import type { DataCep, Transaction } from '../../upstream/transactions.ts';
-import { cepOf, isFinal, isNews, withNews } from '../cep.ts';
+import { cepOf, isFinal, isNews, mayHaveReceipt, withNews } from '../cep.ts';
 import { BadInputError } from '../errors.ts';
 import type { CepEvent, Event } from './event.ts';
 import type { States } from './status-watch.ts';
@@ -94,11 +94,12 @@ export class Receipt implements States<CepUpdate> {
       return cep !== null && isNews(cep.status, this.#shown.status) ? [this.#show(cep, undefined)] : [];
     }
     const messages = this.#early ?? [];
-    if (cep === null && messages.length === 0 && (lastTry || transaction !== null)) {
+    const mayCome = transaction === null || mayHaveReceipt(transaction);
+    if (cep === null && messages.length === 0 && (lastTry || !mayCome)) {
       throw new BadInputError(
         transaction === null
           ? `There is no transaction ${this.#transactionId}.`
-          : `Transaction ${this.#transactionId} has no receipt: only penny validations have one.`,
+          : `The service shows no receipt of transaction ${this.#transactionId}: only penny validations have one.`,
       );
     }
     if (cep === null && !lastTry) return [];

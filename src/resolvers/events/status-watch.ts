@@ -194,9 +194,9 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
 
   #takeReading(transaction: Transaction | null): readonly Update[] {
     const states = this.#states;
-    const { known, topics } = states;
+    const { topics } = states;
     const updates = [...states.read(transaction, this.#lags >= LAGS.length)];
-    if (!known && states.known && !states.final) updates.push(...this.#learnTopics(topics.length));
+    if (!states.final) updates.push(...this.#learnTopics(topics));
     if (states.started && !states.final && !this.#isPolled) this.#poll();
     return updates;
   }
@@ -228,9 +228,9 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
   }
 
   /** The reading has told what else messages may name it by. What came in between is looked up, or read again. */
-  #learnTopics(known: number): readonly Update[] {
+  #learnTopics(known: readonly string[]): readonly Update[] {
     const states = this.#states;
-    const learned = states.topics.slice(known);
+    const learned = states.topics.filter((topic) => !known.includes(topic));
     if (learned.length === 0) return [];
     const missed = this.#events?.add(learned);
     if (states.hear === undefined) {

@@ -164,8 +164,43 @@ describe('cepStatus', () => {
     expect(watch.ended).toBe(true);
   });
 
-  it('is refused at once for a transaction without a receipt', async () => {
-    await expect(start(transaction(null)).next()).rejects.toThrow(/only penny validations/);
+  it.each([
+    ['another amount', { amount: '0.02' }],
+    ['an internal transaction of 0.01', { category: 'INTER_TRANS', subCategory: 'INT_DEBIT' }],
+    ['a credit of 0.01', { subCategory: 'SPEI_CREDIT' }],
+  ])('is refused at once for a transaction that is no penny validation: %s', async (_, fields) => {
+    const watch = start({ ...transaction(null), ...fields });
+    await expect(watch.next()).rejects.toThrow(/only penny validations/);
+    expect(watch.reads).toBe(1);
+  });
+
+  it('waits for the receipt of a penny validation that the service shows without it at first', async () => {
+    const watch = start(transaction(null), transaction(null), transaction('PENDING'));
+    const first = watch.next();
+    await watch.ring();
+    await watch.ring();
+    expect(await first).toBe('SNAPSHOT PENDING');
+    expect(watch.slept.slice(0, 2)).toEqual([250, 500]);
+  });
+
+  it('then hears messages that name it in a way which only the receipt tells', async () => {
+    const watch = start(transaction(null), transaction('PENDING'));
+    const first = watch.next();
+    await settled();
+    watch.send(message('DELAYED', { id: VALIDATION }));
+    await watch.ring();
+    expect(await first).toBe('SNAPSHOT PENDING');
+    expect(await watch.next()).toBe('CHANGE DELAYED');
+    watch.send(message('COMPLETED', { id: VALIDATION }));
+    expect(await watch.next()).toBe('CHANGE COMPLETED');
+  });
+
+  it('is refused for a penny validation whose receipt is still not shown after five readings more', async () => {
+    const watch = start(transaction(null));
+    const refused = expect(watch.next()).rejects.toThrow(/shows no receipt/);
+    for (let lag = 0; lag < 5; lag += 1) await watch.ring();
+    await refused;
+    expect(watch.reads).toBe(6);
   });
 
   it('reads again on the documented schedule where no webhook comes', async () => {
