@@ -81,7 +81,7 @@ export interface GraphParts {
 }
 
 /** All that stands between a transport and the executor, in the order of {@link inPluginOrder}. */
-export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
+export function pluginsOf(config: GraphConfig, parts: GraphParts): ReturnType<typeof withOneExecutionHook> {
   const { logger, metrics, drain, shared, rounds, documents } = parts;
   const { layersOff, introspection } = config;
   const tellLimit = createLimitLog(logger);

@@ -1,22 +1,30 @@
-import { GraphQLError } from 'graphql';
+import { GraphQLError, type GraphQLSchema } from 'graphql';
 import { createYoga, type YogaServerInstance } from 'graphql-yoga';
 import type { Logger } from '../common/logger.ts';
 import { noteRefusal } from '../common/refusals.ts';
 import { buildServedSchema } from '../schema/index.ts';
+import type { Execute } from './execution-hook.ts';
 import { type GraphConfig, type GraphContext, type GraphParts, pluginsOf } from './plugin-stack.ts';
 import { toPublicError } from './public-errors.ts';
 
-export type Graph = YogaServerInstance<GraphContext, object>;
+/** The executor with its plugins, and HTTP and SSE on top of it. */
+export interface Graph {
+  readonly schema: GraphQLSchema;
+  readonly yoga: YogaServerInstance<GraphContext, object>;
+  /** Executes a query or a mutation as `yoga` does, without its readiness to wait for each plugin. */
+  readonly execute: Execute;
+}
 
 /** The longest request body, in bytes. */
 export const MAX_BODY_BYTES = 256 * 1024;
-/** The executor with its plugins, and HTTP and SSE on top of it. */
 export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
   const { path, logger } = parts;
-  return createYoga<GraphContext>({
-    schema: buildServedSchema(),
+  const schema = buildServedSchema();
+  const { execute, plugins } = pluginsOf(config, parts);
+  const yoga = createYoga<GraphContext>({
+    schema,
     graphqlEndpoint: path,
-    plugins: pluginsOf(config, parts),
+    plugins,
     // What it would keep, anybody could fill.
     parserAndValidationCache: false,
     extraParamNames: ['documentId'],
@@ -40,6 +48,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     // What it says of errors, the masking above has said already, and without what callers had sent.
     logging: false,
   });
+  return { schema, yoga, execute };
 }
 
 /** Errors from before an operation runs: those of GraphQL and HTTP are for the caller, others are not. */

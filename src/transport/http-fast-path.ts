@@ -12,10 +12,14 @@ import type { Body } from '../common/bodies.ts';
 import { noteRefusal } from '../common/refusals.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/documents/prepared-operation.ts';
+import type { Execute } from '../graphql/execution-hook.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import { everydayAnswer, jsonObjectOf, type Operation, parseOperation } from './everyday-request.ts';
 
 export interface FastPathOptions<TContext> {
+  readonly schema: GraphQLSchema;
+  /** Executes a query or a mutation. */
+  readonly execute: Execute;
   /** False if Yoga's own transport serves everything. */
   readonly isOn: boolean;
   /** The longest body that is read here, in bytes. Yoga refuses longer ones. */
@@ -148,37 +152,40 @@ class FastPath<TContext extends object> {
     context: TContext,
   ): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
     try {
-      const enveloped = this.#yoga.getEnveloped(
-        Object.assign(context, { request: this.#request, params, transport: 'fast path' }),
-      );
-      const { schema, contextFactory, execute, subscribe } = enveloped;
+      const { schema, execute, mask } = this.#options;
       const { variables, operationName } = params;
+      const contextValue = Object.assign(context, { request: this.#request, params, transport: 'fast path' });
       const text = this.#options.documentOf(params);
-      const kept = this.#findKept(schema, text, operationName);
+      const kept = this.#findKept(text, operationName);
       if (kept !== undefined) Object.assign(context, { isKept: true });
-      const document = kept ?? enveloped.parse(text);
-      const errors = kept === undefined ? enveloped.validate(schema, document) : [];
-      if (errors.length > 0) return { errors };
-      const args = { schema, document, variableValues: variables, operationName };
-      const isStream = preparedOperation(args)?.type === OperationTypeNode.SUBSCRIPTION;
-      const run = isStream ? subscribe : execute;
-      const made = contextFactory();
-      return unwrapped(await run({ ...args, contextValue: isPromise(made) ? await made : made }));
+      const document = kept ?? this.#read(text, contextValue);
+      if (!('kind' in document)) return { errors: document };
+      const args = { schema, document, variableValues: variables, operationName, contextValue };
+      if (preparedOperation(args)?.type === OperationTypeNode.SUBSCRIPTION)
+        return unwrapped(await this.#yoga.getEnveloped(contextValue).subscribe(args));
+      const made = execute(args);
+      const result = isPromise(made) ? await made : made;
+      return result.errors === undefined ? result : { ...result, errors: result.errors.map(mask) };
     } catch (error) {
       return { errors: [this.#options.mask(error)] };
     }
+  }
+
+  /** Parses and validates a document. Returns the errors of one that is not valid. */
+  #read(text: string, context: TContext): DocumentNode | readonly GraphQLError[] {
+    const { parse, validate, schema } = this.#yoga.getEnveloped(context);
+    const document = parse(text);
+    const errors = validate(schema, document);
+    return errors.length > 0 ? errors : document;
   }
 
   /**
    * Returns a known document. If it has no operation of the requested name, returns undefined, so that Yoga reports that when
    * it validates.
    */
-  #findKept(
-    schema: GraphQLSchema,
-    text: string,
-    operationName: Operation['operationName'],
-  ): DocumentNode | undefined {
-    const document = this.#options.findKept(text);
+  #findKept(text: string, operationName: Operation['operationName']): DocumentNode | undefined {
+    const { schema, findKept } = this.#options;
+    const document = findKept(text);
     if (document === undefined) return undefined;
     return preparedOperation({ schema, document, operationName }) === undefined ? undefined : document;
   }

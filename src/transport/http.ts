@@ -21,7 +21,9 @@ export function createGraphHttp(
 ): GraphHandler<GraphContext> {
   const bodies = new Bodies(BODIES);
   const tellLimit = createLimitLog(logger);
-  return createFastPath(graph, {
+  return createFastPath(graph.yoga, {
+    schema: graph.schema,
+    execute: graph.execute,
     isOn: !layersOff.has('fast-path'),
     maxBodyBytes: MAX_BODY_BYTES,
     async readBody(request, response) {

@@ -85,7 +85,7 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
     const headers = { 'content-type': 'application/json', accept };
     // What a transport knows of the request, which the context here is not made from.
     const known = {} as GraphContext;
-    return graph.fetch('http://gateway/graphql', { method: 'POST', headers, body }, known);
+    return graph.yoga.fetch('http://gateway/graphql', { method: 'POST', headers, body }, known);
   };
   return { ask, log, counted, urgencies };
 }

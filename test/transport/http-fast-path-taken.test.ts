@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { GraphQLError } from 'graphql';
+import { execute, GraphQLError } from 'graphql';
 import { createSchema, createYoga } from 'graphql-yoga';
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { Bodies } from '../../src/common/bodies.ts';
@@ -14,20 +14,18 @@ let executed = 0;
 /** What each request waits for. */
 let turn: (() => Promise<void>) | undefined;
 
-const yoga = createYoga<object>({
-  schema: createSchema({
-    typeDefs: 'type Query { word: String }',
-    resolvers: {
-      Query: {
-        word: () => {
-          executed += 1;
-          return 'sí';
-        },
+const schema = createSchema({
+  typeDefs: 'type Query { word: String }',
+  resolvers: {
+    Query: {
+      word: () => {
+        executed += 1;
+        return 'sí';
       },
     },
-  }),
-  logging: false,
+  },
 });
+const yoga = createYoga<object>({ schema, logging: false });
 const counted = new Proxy(yoga, {
   apply(target, self, args) {
     byYoga += 1;
@@ -36,6 +34,8 @@ const counted = new Proxy(yoga, {
 });
 const bodies = new Bodies({ total: 10_000, strangers: 0, perKey: 10_000 });
 const serve = createFastPath(counted, {
+  schema,
+  execute,
   isOn: true,
   maxBodyBytes: 1_000,
   readBody: (request) => bodies.read(request, { key: 'one', isKnown: true, maxBytes: 1_000 }),

@@ -11,18 +11,16 @@ export function useOperationContext<TInitial extends object, TContext extends ob
   create: (initial: TInitial, isStream: boolean) => TContext,
   release: (context: TContext) => void,
 ): Plugin<TInitial> {
-  // The executor is handed the context that was there before the plugins ran, so it is given ours with the call itself;
-  // the plugins that follow read it from the arguments.
   return {
-    onExecute({ args, executeFn, setExecuteFn }) {
+    onExecute({ args }) {
       const contextValue = create(args.contextValue, false);
       Object.assign(args, { contextValue });
-      setExecuteFn((args) => executeFn(Object.assign(args, { contextValue })));
       return { onExecuteDone: () => release(contextValue) };
     },
     onSubscribe({ args, subscribeFn, setSubscribeFn }) {
       const contextValue = create(args.contextValue, true);
       Object.assign(args, { contextValue });
+      // Yoga hands over the context that was there before the plugins ran, so ours is given with the call itself.
       setSubscribeFn((args) => subscribeFn({ ...args, contextValue }));
       return { onSubscribeResult: () => release(contextValue) };
     },

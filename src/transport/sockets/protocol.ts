@@ -176,7 +176,7 @@ async function prepare(
     noteRefusal('operations_of_socket');
     return refused([tooMany()]);
   }
-  const enveloped = graph.getEnveloped({ incoming, isIdentified: true, transport: 'socket' });
+  const enveloped = graph.yoga.getEnveloped({ incoming, isIdentified: true, transport: 'socket' });
   const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
   if (document instanceof GraphQLError) return refused([document]);
   const errors = enveloped.validate(enveloped.schema, document);
@@ -258,7 +258,7 @@ async function subscribeForAll(
   const whose = caller
     ? { authorization: undefined, caller: { ...caller, expiresAt: undefined } }
     : { authorization };
-  const enveloped = graph.getEnveloped({
+  const enveloped = graph.yoga.getEnveloped({
     incoming: { ...incomingOf(whose), startsNow: true },
     transport: 'socket',
   });

@@ -1,7 +1,7 @@
 import type { ExecutionArgs } from 'graphql';
 import type { Graph } from '../../graphql/yoga.ts';
 
-type Outcome = ReturnType<ReturnType<Graph['getEnveloped']>['execute']>;
+type Outcome = ReturnType<ReturnType<Graph['yoga']['getEnveloped']>['execute']>;
 
 /** How an operation is run. It travels as the root value, which no resolver of the schema reads. */
 interface Run {

@@ -1,4 +1,4 @@
-import { buildSchema, type ExecutionResult, parse } from 'graphql';
+import { buildSchema, type ExecutionArgs, type ExecutionResult, parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { Waiters } from '../../../src/common/waiters.ts';
 import { withOneExecutionHook } from '../../../src/graphql/execution-hook.ts';
@@ -12,37 +12,11 @@ const [QUERY, MUTATION] = [parse('query { a }'), parse('mutation { a }')];
 type Result = ExecutionResult | Promise<ExecutionResult>;
 type Run = (given: object) => Result;
 
-/** Executes through plugins as Yoga does: their hooks, the execution, and their hooks on the result. */
+/** Executes through plugins. */
 function execute(plugins: readonly object[], args: object, inner: Run): Result {
-  let run: Run | undefined = inner;
-  let stopped: ExecutionResult | undefined;
-  // Only these members of the hook's payload are used, and of what it returns.
-  const [{ onExecute }] = withOneExecutionHook(plugins) as unknown as [
-    { onExecute(payload: object): { onExecuteDone(payload: object): void } },
-  ];
-  const { onExecuteDone } = onExecute({
-    args,
-    executeFn: inner,
-    setExecuteFn: (fn: Run) => {
-      run = fn;
-    },
-    setResultAndStopExecution: (result: ExecutionResult) => {
-      stopped = result;
-    },
-  });
-  const done = (result: ExecutionResult): ExecutionResult => {
-    let made = result;
-    onExecuteDone({
-      args,
-      result,
-      setResult: (other: ExecutionResult) => {
-        made = other;
-      },
-    });
-    return made;
-  };
-  const result = stopped ?? run(args);
-  return result instanceof Promise ? result.then(done) : done(result);
+  const executing = { onExecute: ({ setExecuteFn }: { setExecuteFn(fn: Run): void }) => setExecuteFn(inner) };
+  // The plugins here look at these members of the arguments alone.
+  return withOneExecutionHook([executing, ...plugins]).execute(args as ExecutionArgs);
 }
 
 const turn = () => new Promise(setImmediate);
