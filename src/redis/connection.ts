@@ -1,4 +1,11 @@
-import { Cluster, type CommonRedisOptions, Redis, type RedisOptions } from 'ioredis';
+import {
+  Cluster,
+  type CommonRedisOptions,
+  Redis,
+  type RedisOptions,
+  type SentinelConnectionOptions,
+  SentinelConnector,
+} from 'ioredis';
 import { clock, type Timer } from '../common/clock.ts';
 import { saidBy } from '../common/openssl-error.ts';
 import { tlsOptions } from './tls-options.ts';
@@ -39,6 +46,25 @@ const SENTINEL_TIMEOUT_MS = 1000;
 const REVIVE_AFTER_MS = 100;
 /** The longest pause before the gateway listens again to a Sentinel that went away, in milliseconds. */
 const SENTINEL_RECONNECT_MS = 1000;
+
+/**
+ * Asks every Sentinel before it says that none can be asked. ioredis goes on behind the one that it asked last, which may name a server
+ * that is gone, and says the same at the end of its list, whichever it has asked since.
+ */
+class EverySentinel extends SentinelConnector {
+  // ioredis hands the connection's own options over as unknown.
+  constructor(options: unknown) {
+    super(options as SentinelConnectionOptions);
+  }
+
+  override connect(
+    emit: Parameters<SentinelConnector['connect']>[0],
+  ): ReturnType<SentinelConnector['connect']> {
+    const { done } = this.sentinelIterator.next();
+    this.sentinelIterator.reset(!done);
+    return super.connect(emit);
+  }
+}
 
 /**
  * A connection that only `disconnect` ends. ioredis itself gives up a connection for good if it is told to reconnect at the
@@ -181,6 +207,7 @@ function connectAll(url: string, options: RedisConnectOptions): RedisClient {
     const redisOptions = {
       ...single,
       sentinels: [...target.nodes],
+      Connector: EverySentinel,
       name: target.primaryName,
       sentinelPassword: target.sentinelPassword,
       enableTLSForSentinelMode: target.tls,

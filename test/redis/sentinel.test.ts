@@ -222,6 +222,33 @@ it('why no Sentinel can be asked is told as it is now', async () => {
   await until(() => told === 'No Sentinel can be asked: ERR No such master with that name');
 });
 
+it('that no Sentinel can be asked is not told where one names a server that is gone, whichever was asked last', async () => {
+  await using redis = await startWithSentinel();
+  const { admin, port } = redis.sentinel;
+  // Nobody listens at port 1: neither the server that the Sentinel names, nor the other Sentinel.
+  await admin.call('SENTINEL', 'MONITOR', 'gone', '127.0.0.1', '1', '2');
+  const told: string[] = [];
+  for (const sentinels of [`127.0.0.1:${port}`, `127.0.0.1:1,127.0.0.1:${port}`]) {
+    using connection = connected(`redis+sentinel://${sentinels}/gone`);
+    const tries = told.length + 5;
+    connection.client.on('error', ({ message }) => told.push(message));
+    await until(() => told.length >= tries);
+  }
+  expect(new Set(told)).toEqual(new Set(['connect ECONNREFUSED 127.0.0.1:1']));
+});
+
+it('each Sentinel is asked in turn where the first names a server that is gone', async () => {
+  await using gone = await startWithSentinel();
+  await using redis = await startWithSentinel();
+  await gone.sentinel.admin.call('SENTINEL', 'MONITOR', 'main', '127.0.0.1', '1', '2');
+  const { primary, sentinel } = redis;
+  await sentinel.admin.call('SENTINEL', 'MONITOR', 'main', '127.0.0.1', String(primary.port), '2');
+  using connection = connected(
+    `redis+sentinel://127.0.0.1:${gone.sentinel.port},127.0.0.1:${sentinel.port}/main`,
+  );
+  await until(() => answers(connection.client));
+});
+
 it('a connection that was given up is made again, and never once it is ended', async () => {
   using time = stillTime();
   // Nobody listens there, and ioredis tries once.
