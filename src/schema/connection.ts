@@ -24,7 +24,8 @@ export const PageInfoType = builder.objectRef<PageInfo>('PageInfo').implement({
     startCursor: t.expose('startCursor', {
       type: 'Cursor',
       nullable: true,
-      description: 'Cursor of the first item; null when the page is empty.',
+      description:
+        'Cursor to pass as `before` for what precedes: of the first item, or, of `events` read backwards, of the place where reading ended, also on an empty page. Null when there is nothing to read on from.',
     }),
     endCursor: t.expose('endCursor', {
       type: 'Cursor',

@@ -65,7 +65,8 @@ const RefundResult = resultOf('RefundTransaction', RefundSuccess, OUTCOMES);
 
 const CENTRAL_SOURCE = {
   required: true,
-  description: "UUID of the instrument that pays: the client's centralizing account.",
+  description:
+    "UUID of the instrument that pays: the client's centralizing account. The service marks none: the provider says which it is.",
 } as const;
 const AMOUNT = {
   type: 'MoneyAmount',
@@ -94,7 +95,11 @@ const MoneyOutInput = builder.inputType('CreateMoneyOutInput', {
     }),
     amount: t.field(AMOUNT),
     currency: t.field(CURRENCY),
-    description: t.string({ required: true, description: 'What the payment is for.' }),
+    description: t.string({
+      required: true,
+      description:
+        'What the payment is for. The service documents no limit here; of an internal transaction it has to have fewer than 40 characters.',
+    }),
     externalReference: t.string(REFERENCE),
   }),
 });
