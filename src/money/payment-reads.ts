@@ -9,6 +9,7 @@ import {
   PaymentsHeldError,
 } from './record.ts';
 import { LOOKED_FOR_MS } from './settling/open-records.ts';
+import { type AskedTransaction, together } from './transaction-look-ups.ts';
 
 /** A record and the name that it has for people. */
 export interface RecordedPayment extends PaymentRecord {
@@ -86,16 +87,15 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
     id: idOf(await records.idKey(clientId), record.hash),
   });
 
-  /** Returns the payment, if the reader may see it and it exists. */
   const shown = async (
-    { clientId, customerId }: PaymentReader,
+    reader: PaymentReader,
     found: PaymentRecord | undefined,
   ): Promise<RecordedPayment | undefined> => {
-    const record = unlessNothing(found);
-    const isTheirs = customerId === undefined || record?.asked?.customerId === customerId;
-    return record !== undefined && isTheirs ? named(clientId, record) : undefined;
+    const record = visible(reader, found);
+    return record && named(reader.clientId, record);
   };
 
+  const look = together((clientId, asked) => ofTransactions(records, clientId, asked));
   return {
     byKey(holder) {
       const { clientId } = holder;
@@ -115,13 +115,7 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
       const hash = hashOf(await records.idKey(clientId), id);
       return certain(records, clientId, async () => shown(reader, await records.read({ clientId, hash })));
     },
-    async byTransaction(reader, transactionId) {
-      const { clientId } = reader;
-      const found = await shown(reader, await records.readByTransaction(clientId, transactionId));
-      if (found === undefined && (await isPutBack(records, clientId)))
-        throw new PaymentsHeldError('put-back');
-      return found;
-    },
+    byTransaction: ({ clientId, customerId }, transactionId) => look({ clientId, customerId, transactionId }),
     async page(search, size, matches, mayGoOn = async () => true) {
       const found: PaymentRecord[] = [];
       let endedAt: PaymentPosition | undefined;
@@ -148,6 +142,38 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
     ...unknownPayments(records, served),
     sealKey: (clientId) => records.idKey(clientId),
   };
+}
+
+/**
+ * Finds the payments of several transactions with one reading of the store, and one of the client's key and of whether payments are held,
+ * where it is needed. Each asker gets its own payment, nothing or its own error.
+ */
+async function ofTransactions(
+  records: MoneyRecords,
+  clientId: string,
+  asked: readonly AskedTransaction[],
+): Promise<readonly (RecordedPayment | undefined | Error)[]> {
+  const ids = asked.map(({ transactionId }) => transactionId);
+  const found = await records.readByTransactions(clientId, ids);
+  let key: Promise<Buffer> | undefined;
+  let isForgotten: Promise<boolean> | undefined;
+  const answers = asked.map(async (reader, index) => {
+    const record = visible(reader, found[index]);
+    if (record !== undefined) {
+      key ??= records.idKey(clientId);
+      return { ...record, id: idOf(await key, record.hash) };
+    }
+    isForgotten ??= isPutBack(records, clientId);
+    if (await isForgotten) throw new PaymentsHeldError('put-back');
+    return undefined;
+  });
+  return Promise.all(answers.map((answer) => answer.catch((error: Error) => error)));
+}
+
+/** Returns the record of a payment, if there is one that the reader may see. */
+function visible({ customerId }: PaymentReader, found: PaymentRecord | undefined): PaymentRecord | undefined {
+  const record = unlessNothing(found);
+  return customerId === undefined || record?.asked?.customerId === customerId ? record : undefined;
 }
 
 /**

@@ -165,8 +165,11 @@ export interface MoneyRecords extends OpenRecords {
   sentAgain(name: RecordName, requestId?: string): Promise<void>;
   /** Returns the record of this name, without taking its key; undefined if there is none. */
   read(name: RecordName): Promise<PaymentRecord | undefined>;
-  /** Returns the record of the payment that became this transaction; undefined if there is none. */
-  readByTransaction(clientId: string, transactionId: string): Promise<PaymentRecord | undefined>;
+  /** Returns, for each of these transactions, the record of the payment that became it; undefined if there is none. */
+  readByTransactions(
+    clientId: string,
+    transactionIds: readonly string[],
+  ): Promise<readonly (PaymentRecord | undefined)[]>;
   /**
    * Resolves if the store, from which a client's records were read before, is the one that is written. Rejects where it may have been
    * replaced by a failover: what was not found in it may be in the other.

@@ -124,7 +124,7 @@ it('a file of 0.2.0 is taken over whole, also while a process of 0.2.0 pays on, 
         expect(told).toBe(digest);
       }
       for (const key of keys) {
-        const found = await records.readByTransaction(CLIENT, `transaction ${key}`);
+        const [found] = await records.readByTransactions(CLIENT, [`transaction ${key}`]);
         expect(found).toMatchObject({ answer: { kind: 'done', status: 201, text: 'its text' } });
       }
     };

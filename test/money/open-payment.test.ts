@@ -108,7 +108,7 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
   for (const { name } of [out, internal]) expect(await records.read(name)).toMatchObject({ answer: null });
   expect(settled).toEqual(['done by repeat']);
   expect(mismatches).toEqual([['id'], ['id']]);
-  expect(await records.readByTransaction(CLIENT, id)).toMatchObject({ hash: earlier.name.hash });
+  expect(await records.readByTransactions(CLIENT, [id])).toMatchObject([{ hash: earlier.name.hash }]);
 
   expect(unread).toEqual([]);
   const moved = { ...REFUSED, status: 308 };

@@ -9,7 +9,13 @@ import { createMoney } from '../../src/money/execute.ts';
 import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { createPayments, type Payments } from '../../src/money/payment-reads.ts';
-import type { MoneyRecords, OrderSummary, PaymentClass, PaymentSearch } from '../../src/money/record.ts';
+import {
+  type MoneyRecords,
+  type OrderSummary,
+  type PaymentClass,
+  type PaymentSearch,
+  RecordsUnavailableError,
+} from '../../src/money/record.ts';
 import { keyOf } from '../../src/money/redis/keys.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
@@ -192,6 +198,50 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
     const { createdAt } = (await payments.byKey(holder(key, clientId))) ?? {};
     expect(await money.payments.oldestUnknown()).toBe(createdAt);
     await money.stop();
+  });
+
+  it('are found by the transactions of a page with a few readings of the store, each by whom it belongs to alone', async () => {
+    const clientId = randomUUID();
+    const made = Array.from({ length: 120 }, () => randomUUID());
+    for (const [index, transactionId] of made.entries())
+      await make(records, { clientId, transactionId, customerId: index % 2 === 0 ? CUSTOMER : undefined });
+    let isAway = false;
+    const readings = new Map<string, number>();
+    const counted =
+      <Asked extends readonly unknown[], Answer>(what: string, read: (...asked: Asked) => Promise<Answer>) =>
+      async (...asked: Asked): Promise<Answer> => {
+        readings.set(what, (readings.get(what) ?? 0) + 1);
+        if (isAway && what === 'held') throw new RecordsUnavailableError('read', undefined);
+        return read(...asked);
+      };
+    const some = createPayments({
+      ...other,
+      readByTransactions: counted('transactions', other.readByTransactions),
+      idKey: counted('key', other.idKey),
+      held: counted('held', other.held),
+      isPutBack: counted('put back', other.isPutBack),
+    });
+    const ask = (ids: readonly string[], customerId?: string) =>
+      Promise.allSettled(ids.map((id) => some.byTransaction(reader(clientId, customerId), id)));
+    const found = await Promise.all([
+      ask(made),
+      ask(made, CUSTOMER),
+      ask([randomUUID(), randomUUID()]),
+      Promise.allSettled([some.byTransaction(reader(randomUUID()), made[0] ?? '')]),
+    ]);
+    const isFound = (answer: PromiseSettledResult<unknown>) =>
+      answer.status === 'fulfilled' && answer.value !== undefined;
+    expect(found.map((answers) => answers.filter(isFound).length)).toEqual([120, 60, 0, 0]);
+    expect(found[0].map(isFound)).toEqual(made.map(() => true));
+    expect(found[1].map(isFound)).toEqual(made.map((_id, index) => index % 2 === 0));
+    // 242 of one client go in three, 100 at most in each, and those of another by themselves. Of the first 100 all are found.
+    expect(Object.fromEntries(readings)).toEqual({ transactions: 4, key: 3, held: 3, 'put back': 3 });
+    // What is found needs no look at whether payments are held.
+    isAway = true;
+    expect((await ask([made[0] ?? '', randomUUID()])).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+    ]);
   });
 
   it('have an id that is no hash, and are found by it and by their transaction by those they belong to alone', async () => {

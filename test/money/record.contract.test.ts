@@ -514,11 +514,11 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
       expect(await two.read(second)).toMatchObject({ state: 'sent', answer: null });
       expect(await two.answer(first, HASH, DONE, id)).toBe(true);
     }
-    expect(await one.readByTransaction(first.clientId, id)).toMatchObject({ hash: first.hash });
+    expect(await one.readByTransactions(first.clientId, [id])).toMatchObject([{ hash: first.hash }]);
     expect(await one.answer(second, HASH, DONE, `${id}-2`)).toBe(true);
     // What is settled stays, whatever comes later.
     expect(await one.answer(second, HASH, DONE, id)).toBe(true);
-    expect(await one.readByTransaction(first.clientId, `${id}-2`)).toMatchObject({ hash: second.hash });
+    expect(await one.readByTransactions(first.clientId, [`${id}-2`])).toMatchObject([{ hash: second.hash }]);
     const elsewhere = { ...freshName(), clientId: `${first.clientId}-other` };
     expect(await one.answer(elsewhere, HASH, DONE, id)).toBe(true);
   });

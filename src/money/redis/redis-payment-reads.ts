@@ -106,14 +106,19 @@ const READ_RECORD = `
 const READ = script(`${NOW} ${HERE} ${READ_RECORD}
   return record(KEYS[1])`);
 
-/** KEYS: record of any name, for the client. ARGV: transaction, its part. */
-const READ_BY_TRANSACTION = script(`${NOW} ${HERE} ${READ_RECORD}
-  local part = ARGV[2]
-  ${TRANSACTION_INDEX}
-  for day = today + 1, today - ${RETENTION_DAYS + 1}, -1 do
-    local found = redis.call('HGET', index(day), ARGV[1])
-    if found then return record(base .. found) end
-  end`);
+/** KEYS: record of any name, for the client. ARGV: transactions, each with its part. Returns the record of each. */
+const READ_BY_TRANSACTIONS = script(`${NOW} ${HERE} ${READ_RECORD}
+  local function one(id, part)
+    ${TRANSACTION_INDEX}
+    for day = today + 1, today - ${RETENTION_DAYS + 1}, -1 do
+      local found = redis.call('HGET', index(day), id)
+      if found then return record(base .. found) end
+    end
+    return false
+  end
+  local found = {}
+  for at = 1, #ARGV, 2 do found[#found + 1] = one(ARGV[at], ARGV[at + 1]) end
+  return found`);
 
 /**
  * KEYS: sets. ARGV: prefix of the client's keys, where to begin, where to end, limit, whether the oldest come first. Returns the
@@ -178,10 +183,15 @@ export class RedisPayments {
     return this.#record(await runScript(this.#redis, READ, [keyOf(name)], []));
   }
 
-  async byTransaction(clientId: string, transactionId: string): Promise<PaymentRecord | undefined> {
+  async byTransactions(
+    clientId: string,
+    transactionIds: readonly string[],
+  ): Promise<(PaymentRecord | undefined)[]> {
     const any = keyOf({ clientId, hash: 'any' });
-    const name = transactionName(transactionId);
-    return this.#record(await runScript(this.#redis, READ_BY_TRANSACTION, [any], name));
+    const names = transactionIds.flatMap(transactionName);
+    // The script returns a list.
+    const rows = (await runScript(this.#redis, READ_BY_TRANSACTIONS, [any], names)) as unknown[];
+    return rows.map((row) => this.#record(row));
   }
 
   async search(search: PaymentSearch): Promise<PaymentsFound> {

@@ -128,7 +128,7 @@ function readsOf(parts: RedisParts) {
   };
   return {
     read: (name) => reaching('read', payments.read(name)),
-    readByTransaction: (clientId, id) => reaching('read', payments.byTransaction(clientId, id)),
+    readByTransactions: (clientId, ids) => reaching('read', payments.byTransactions(clientId, ids)),
     confirmReads: (clientId) => reaching('read', confirmReads(clientId)),
     search: (search) => reaching('search', payments.search(search)),
     clients: () => reaching('clients', clients()),

@@ -53,7 +53,7 @@ export type Found =
   | { readonly kind: 'open'; readonly seen: Seen };
 
 /** The part of the record that tells payments from each other. */
-export type PaymentBook = Pick<MoneyRecords, 'search' | 'readByTransaction'>;
+export type PaymentBook = Pick<MoneyRecords, 'search' | 'readByTransactions'>;
 
 /**
  * The calls to the upstream and to the event log by which open payments are settled. Each ends well within {@link

@@ -161,7 +161,8 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
 function readsOf({ payments, journal, readings }: Parts, step: Step) {
   return {
     read: (name) => step('read', () => payments.read(name)),
-    readByTransaction: (clientId, id) => step('read', () => payments.byTransaction(clientId, id)),
+    readByTransactions: (clientId, ids) =>
+      step('read', () => ids.map((id) => payments.byTransaction(clientId, id))),
     // Its only copy is the file.
     confirmReads: async () => {},
     search: (search) => step('search', () => payments.search(search)),

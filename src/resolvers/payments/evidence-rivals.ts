@@ -72,9 +72,9 @@ const firstNamed = (legs: readonly Match[]): number => Math.min(...legs.map(({ a
 /** Whether a movement is that of a payment which is known to be done. A transaction's own id is looked up before. */
 export async function isTaken(sought: Sought, legs: readonly Match[]): Promise<boolean | 'too-many'> {
   const { order, payment, book } = sought;
-  for (const { transaction } of legs) {
-    if ((await book.readByTransaction(payment.name.clientId, transaction.id)) !== undefined) return true;
-  }
+  const ids = legs.map(({ transaction }) => transaction.id);
+  const owners = await book.readByTransactions(payment.name.clientId, ids);
+  if (owners.some((owner) => owner !== undefined)) return true;
   if (order.operation !== 'createInternalTransaction') return false;
   const { transaction } = legs[0] ?? {};
   if (transaction === undefined) return false;

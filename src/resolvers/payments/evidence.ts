@@ -157,7 +157,10 @@ export class Evidence {
   /** Those that the record does not have as another payment's. */
   async #untaken({ payment, book }: Look, some: readonly Sighting[]): Promise<readonly Sighting[]> {
     const { clientId } = payment.name;
-    const owners = await Promise.all(some.map(({ id }) => book.readByTransaction(clientId, id)));
+    const owners = await book.readByTransactions(
+      clientId,
+      some.map(({ id }) => id),
+    );
     return some.filter(({ id }, index) => {
       if (owners[index] === undefined) return true;
       this.#taken.set(id, true);

@@ -163,9 +163,9 @@ async function losePayment(retention = 10_000) {
       const payment = await records.takeOpen(which, 'settler', 1);
       if (payment === undefined) throw new Error('it is due');
       now += MINUTE;
-      const readByTransaction: typeof records.readByTransaction = (...asked) => {
-        onAsked();
-        return records.readByTransaction(...asked);
+      const readByTransactions: typeof records.readByTransactions = (clientId, ids) => {
+        for (const _id of ids) onAsked();
+        return records.readByTransactions(clientId, ids);
       };
       const search: typeof records.search = async (...asked) => {
         await beforeSearch();
@@ -175,7 +175,7 @@ async function losePayment(retention = 10_000) {
         if (one === undefined) throw new Error('the payment itself is open');
         return { records: Array.from({ length: 2_000 }, () => one), next: one };
       };
-      const book = { search, readByTransaction };
+      const book = { search, readByTransactions };
       return evidence.look(payment, service.rest, book, now);
     },
   };
