@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
+import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { callerToken, serviceFor } from '../helpers/service.ts';
+import { subscribeOverWebSocket } from '../helpers/subscriber.ts';
+import { readPage } from './pages.ts';
+
+const page = await readPage('docs/clients/by-hand.md');
+/** Every operation of the page by its name. */
+const operations = new Map(
+  [...page.matchAll(/^ *```graphql\n(.*?)^ *```$/gms)].map(([, text = '']) => [
+    /^\s*(?:query|mutation|subscription) (\w+)/.exec(text)?.[1] ?? '',
+    text,
+  ]),
+);
+/** What the page says that a step needs, as an identity provider writes it. */
+const scopes = new Map(
+  [...page.matchAll(/^\| ([^|]+) \| ((?:`[\w:]+` ?)+)\|$/gm)].map(([, step = '', names = '']) => [
+    step,
+    names.replaceAll('`', '').trim(),
+  ]),
+);
+const [FOLLOW, CHOOSE, PAY, ASK, END, REGISTER] = [...scopes.values()];
+
+let sandbox: Sandbox;
+let gateway: RunningGateway;
+// biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
+let world: any;
+beforeAll(async () => {
+  sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, webhookHosts: ['example.mx'] });
+  gateway = await startGateway({ sandbox, config: { service: serviceFor(sandbox) } });
+  world = await control(sandbox, 'GET', '/sandbox');
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await sandbox?.stop();
+});
+
+const textOf = (name: string): string => operations.get(name) ?? expect.fail(`The page has no ${name}.`);
+
+/** Sends an operation of the page with a token of these scopes alone. */
+const answerTo = async (name: string, scope: string | undefined, variables = {}): Promise<GraphQLAnswer> =>
+  gateway.query(textOf(name), variables, { authorization: `Bearer ${await callerToken({ scope })}` });
+
+async function dataOf(name: string, scope: string | undefined, variables = {}) {
+  const { data, errors } = await answerTo(name, scope, variables);
+  expect(errors, name).toBeUndefined();
+  return data;
+}
+
+const subscribe = async (name: string, scope: string | undefined, variables: Record<string, unknown>) =>
+  subscribeOverWebSocket(gateway.graphql, await callerToken({ scope }), {
+    query: textOf(name),
+    variables,
+  });
+
+const arrive = (amount: string) =>
+  control(sandbox, 'POST', '/sandbox/spei-credits', { clabe: world.accounts[0].clabe, amount });
+
+/** Steps 2 and 3 of the page: the list, oldest first, and the place behind it. */
+async function listed(start: string) {
+  // biome-ignore lint/suspicious/noExplicitAny: what the page's own document selects.
+  const list: any[] = [];
+  for (let before = null, isMore = true; isMore; ) {
+    const { events } = await dataOf('Latest', FOLLOW, { before });
+    list.unshift(...events.nodes);
+    ({ startCursor: before, hasPreviousPage: isMore } = events.pageInfo);
+  }
+  return { list, place: list.at(-1)?.cursor ?? start };
+}
+
+it('names steps with their scopes, rules of PROTOCOL.md, and operations that are run here', async () => {
+  expect([...scopes.keys()]).toHaveLength(6);
+  const named = [...page.matchAll(/\(([A-Z]\d+(?:, [A-Z]\d+)*)\)/g)].flatMap(([, ids = '']) =>
+    ids.split(', '),
+  );
+  const rules = [...(await readPage('PROTOCOL.md')).matchAll(/^\| ([A-Z]\d+) \|/gm)].map(([, id]) => id);
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((id) => !rules.includes(id))).toEqual([]);
+  expect([...operations.keys()]).toEqual([
+    'Sources',
+    'Recipients',
+    'RegisterCard',
+    'Start',
+    'Latest',
+    'MoneyIn',
+    'PayOut',
+    'Became',
+    'Follow',
+    'Proof',
+  ]);
+});
+
+it('misses nothing between an empty list and the stream, nor between a list and the stream', async () => {
+  const { eventCursor: start } = await dataOf('Start', FOLLOW);
+  const empty = await listed(start);
+  expect(empty).toEqual({ list: [], place: start });
+  await arrive('10.00');
+  {
+    await using stream = await subscribe('MoneyIn', FOLLOW, { after: empty.place });
+    expect((await stream.received(1))[0]?.data.moneyIn).toMatchObject({ amount: { amount: '10.00' } });
+  }
+  const full = await listed((await dataOf('Start', FOLLOW)).eventCursor);
+  expect(full.list.map(({ amount }) => amount.amount)).toEqual(['10.00']);
+  expect(full.place).toBe(full.list[0].cursor);
+  await arrive('20.00');
+  await using stream = await subscribe('MoneyIn', FOLLOW, { after: full.place });
+  expect((await stream.received(1)).map(({ data }) => data.moneyIn.amount.amount)).toEqual(['20.00']);
+});
+
+it('finds a source and a recipient, registers one, pays it once, and learns what became of it', async () => {
+  const { accounts } = (await dataOf('Sources', CHOOSE)).client;
+  const sourceInstrumentId = world.centralizingInstrumentId;
+  expect(accounts.nodes.map((node: { instrument: { id: string } }) => node.instrument.id)).toContain(
+    sourceInstrumentId,
+  );
+  const [bank] = world.bankIds;
+  const debitCard = {
+    cardNumber: '4152313000000001',
+    holderName: 'Proveedora SA',
+    destinationBankId: bank,
+  };
+  const { registerInstrument } = await dataOf('RegisterCard', REGISTER, {
+    input: { alias: 'Proveedora', rfc: 'ND', sourceBankId: bank, receiver: { debitCard } },
+  });
+  expect(registerInstrument.__typename).toBe('RegisterInstrumentSuccess');
+  const destinationInstrumentId = registerInstrument.instrument.id;
+  const { instruments } = (await dataOf('Recipients', CHOOSE)).client;
+  expect(instruments.nodes).toContainEqual(
+    expect.objectContaining({ id: destinationInstrumentId, alias: 'Proveedora' }),
+  );
+
+  const example = JSON.parse(/^```json\n(.*?)^```$/ms.exec(page)?.[1] ?? '').input;
+  const input = { ...example, idempotencyKey: randomUUID(), sourceInstrumentId, destinationInstrumentId };
+  const refused = await answerTo('PayOut', CHOOSE, { input });
+  expect(refused.data).toEqual({ createMoneyOut: null });
+  expect(refused.errors).toMatchObject([{ path: ['createMoneyOut'], extensions: { code: 'FORBIDDEN' } }]);
+  expect(await dataOf('Became', ASK, { key: input.idempotencyKey })).toEqual({ payment: null });
+
+  const first = (await dataOf('PayOut', PAY, { input })).createMoneyOut;
+  expect(first).toMatchObject({ __typename: 'CreateMoneyOutSuccess', replayed: false });
+  // Its answer was lost: the very same again.
+  expect((await dataOf('PayOut', PAY, { input })).createMoneyOut).toEqual({ ...first, replayed: true });
+  const { id } = first.transaction;
+  expect((await dataOf('Became', ASK, { key: input.idempotencyKey })).payment).toMatchObject({
+    state: 'DONE',
+    transactionId: id,
+  });
+
+  await using stream = await subscribe('Follow', END, { id });
+  await stream.received(1);
+  await control(sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 60 });
+  expect(await stream.ended).toBeUndefined();
+  expect(stream.results.map(({ data }) => data.transactionStatus.transaction.status)).toEqual([
+    'INITIALIZED',
+    'LIQUIDATED',
+  ]);
+  expect((await dataOf('Proof', END, { id })).transaction).toMatchObject({
+    status: 'LIQUIDATED',
+    trackingId: expect.stringMatching(/\w/),
+    amount: { amount: input.amount },
+    description: input.description,
+    externalReference: input.externalReference,
+  });
+});
