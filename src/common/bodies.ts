@@ -61,14 +61,20 @@ export class Bodies {
       const pieces: Buffer[] = [];
       let length = 0;
       let held = 0;
+      let isOver = false;
       const release = (): void => {
         this.#count(key, isKnown, -held);
         held = 0;
       };
       const finish = (body: Body): void => {
+        // The connection of a whole body is closed later.
+        if (isOver) return;
+        isOver = true;
         clock.clearTimeout(timer);
-        request.off('data', take).off('end', end).off('close', leave);
-        if (body.kind !== 'whole') release();
+        if (body.kind !== 'whole') {
+          request.off('data', take).off('end', end).off('close', leave);
+          release();
+        }
         pieces.length = 0;
         resolve(body);
       };
@@ -96,7 +102,7 @@ export class Bodies {
           ? undefined
           : clock.setTimeout(() => finish({ kind: 'too-slow' }), deadlineMs);
       // A connection that breaks off reports an error first. Later errors are ignored.
-      request.on('error', ignore).on('data', take).once('end', end).once('close', leave);
+      request.on('error', ignore).on('data', take).on('end', end).on('close', leave);
       if (request.destroyed) leave();
     });
   }

@@ -12,7 +12,6 @@ export const LAYERS = [
   'tracing',
   'introspection',
   'upstream-report',
-  'ways',
   'operation-metrics',
   'server-sent-events',
   'drain',

@@ -23,7 +23,7 @@ import { useErrorMasking } from './plugins/error-masking.ts';
 import { useKeptDocuments } from './plugins/kept-documents.ts';
 import { type Limits, useLimits } from './plugins/limits.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
-import { useOperationMetrics } from './plugins/operation-metrics.ts';
+import { type Done, useOperationMetrics } from './plugins/operation-metrics.ts';
 import { usePrefetch } from './plugins/prefetch.ts';
 import { usePushedStreams } from './plugins/pushed-streams.ts';
 import type { QueryDeduplication } from './plugins/query-deduplication.ts';
@@ -32,7 +32,6 @@ import type { CuttableConnection } from './plugins/sse-body.ts';
 import { useStreamLimit } from './plugins/stream-limit.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
-import { type Done, useWays } from './plugins/ways.ts';
 import { locationsOf, toDocumentError, toPublicError } from './public-errors.ts';
 
 /** How the graph is served, whichever transport asks. */
@@ -122,8 +121,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): ReturnType<ty
     limits: useLimits(config.limits),
     drain: drain.plugin,
     'server-sent-events': useServerSentEvents(metrics.fanOut, rounds),
-    'operation-metrics': useOperationMetrics(metrics.operation),
-    ways: useWays((way, done) => tellWay(way, done, parts)),
+    'operation-metrics': useOperationMetrics(metrics.operation, (way, done) => tellWay(way, done, parts)),
     'upstream-report': config.upstreamReport ? useUpstreamReport() : undefined,
     introspection: introspection ? undefined : useDisableIntrospection(),
     tracing: config.tracing?.plugin(preparedOperation),

@@ -31,7 +31,7 @@ export function createGraphHttp(
       const body = await bodies.read(request, { ...sender, maxBytes: MAX_BODY_BYTES });
       if (body.kind === 'full' && body.whose === 'own') tellLimit('bodies_of_sender', sender.key);
       // Only a request whose connection stands has a whole body, so that its response has still to be closed.
-      if (body.kind === 'whole') response.once('close', body.release);
+      if (body.kind === 'whole') response.on('close', body.release);
       return body;
     },
     turn: (_request, { incoming }) => turn(incoming),

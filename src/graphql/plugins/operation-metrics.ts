@@ -1,5 +1,8 @@
+import type { OperationTypeNode } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
+import type { Report } from '../../operation/report.ts';
+import type { Way } from '../../operation/way.ts';
 import { preparedOperation } from '../documents/prepared-operation.ts';
 
 /**
@@ -9,17 +12,49 @@ import { preparedOperation } from '../documents/prepared-operation.ts';
  */
 export type OperationObserver = (type: string, outcome: 'ok' | 'error', milliseconds: number) => void;
 
-/** Reports each operation once. */
-export function useOperationMetrics(observe: OperationObserver): Plugin {
+/** The longest name of an operation that is told: whoever asks has chosen it. */
+const NAME_LENGTH = 100;
+
+/** A query or a mutation that has its result. */
+export interface Done {
+  readonly requestId: string;
+  readonly type: OperationTypeNode | undefined;
+  /** The beginning of its name; undefined where it has none. */
+  readonly operationName: string | undefined;
+  /** From when the executor had it until its result, the wait for its turn included. */
+  readonly milliseconds: number;
+}
+
+/** What this plugin needs of an operation's context. */
+interface DoneContext {
+  readonly requestId: string;
+  readonly report: Pick<Report, 'way'>;
+}
+
+/**
+ * Reports each operation once.
+ *
+ * @param tell called besides with the way that each query and mutation took to its result.
+ */
+export function useOperationMetrics(
+  observe: OperationObserver,
+  tell: (way: Way, done: Done) => void,
+): Plugin<DoneContext> {
   const outcome = (result: { readonly errors?: readonly unknown[] | undefined }) =>
     result.errors === undefined ? 'ok' : 'error';
   return {
     onExecute({ args }) {
-      const type = preparedOperation(args)?.type ?? 'query';
       const start = clock.monotonic();
       return {
         onExecuteDone({ result }) {
-          if (!isAsyncIterable(result)) observe(type, outcome(result), clock.monotonic() - start);
+          if (isAsyncIterable(result)) return;
+          const milliseconds = clock.monotonic() - start;
+          const operation = preparedOperation(args);
+          const type = operation?.type;
+          observe(type ?? 'query', outcome(result), milliseconds);
+          const { report, requestId } = args.contextValue;
+          const operationName = operation?.name?.slice(0, NAME_LENGTH);
+          tell(report.way, { requestId, type, operationName, milliseconds });
         },
       };
     },

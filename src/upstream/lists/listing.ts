@@ -24,7 +24,8 @@ export class Listing<T> {
     let index = this.#firsts.get(key);
     if (index === undefined) {
       const firsts = new Map<unknown, T>();
-      for (const item of this.items) if (!firsts.has(item[key])) firsts.set(item[key], item);
+      // From the last to the first, so that the first stays.
+      for (const item of this.items.toReversed()) firsts.set(item[key], item);
       this.#firsts.set(key, firsts);
       index = firsts;
     }

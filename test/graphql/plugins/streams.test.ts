@@ -252,7 +252,10 @@ describe('a stream beside too many others', () => {
 
 it('a subscription counts as one that is open, or as refused', () => {
   const observed: unknown[] = [];
-  const metrics = useOperationMetrics((type, outcome) => observed.push([type, outcome]));
+  const metrics = useOperationMetrics(
+    (type, outcome) => observed.push([type, outcome]),
+    () => undefined,
+  );
   subscribed(metrics, {}, new Source());
   subscribed(metrics, {}, { errors: [new Error('no')] });
   expect(observed).toEqual([
