@@ -14,6 +14,8 @@ export interface Trial {
   readonly rounds: number;
   /** About how long one contender's part of a round takes, in milliseconds. */
   readonly roundMs: number;
+  /** Requests that each contender is sent before anything is measured, where what fills three rounds are too few for V8 to compile what is hot. */
+  readonly warmUp?: number;
   /** Whether the load generator waits for answers without sleeping (awake.ts). */
   readonly awake?: boolean;
 }
@@ -130,6 +132,7 @@ async function enter(trial: Trial, contender: Contender, expected: string): Prom
       awake: trial.awake,
     });
   await send(3, 1);
+  if (trial.warmUp !== undefined) await send(trial.warmUp, trial.connections);
   let requests = WARM_UP.requests;
   for (let turn = 0; turn < 3; turn += 1) {
     const { wallMs } = await send(requests, trial.connections);

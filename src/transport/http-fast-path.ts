@@ -95,7 +95,8 @@ class FastPath<TContext extends object> {
         const turn = this.#options.turn(request, context);
         if (turn !== undefined) await turn;
         // Its client may have left while it waited.
-        return response.destroyed ? undefined : this.#serve(request, response, context, body);
+        if (!response.destroyed) await this.#serve(request, response, context, body);
+        return undefined;
       }
       case 'too-large':
         response.setHeader('connection', 'close');
