@@ -193,7 +193,7 @@ function costOf(limits: Limits, args: Operation): Cost {
 }
 
 /** Of a list of ids only their number matters. */
-const sizeOf = (value: unknown): unknown => (Array.isArray(value) ? { of: value.length } : value);
+const sizeOf = (value: unknown): unknown => (Array.isArray(value) ? [value.length] : value);
 
 const tooWide = (): GraphQLError =>
   tooComplex(`An object of the variables has more than the ${MOST_FIELDS} fields that are allowed.`);

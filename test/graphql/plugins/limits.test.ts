@@ -4,7 +4,7 @@ import { useLimits } from '../../../src/graphql/plugins/limits.ts';
 import { DEFAULT_PAGE, MAX_PAGE } from '../../../src/resolvers/connection.ts';
 
 const SCHEMA = buildSchema(`
-  type Query { items(first: Int): ItemConnection! }
+  type Query { items(first: Int): ItemConnection! named(ids: [ID!]!): [Item]! }
   type ItemConnection { nodes: [Item!]! }
   type Item { id: ID! name: String }
 `);
@@ -29,7 +29,7 @@ function executing(text: string, cost: number) {
     done?.onExecuteDone?.();
     if (errors !== undefined) {
       expect(errors[0]?.extensions['code']).toBe('TOO_COMPLEX');
-      expect(errors[0]?.message).toContain('Ask for fewer items with "first".');
+      if (text.includes('first')) expect(errors[0]?.message).toContain('Ask for fewer items with "first".');
     }
     return errors === undefined ? 'executed' : 'refused';
   };
@@ -56,6 +56,20 @@ it('what one size of a page costs says nothing of another', () => {
   expect(sizes.map((first) => execute({ first }))).toEqual([
     'executed',
     'refused',
+    'executed',
+    'executed',
+    'refused',
+  ]);
+});
+
+it('what a list of ids costs says nothing of a longer one, nor what is no list of one that is', () => {
+  const execute = executing('query ($ids: [ID!]!) { named(ids: $ids) { id name } }', 50);
+  const many = Array.from({ length: MAX_PAGE }, (_, number) => `${number}`);
+  const asked = [['a'], many, ['b'], { of: MAX_PAGE }, MAX_PAGE, many];
+  expect(asked.map((ids) => execute({ ids }))).toEqual([
+    'executed',
+    'refused',
+    'executed',
     'executed',
     'executed',
     'refused',
