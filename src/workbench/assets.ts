@@ -62,10 +62,14 @@ export function createAssets(): Assets {
     const key = `${name} ${encoding}`;
     const known = kept.get(key) ?? encoded(name, encoding);
     kept.set(key, known);
-    const file = await known;
-    // Names that are not there are for strangers to choose: nothing is kept of them.
-    if (file === undefined) kept.delete(key);
-    return file;
+    let file: File | undefined;
+    try {
+      file = await known;
+      return file;
+    } finally {
+      // Names that are not there are for strangers to choose, and what could not be read may be readable again: nothing is kept of them.
+      if (file === undefined) kept.delete(key);
+    }
   };
 
   return {

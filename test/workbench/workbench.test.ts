@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { brotliCompressSync, brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isOwnHost, type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
@@ -175,4 +177,21 @@ it('a file of the page is sent without its body to those who ask for its head', 
   const response = await fetch(`${gateway.url}/graphql/workbench/${script}`, { method: 'HEAD' });
   expect(Number(response.headers.get('content-length'))).toBeGreaterThan(1_000);
   expect(await response.text()).toBe('');
+});
+
+it('a file of the page that was not there, or could not be read, is sent once it can be', async () => {
+  const name = `${randomUUID()}.js`;
+  const built = new URL(`../../workbench/dist/${name}.br`, import.meta.url);
+  const get = () => fetch(`${gateway.url}/graphql/workbench/${name}`);
+  expect((await get()).status).toBe(404);
+  try {
+    // What is no file can be read by nobody.
+    await mkdir(built);
+    await expect(get()).rejects.toThrow();
+    await rm(built, { recursive: true });
+    await writeFile(built, brotliCompressSync('of the page'));
+    expect(await (await get()).text()).toBe('of the page');
+  } finally {
+    await rm(built, { recursive: true, force: true });
+  }
 });
