@@ -135,12 +135,17 @@ export function watchTrustedDocuments(
 }
 
 /**
- * Returns a text that changes with each file, also if a link leads to another one, as when Kubernetes replaces a ConfigMap.
+ * Returns a text that changes with each file, also if a link leads to another one, as when Kubernetes replaces a ConfigMap. Why a file
+ * cannot be looked at, reading it tells.
  */
 const stateOf = (paths: readonly string[]): string =>
   paths
     .map((path) => {
-      const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-      return stat === undefined ? 'none' : `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}`;
+      try {
+        const { dev, ino, size, mtimeNs } = statSync(path, { bigint: true });
+        return `${dev}:${ino}:${size}:${mtimeNs}`;
+      } catch {
+        return 'none';
+      }
     })
     .join(' ');

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -58,5 +58,25 @@ it('another file of the same size and the same time is read, as a changed Config
   vi.advanceTimersByTime(LOOK_MS);
   expect(told).toEqual([undefined]);
   expect([documents.get('one'), documents.get('two')]).toEqual([undefined, '{ __typename }']);
+  stop();
+});
+
+it('a file that cannot be looked at any more leaves what was read before, and is told of, until it can', async () => {
+  await write('one');
+  const documents = openTrustedDocuments([file], LOOK_MS);
+  const told: (Error | undefined)[] = [];
+  const stop = documents.watch((problem) => told.push(problem));
+  // A link that leads to itself: the system refuses to follow it.
+  await rm(file);
+  await symlink(file, file);
+  vi.advanceTimersByTime(3 * LOOK_MS);
+  expect(told).toEqual([expect.any(Error)]);
+  expect(documents.get('one')).toBe('{ __typename }');
+
+  await rm(file);
+  await write('two');
+  vi.advanceTimersByTime(LOOK_MS);
+  expect(told).toEqual([expect.any(Error), undefined]);
+  expect(documents.get('two')).toBe('{ __typename }');
   stop();
 });
