@@ -116,6 +116,19 @@ it('a primary that the Sentinels take for gone is not known by them, though it a
   await until(async () => (await watchers.ask(primary)) === undefined);
 });
 
+it('a primary that one of two Sentinels takes for gone is not known by the word of the other', async () => {
+  await using redis = await startPartable(0);
+  await using other = await startSentinel(redis.primary.port);
+  const both = failoverAuthorityOf(redis.url.replace('/events', `,127.0.0.1:${other.port}/events`));
+  const alone = failoverAuthorityOf(`redis+sentinel://127.0.0.1:${other.port}/events`);
+  const [primary] = serversOf(connect(redis.primary.url));
+  if (both === undefined || alone === undefined || primary === undefined) throw new Error('all are there');
+  expect(await until(() => both.ask(primary))).toMatchObject({ promotable: 0 });
+  redis.part([redis.sentinel], [redis.primary]);
+  await until(async () => (await both.ask(primary)) === undefined);
+  expect(await until(() => alone.ask(primary))).toMatchObject({ promotable: 0 });
+});
+
 it('a primary of a Cluster that has been replaced, and has not heard of it, is not known by its own word', async () => {
   await using cluster = await startCluster();
   const primary = await cluster.nodeOf('client');
