@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { FollowOptions } from '../../src/events/log.ts';
+import type { EventStream, FollowOptions } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
 import { createEventTopics, ownerTopic } from '../../src/resolvers/events/topics.ts';
@@ -52,3 +52,29 @@ it.each<[string, FollowOptions]>([
     await log.stop();
   },
 );
+
+it('what piled up in an outage ends no reader for whom a part waited before', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const [slow, quick] = [await log.follow(CLIENT), await log.follow(CLIENT)];
+  const append = (count: number, carried: 'once' | 'lost'): void => {
+    for (let number = 0; number < count; number += 1)
+      source.append(CLIENT, 'MONEY_IN', { body: {} }, carried, 50_000);
+  };
+  const read = async (stream: EventStream, count: number): Promise<unknown[]> => {
+    const ids: unknown[] = [];
+    for (let number = 0; number < count; number += 1) ids.push((await stream.next()).value?.id);
+    return ids;
+  };
+  const first = slow.next();
+  append(16, 'once');
+  await read(quick, 16);
+  append(10, 'lost');
+  source.resync();
+  // By then the feed has read what was lost, and has found room for it, or not.
+  await read(quick, 10);
+  expect([(await first).value?.id, ...(await read(slow, 25))]).toEqual(
+    source.entries.map(({ event }) => event.id),
+  );
+  await log.stop();
+});
