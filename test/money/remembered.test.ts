@@ -168,6 +168,18 @@ it('what a mutation has left unknown takes the place of what was only asked abou
   expect(all).not.toContain('50');
 });
 
+it('a client with as many as it may have takes the place of none of another’s', () => {
+  const remembered = new Remembered();
+  const name = { clientId: OTHER, hash: 'given up' };
+  remembered.add(name, later(callsOf()), 0);
+  for (const kept of remembered.due(OTHER, FIRST_DUE_MS)) remembered.begin(kept, FIRST_DUE_MS);
+  remembered.giveUp(name);
+  for (let number = 0; number < 101; number += 1)
+    remembered.add({ clientId: ONE, hash: `${number}` }, later(callsOf()), 0, true);
+  expect(remembered.has(OTHER)).toBe(true);
+  expect(remembered.due(ONE, FIRST_DUE_MS)).toHaveLength(100);
+});
+
 it('one that was given up keeps its place, and so when it was asked for, until its caller asks after five minutes', () => {
   const remembered = new Remembered();
   const name = { clientId: ONE, hash: 'given up' };

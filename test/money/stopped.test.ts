@@ -218,6 +218,8 @@ it.each([
       if (cut === 'stop') expect(told.stderr).toContain('not stopped, or those of some clients alone');
     });
     await expect(send('another key')).rejects.toMatchObject({ why: 'stopped' });
+    // As long as one client may be stopped, everybody is told so.
+    if (cut === 'resume') expect(await gateway.held()).toMatchObject([{ why: 'stopped' }]);
     expect(await run('resume')).toMatchObject({ code: 0 });
     expect(await send('another key')).toBe(true);
   },
