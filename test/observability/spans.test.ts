@@ -25,6 +25,8 @@ class Handed extends PushStream<StoredEvent> {
   override stop(): void {}
 }
 
+/** A collector to which nobody listens. */
+const NOBODY = 'http://127.0.0.1:9';
 const HOUR_MS = 3_600_000;
 const ms = (nanoseconds: string): number => Number(BigInt(nanoseconds) / 1_000_000n);
 
@@ -72,4 +74,21 @@ it('spans end when the work does, name no address, and stand beneath what caused
   const [start, end] = [ms(made?.startTimeUnixNano ?? '0'), ms(made?.endTimeUnixNano ?? '0')];
   expect(end).toBeLessThanOrEqual(before - HOUR_MS);
   expect(end - start).toBe(5);
+});
+
+it('a stream tells its reader that it has caught up, with each event in a span or not', async () => {
+  const tracing = startTracing(NOBODY);
+  const source = new Handed();
+  const log = tracing.log({ follow: async () => source } as unknown as EventLog);
+  const told: string[] = [];
+  (await log.follow('a client')).connect({
+    take: () => void told.push('event'),
+    rests: () => void told.push('rests'),
+    finish: () => void told.push('end'),
+  });
+  source.sink?.take({ type: 'CEP' } as StoredEvent);
+  source.sink?.rests?.();
+  source.sink?.finish();
+  expect(told).toEqual(['event', 'rests', 'end']);
+  await tracing.stop();
 });

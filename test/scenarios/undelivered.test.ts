@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import type { EventLog } from '../../src/events/log.ts';
+import { WrappedLog } from '../../src/events/wrapped-log.ts';
 import { hashOf } from '../../src/graphql/plugins/trusted-documents.ts';
+import type { Tracing } from '../../src/observability/tracing.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';
@@ -31,10 +34,31 @@ afterAll(async () => {
   for (const { gateway } of gateways.toReversed()) await gateway.stop();
 });
 
-/** Streams that are open in the gateway, as it tells its operator. */
-async function followers({ url }: RunningGateway): Promise<number> {
+/** What the gateway tells its operator of one thing. */
+async function metric({ url }: RunningGateway, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^pasarela_events_subscribers (\d+)$/m.exec(text)?.[1]);
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${name} `))
+      ?.slice(name.length),
+  );
+}
+
+/** Streams that are open in the gateway. */
+const followers = (gateway: RunningGateway) => metric(gateway, 'pasarela_events_subscribers');
+const seats = (gateway: RunningGateway) => metric(gateway, 'pasarela_open_streams{kind="sse"}');
+
+/** A log that begins to follow once it is let. */
+class SlowLog extends WrappedLog {
+  readonly asked = Promise.withResolvers<void>();
+  readonly let = Promise.withResolvers<void>();
+
+  override async follow(...args: Parameters<EventLog['follow']>) {
+    this.asked.resolve();
+    await this.let.promise;
+    return super.follow(...args);
+  }
 }
 
 /** Does something many times over, some of it at once. */
@@ -98,6 +122,41 @@ describe('a subscriber who has gone before the first event', () => {
       });
       await until(async () => (await followers(gateway)) === 0);
     }
+  });
+
+  it('over SSE takes no seat, where it has left while the log was asked', async () => {
+    const made = Promise.withResolvers<SlowLog>();
+    const tracing: Tracing = {
+      plugin: () => ({}),
+      within: (_headers, work) => work(),
+      webhook: (_path, _response, work) => work(),
+      call: () => undefined,
+      log(log) {
+        const slow = new SlowLog(log);
+        made.resolve(slow);
+        return slow;
+      },
+      stop: async () => undefined,
+    };
+    await using gateway = await startGateway({ config: { tracing } });
+    const slow = await made.promise;
+    const call = request(gateway.graphql, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${gateway.sandbox.accessToken}`,
+        'content-type': 'application/json',
+        accept: '*/*',
+      },
+    });
+    call.on('error', () => undefined).end(JSON.stringify({ query: EVENTS }));
+    await slow.asked.promise;
+    call.destroy();
+    const gone = 'pasarela_http_request_duration_seconds_count{path="/graphql",status="0"}';
+    await until(async () => (await metric(gateway, gone)) === 1);
+    slow.let.resolve();
+    await until(() => gateway.query('{ __typename }').then(({ data }) => data));
+    await until(async () => (await followers(gateway)) === 0);
+    expect(await seats(gateway)).toBe(0);
   });
 
   it('over WebSocket is not followed for', async () => {
