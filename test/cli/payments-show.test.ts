@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { named } from '../../src/cli/payments/show.ts';
 import { recordName } from '../../src/money/intent.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
-import { type MoneyRecords, PaymentsHeldError } from '../../src/money/record.ts';
+import { type MoneyRecords, PaymentsHeldError, type StoredAnswer } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { NOBODYS, SHOWN } from '../money/orders.ts';
 import { pasarela } from './run.ts';
@@ -69,4 +69,46 @@ it('the payments of a customer are listed by its id in any case', async () => {
   for (const customer of [customerId, customerId.toUpperCase()])
     expect(await list(customer)).toMatchObject({ code: 0, stdout: expect.stringContaining(id) });
   expect(await list(randomUUID())).toMatchObject({ code: 0, stdout: '' });
+});
+
+it('the credit that a refund returns is shown while it is open and once an answer names it, and of no other payment', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-show-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'));
+  const clientId = randomUUID();
+  const make = async (
+    operation: 'refundTransaction' | 'createMoneyOut',
+    answer?: Pick<StoredAnswer, 'kind' | 'text'>,
+  ) => {
+    const name = recordName({ clientId, customerId: undefined, key: randomUUID() });
+    const original = operation === 'refundTransaction' ? randomUUID() : null;
+    const asked = { operation, customerId: null, ...SHOWN };
+    await records.claim(name, { ...NOBODYS, asked, owner: 'call', inputHash: 'input', leaseMs: 0 });
+    await records.markSent(name, 'call', '{}', { upstreamKey: null, original });
+    const text = answer?.text.replace('CREDIT', String(original)) ?? '';
+    if (answer !== undefined) await records.answer(name, 'input', { kind: answer.kind, status: 201, text });
+    return { id: await createPayments(records).idOf(name), original };
+  };
+  const open = await make('refundTransaction');
+  const done = await make('refundTransaction', {
+    kind: 'done',
+    text: '{"originalTransactionId":"CREDIT"}',
+  });
+  const silent = await make('refundTransaction', { kind: 'done', text: '{}' });
+  const other = await make('createMoneyOut');
+  await records.stop();
+  const show = async (id: string, ...more: readonly string[]) => {
+    const { code, stdout } = await pasarela(['payments', 'show', id, ...more], { DATA_DIR: dataDir });
+    expect(code).toBe(0);
+    return stdout;
+  };
+  for (const { id, original } of [open, done]) {
+    expect(await show(id)).toMatch(new RegExp(`^originalTransactionId: +${original}$`, 'm'));
+    expect(JSON.parse(await show(id, '--json'))).toMatchObject({ id, originalTransactionId: original });
+  }
+  for (const { id } of [silent, other]) {
+    expect(await show(id)).not.toContain('originalTransactionId');
+    expect(JSON.parse(await show(id, '--json'))).toMatchObject({ id, originalTransactionId: null });
+  }
 });

@@ -123,8 +123,9 @@ Exit codes: 0 done; 1 the record cannot be reached, or does not know the client;
 const SHOW_HELP = `Usage: pasarela payments show ID [--client ID] [--json]
 
 Prints one payment, by the id that list prints, or by the UUID of the transaction that it made: state, amount, instruments, times,
-who asked, why it is refused or unknown, until when it may be sent again; and a line for each of its steps in the journal. It is
-found for 30 days after its record was last written, though its lines are kept for JOURNAL_RETENTION: export has those.
+who asked, why it is refused or unknown, until when it may be sent again; the credit that a refund returns (originalTransactionId),
+unless it was refused; and a line for each of its steps in the journal. It is found for 30 days after its record was last written,
+though its lines are kept for JOURNAL_RETENTION: export has those.
 
 Options:
 

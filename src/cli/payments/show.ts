@@ -2,6 +2,7 @@ import { JournalEntries, type JournalEntry } from '../../money/journal/entries.t
 import { JOURNAL_PAGE } from '../../money/journal/verify.ts';
 import { createPayments, type RecordedPayment } from '../../money/payment-reads.ts';
 import { type MoneyRecords, PaymentsHeldError } from '../../money/record.ts';
+import { refundedBy } from '../../resolvers/payments/evidence-match.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import {
   CommandError,
@@ -79,9 +80,10 @@ export async function showPayment(args: readonly string[]): Promise<ExitCode> {
   return withRecords(async (records) => {
     const { clientId, record, payment } = await named(records, id, text(values.client));
     const steps = await stepsOf(records, clientId, record);
-    if (values.json === true) print(JSON.stringify({ ...payment, journal: steps.map(fieldsOf) }));
+    const shown = { ...payment, originalTransactionId: refundedBy(record) };
+    if (values.json === true) print(JSON.stringify({ ...shown, journal: steps.map(fieldsOf) }));
     else {
-      for (const line of textOf(payment)) print(line);
+      for (const line of textOf(shown)) print(line);
       for (const step of steps) print(stepText(step));
     }
     return EXIT.done;

@@ -1,6 +1,6 @@
 import { toAmount } from '../../common/amounts.ts';
 import { MONEY_MUTATIONS } from '../../money/intent.ts';
-import type { OrderSummary } from '../../money/record.ts';
+import type { OrderSummary, PaymentRecord } from '../../money/record.ts';
 import type { OpenPayment } from '../../money/settling/open-records.ts';
 import { isObject, type JsonObject, type Optional, present } from '../../upstream/call/json.ts';
 import { toRfc3339 } from '../../upstream/call/timestamps.ts';
@@ -121,4 +121,14 @@ export function parsed(text: string): JsonObject {
   } catch {
     return {};
   }
+}
+
+/** What the answer of a payment says; nothing where it has none that is JSON. */
+export const answerOf = ({ answer }: PaymentRecord): JsonObject => parsed(answer?.text ?? '');
+
+/** Id of the credit that a refund returns; null for any other payment, and where the record does not say. */
+export function refundedBy(record: PaymentRecord): string | null {
+  if (record.asked?.operation !== 'refundTransaction') return null;
+  const told = answerOf(record)['originalTransactionId'];
+  return record.original ?? (typeof told === 'string' ? present(told) : null);
 }

@@ -26,7 +26,7 @@ import { toRfc3339 } from '../../upstream/call/timestamps.ts';
 import { readWholeList } from '../../upstream/lists/reader.ts';
 import { isTransaction, readTransaction } from '../../upstream/transactions.ts';
 import { decodeEvent } from '../events/event.ts';
-import { parsed } from './evidence-match.ts';
+import { answerOf, refundedBy } from './evidence-match.ts';
 import { stateOf } from './payment-state.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -187,15 +187,6 @@ function knownPayment(
     sentAt: sent.sentAt,
     doneAt: state === 'DONE' ? (settledAt ?? sent.sentAt) : undefined,
   };
-}
-
-const answerOf = ({ answer }: PaymentRecord): Record<string, unknown> => parsed(answer?.text ?? '');
-
-/** Id of the credit that a refund returns; null for any other payment, and where the record does not say. */
-function refundedBy(record: PaymentRecord): string | null {
-  if (record.asked?.operation !== 'refundTransaction') return null;
-  const told = answerOf(record)['originalTransactionId'];
-  return record.original ?? (typeof told === 'string' ? present(told) : null);
 }
 
 /** A credit that has been refunded, or may have been. */
