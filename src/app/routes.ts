@@ -92,13 +92,14 @@ async function readinessOf({ restService }: Base, stores: Stores, { isEnding: dr
   const suspended = breaker.isOpenForAll() ? 'all' : breaker.isOpen() ? 'some' : undefined;
   const known = await stores.condition();
   if (known === undefined) return readiness({ draining, suspended, stores: undefined });
-  const { events, paymentsAvailable, paymentsHeld, ageMs } = known;
+  const { events, paymentsAvailable, paymentsHeld, ageMs, silentMs } = known;
   const { writable, available, spooled, unreadableSpools = [], reasons, risks } = events;
   return readiness({
     draining,
     suspended,
     stores: {
       ageMs,
+      silentMs,
       writable,
       eventsAvailable: available,
       paymentsAvailable,

@@ -42,6 +42,8 @@ interface StoresCondition {
   readonly paymentsHeld: readonly Hold['why'][];
   /** The age of this knowledge, in milliseconds. */
   readonly ageMs: number;
+  /** For how long the stores have been asked in vain since, in milliseconds. */
+  readonly silentMs: number;
 }
 
 /** @param open opens the part that moves money. */
@@ -89,7 +91,13 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
       if (known === undefined) return undefined;
       const [health, paymentsAvailable, holds] = known.found;
       const paymentsHeld = holds.map(({ why }) => why);
-      return { events: health, paymentsAvailable, paymentsHeld, ageMs: known.ageMs };
+      return {
+        events: health,
+        paymentsAvailable,
+        paymentsHeld,
+        ageMs: known.ageMs,
+        silentMs: known.silentMs,
+      };
     },
   };
 }

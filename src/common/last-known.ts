@@ -1,10 +1,12 @@
 import { clock, type Timer } from './clock.ts';
 
-/** The result of the last look, and its age. */
+/** The result of the last look, its age, and whether there ought to be a later one. */
 export interface Known<T> {
   readonly found: T;
   /** The time since the look that found it began, in milliseconds. */
   readonly ageMs: number;
+  /** For how long it has been looked in vain since, in milliseconds; 0 where nobody has asked. */
+  readonly silentMs: number;
 }
 
 export interface LastKnownOptions {
@@ -28,15 +30,24 @@ export function lastKnown<T>(
   let last: { readonly found: T; readonly at: number } | undefined;
   let lookedAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | undefined;
+  /** When the first look began of those that have found nothing since. */
+  let inVainSince: number | undefined;
+  const since = (at: number) => Math.max(0, clock.monotonic() - at);
   const known = (): Known<T> | undefined =>
-    last && { found: last.found, ageMs: Math.max(0, clock.monotonic() - last.at) };
+    last && {
+      found: last.found,
+      ageMs: since(last.at),
+      silentMs: inVainSince === undefined ? 0 : since(inVainSince),
+    };
 
   const look = (): Promise<void> => {
     const at = clock.monotonic();
     lookedAt = at;
+    inVainSince ??= at;
     return find().then(
       (found) => {
         last = { found, at };
+        inVainSince = undefined;
         looking = undefined;
       },
       () => {

@@ -11,13 +11,15 @@ const SUSPENDED = {
   some: 'Calls to the REST service are suspended for some callers, as it keeps failing for them.',
 } as const;
 
-/** After this time without news, in milliseconds, the stores count as silent. A look at a Redis that is away ends sooner. */
+/** After so many milliseconds in which they were asked in vain the stores count as silent. A look at a Redis that is away ends sooner. */
 const SILENT_MS = 10_000;
 
 /** What is known of the stores. */
 interface StoresKnown {
   /** The age of this knowledge, in milliseconds. */
   readonly ageMs: number;
+  /** For how long they have been asked in vain since, in milliseconds. */
+  readonly silentMs: number;
   /** Whether an event could be kept, in the log or in the spool. */
   readonly writable: boolean;
   /** Whether the event log itself answers. */
@@ -48,7 +50,7 @@ export interface Condition {
 /**
  * Returns the answer of `/readyz`. The gateway is `degraded`, never unready, while the upstream or Redis is away, while Redis
  * may lose what it has taken, while a spool cannot be read, and while payments cannot be recorded or are held: out of
- * rotation it could not even keep events that arrive meanwhile. Stores without news for {@link SILENT_MS} count as away.
+ * rotation it could not even keep events that arrive meanwhile. Stores that were asked in vain for {@link SILENT_MS} count as away.
  */
 export function readiness({ draining, suspended, stores }: Condition): {
   readonly status: 200 | 503;
@@ -56,9 +58,9 @@ export function readiness({ draining, suspended, stores }: Condition): {
 } {
   if (draining || stores?.writable !== true)
     return { status: 503, body: { status: draining ? 'draining' : 'unready' } };
-  const { ageMs, spooled, unreadableSpools, paymentsHeld, reasons = [], risks = [] } = stores;
+  const { ageMs, silentMs, spooled, unreadableSpools, paymentsHeld, reasons = [], risks = [] } = stores;
   const isHeld = paymentsHeld.length > 0;
-  const isSilent = ageMs > SILENT_MS;
+  const isSilent = silentMs > SILENT_MS;
   const degraded = [
     ...(stores.eventsAvailable && !isSilent ? [] : ['events']),
     ...(unreadableSpools.length === 0 ? [] : ['spool']),
@@ -67,7 +69,7 @@ export function readiness({ draining, suspended, stores }: Condition): {
     ...(suspended === undefined ? [] : ['upstream']),
   ];
   const held = paymentsHeld.map((why) => HELD[why]);
-  const silent = isSilent ? [`The stores have said nothing for ${Math.floor(ageMs / 1_000)} s.`] : [];
+  const silent = isSilent ? [`The stores have said nothing for ${Math.floor(silentMs / 1_000)} s.`] : [];
   const told = [
     ...silent,
     ...reasons,

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,6 +15,7 @@ import { control, type RunningGateway, startGateway } from '../helpers/gateway.t
 import { startSecureRedis } from '../helpers/private-ca.ts';
 import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
 import { inStep, startWithSentinel } from '../helpers/redis-topologies.ts';
+import { until } from '../helpers/until.ts';
 import { pasarela } from './run.ts';
 
 const SECRET = 'the secret of now that is long enough';
@@ -149,7 +151,11 @@ it('finds spools that cannot be read, in the folder and by what the gateway says
     webhooks: false,
     config: { dataDir, redisUrl: new Secret(redis.url) },
   });
-  expect(await (await fetch(`${damaged.url}/readyz`)).json()).toEqual({
+  const state = await until(async () => {
+    const answer = await fetch(`${damaged.url}/readyz`);
+    return answer.ok && ((await answer.json()) as unknown);
+  });
+  expect(state).toEqual({
     status: 'degraded',
     ageMs: expect.any(Number),
     degraded: ['spool'],
@@ -162,6 +168,29 @@ it('finds spools that cannot be read, in the folder and by what the gateway says
     { check: 'folder', status: 'failure', message: expect.stringContaining('spooled-0.sqlite') },
     { check: 'gateway', status: 'failure', message: expect.stringContaining('cannot read spooled-0.sqlite') },
   ]);
+});
+
+it('waits for what a gateway sees when it is asked, also where that tells first what it knew before', async () => {
+  const old = { status: 'degraded', degraded: ['events'], ageMs: 60_000 };
+  const answers = [{ status: 'unready' }, old, old, { status: 'ready', ageMs: 400 }];
+  const slow = createServer((_request, response) => void response.end(JSON.stringify(answers.shift())));
+  await once(slow.listen(0, '127.0.0.1'), 'listening');
+  const { port } = slow.address() as AddressInfo;
+  expect(await wrongs({ PORT: String(port) })).toEqual([]);
+  expect(answers).toEqual([]);
+  await new Promise((resolve) => slow.close(resolve));
+});
+
+it('finds that what has the port says nothing', async () => {
+  const silent = createServer(() => {});
+  await once(silent.listen(0, '127.0.0.1'), 'listening');
+  const { port } = silent.address() as AddressInfo;
+  await expectOnly(
+    { PORT: String(port) },
+    { check: 'gateway', status: 'failure', message: /has not answered for 5 s/, cure: /hangs/ },
+  );
+  silent.closeAllConnections();
+  await new Promise((resolve) => silent.close(resolve));
 });
 
 it('finds another program on the port', () =>

@@ -68,11 +68,33 @@ it('what was found is as old as the look that found it, from its beginning', asy
   const first = ask();
   await time.pass(400);
   begun[0]?.resolve(1);
-  expect(await first).toEqual({ found: 1, ageMs: 400 });
+  expect(await first).toEqual({ found: 1, ageMs: 400, silentMs: 0 });
   await time.pass(599);
-  expect(await ask()).toEqual({ found: 1, ageMs: 999 });
+  expect(await ask()).toEqual({ found: 1, ageMs: 999, silentMs: 0 });
   expect(begun).toHaveLength(1);
   await time.pass(1);
   void ask();
   expect(begun).toHaveLength(2);
+});
+
+it('is silent for as long as it has been looked in vain, and not for as long as nobody has asked', async () => {
+  using time = stillTime();
+  const { begun, find } = looks();
+  const ask = lastKnown(find, { freshMs: 1_000, waitMs: 300 });
+  const asked = async (passes: number) => {
+    const known = ask();
+    await time.pass(passes);
+    return known;
+  };
+  const first = ask();
+  begun[0]?.resolve(1);
+  await first;
+  await time.pass(60_000);
+  expect(await asked(300)).toEqual({ found: 1, ageMs: 60_300, silentMs: 300 });
+  begun[1]?.reject(new Error('away'));
+  await time.pass(700);
+  expect(await asked(300)).toEqual({ found: 1, ageMs: 61_300, silentMs: 1_300 });
+  begun[2]?.resolve(2);
+  await time.pass(0);
+  expect(await ask()).toEqual({ found: 2, ageMs: 300, silentMs: 0 });
 });

@@ -24,7 +24,7 @@ it('says what it knows, and how old that is, while a store does not answer', asy
     return (await response.json()) as { status: string; ageMs: number };
   };
   try {
-    expect(await ask()).toMatchObject({ status: 'ready' });
+    await until(async () => (await ask()).status === 'ready');
     // Twice: the same must hold after a store has come back.
     for (let time = 0; time < 2; time += 1) {
       held = Promise.withResolvers();

@@ -3,6 +3,7 @@ import { type Condition, readiness } from '../../src/transport/readiness.ts';
 
 const WELL = {
   ageMs: 0,
+  silentMs: 0,
   writable: true,
   eventsAvailable: true,
   paymentsAvailable: true,
@@ -56,9 +57,10 @@ it('is taken out of rotation when no event could be kept, while nobody knows, an
   expect(say(undefined, { draining: true })).toEqual({ status: 503, body: { status: 'draining' } });
 });
 
-it('tells how old its knowledge is, and counts stores as away that have said nothing for long', () => {
-  expect(say({ ...WELL, ageMs: 9_000 })).toMatchObject({ body: { status: 'ready', ageMs: 9_000 } });
-  expect(say({ ...WELL, ageMs: 12_345.6 })).toEqual({
+it('tells how old its knowledge is, and counts stores as away that were asked in vain for long', () => {
+  const old = { ...WELL, ageMs: 60_000, silentMs: 9_000 };
+  expect(say(old)).toMatchObject({ body: { status: 'ready', ageMs: 60_000 } });
+  expect(say({ ...old, ageMs: 12_345.6, silentMs: 12_100 })).toEqual({
     status: 200,
     body: {
       status: 'degraded',

@@ -14,6 +14,11 @@ import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 3_000;
+/** How long a gateway may take to answer how it is, and how long it may take to know, in milliseconds. */
+const ANSWER_MS = 5_000;
+const NEWS_MS = 3_000;
+/** How long a gateway tells what it has seen last as if it were now (docs/monitoring.md, "Health"), in milliseconds. */
+const FRESH_MS = 1_000;
 /** The first bytes of every SQLite file (https://www.sqlite.org/fileformat.html, 1.3.1). */
 const DATABASE_HEADER = 'SQLite format 3\0';
 const UNREADABLE_SPOOL_CURE = 'Keep a copy of the file, and follow docs/alerts.md, PasarelaSpoolUnreadable.';
@@ -128,8 +133,7 @@ export async function lookAtPort({
   const decides = MONEY_IN_DECISION_URL !== undefined;
   const other = 'Choose another PORT, or end the program that has this one.';
   try {
-    const response = await fetch(`${url}/readyz`, { signal: clock.timeoutSignal(TIMEOUT_MS) });
-    const state = Readiness.safeParse(await response.json().catch(() => undefined)).data;
+    const state = await stateAt(url);
     if (state === undefined) found.failure(`what answers at ${url} is not the gateway`, other);
     else if (state.status === 'ready') found.ok(`runs at ${url}, and is ready`);
     else if (state.status === 'degraded') {
@@ -170,14 +174,33 @@ export async function lookAtPort({
     }
   } catch (error) {
     const reason = reasonOf(error);
-    if (/ECONNREFUSED/.test(reason)) found.ok(`does not run; ${url} is free`);
+    if (error instanceof Error && error.name === 'TimeoutError') {
+      found.failure(
+        `what listens at ${url} has not answered for ${ANSWER_MS / 1_000} s`,
+        `Where it is the gateway, its process hangs, or the machine is too busy. ${other}`,
+      );
+    } else if (/ECONNREFUSED/.test(reason)) found.ok(`does not run; ${url} is free`);
     else found.failure(`what listens at ${url} does not speak HTTP: ${reason}`, other);
   }
   return found.list;
 }
 
+/** Asks a gateway how it is, again until it has looked since: it answers at once, with what it knew before. */
+async function stateAt(url: string): Promise<z.infer<typeof Readiness> | undefined> {
+  const began = clock.monotonic();
+  for (;;) {
+    const response = await fetch(`${url}/readyz`, { signal: clock.timeoutSignal(ANSWER_MS) });
+    const state = Readiness.safeParse(await response.json().catch(() => undefined)).data;
+    const waited = clock.monotonic() - began;
+    const isOld = state?.status === 'unready' || (state?.ageMs ?? 0) > waited + FRESH_MS;
+    if (!isOld || waited > NEWS_MS) return state;
+    await clock.sleep(100);
+  }
+}
+
 const Readiness = z.object({
   status: z.enum(['ready', 'degraded', 'unready', 'draining']),
+  ageMs: z.number().optional(),
   degraded: z.array(z.string()).optional(),
   spooled: z.number().optional(),
   paymentsHeld: z.boolean().optional(),
