@@ -56,14 +56,15 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-/** By default ten real seconds: enough for a busy machine. */
-const limits = (ms = 300_000, signal = new AbortController().signal) => ({
+/** By default ten real minutes: a test of a time that is over says so itself. */
+const LONG = 18_000_000;
+const limits = (ms = LONG, signal = new AbortController().signal) => ({
   deadline: ambient.now() + ms,
   signal,
 });
 const make = (mutation: MoneyMutation, options = {}): MoneyOrder =>
   order(upstream.url, mutation, key, options);
-const pay = (mutation: MoneyMutation, options = {}, ms = 300_000): Promise<MoneyResult> =>
+const pay = (mutation: MoneyMutation, options = {}, ms = LONG): Promise<MoneyResult> =>
   money.execute(make(mutation, options), limits(ms));
 /** A caller who goes away as soon as some requests have met their fate, so that there are no more. */
 const payAndLeave = (
@@ -80,7 +81,7 @@ const payAndLeave = (
     });
   // The spread loses which calls belong to which mutation; they are those of `made`.
   const leaving = { ...made, calls: { ...made.calls, send } } as MoneyOrder;
-  return money.execute(leaving, limits(300_000, caller.signal));
+  return money.execute(leaving, limits(LONG, caller.signal));
 };
 /** Silence is only seen by waiting for it. */
 const patience = (fault: Fault) => (`${fault}`.startsWith('hang') ? { timeoutMs: 300 } : {});
@@ -137,7 +138,7 @@ async function leaveUnknown(own: Money, keyOwner: string, later: MoneyOrder['lat
   // The spread loses which calls belong to which mutation; they are those of `made`.
   const leaving = { ...made, later, calls: { ...made.calls, send } } as MoneyOrder;
   upstream.faults.push('reset-after');
-  expect(await own.execute(leaving, limits(300_000, caller.signal))).toMatchObject({ kind: 'unknown' });
+  expect(await own.execute(leaving, limits(LONG, caller.signal))).toMatchObject({ kind: 'unknown' });
 }
 
 it('a second owner’s payment that is left unknown is logged and looked for as their own', async () => {
@@ -318,7 +319,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
   it('sends nothing when the deadline is spent, or the caller gone, before the request leaves', async () => {
     const late = await pay(mutation, {}, 0);
     expect(late).toMatchObject({ kind: 'nothing-moved' });
-    const gone = await money.execute(make(mutation), limits(300_000, AbortSignal.abort()));
+    const gone = await money.execute(make(mutation), limits(LONG, AbortSignal.abort()));
     expect(gone).toMatchObject({ kind: 'nothing-moved' });
     expect(posts()).toBe(0);
     expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
@@ -328,7 +329,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     const slow = moneyOver({
       markSent: async (...args) => {
         const owned = await records.markSent(...args);
-        skip += 300_000;
+        skip += LONG;
         return owned;
       },
     });
@@ -357,7 +358,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
       },
     });
     const made = make(mutation);
-    const first = renewing.execute(made, limits(300_000));
+    const first = renewing.execute(made, limits());
     await until(() => renewals >= 3);
     const claim = { owner: 'another', inputHash: made.inputHash, leaseMs: HOUR, ...NOBODYS };
     expect(await records.claim(recordName(made), claim)).toEqual({ state: 'busy' });
@@ -368,7 +369,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
   it('goes on when the caller disconnects after the request has left, and the answer is kept', async () => {
     upstream.faults.push('held');
     const caller = new AbortController();
-    const first = money.execute(make(mutation), limits(300_000, caller.signal));
+    const first = money.execute(make(mutation), limits(LONG, caller.signal));
     await until(() => posts() === 1);
     caller.abort();
     upstream.letGo();
@@ -425,7 +426,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     upstream.faults.push('held');
     // Its lease is never kept up, as if its process stood still.
     const stalled = moneyOver({ renew: async () => {} });
-    const first = stalled.execute(make(mutation), limits(300_000));
+    const first = stalled.execute(make(mutation), limits());
     await until(() => posts() === 1);
     const second = await pay(mutation);
     expect(second.kind).toBe(mutation === 'createMoneyOut' ? 'done' : 'unknown');
@@ -960,7 +961,7 @@ describe('refundTransaction', () => {
       },
     };
     upstream.faults.push('reset-after');
-    const result = await money.execute({ ...made, calls }, limits(300_000, caller.signal));
+    const result = await money.execute({ ...made, calls }, limits(LONG, caller.signal));
     expect(result).toMatchObject({ kind: 'unknown', original: undefined });
     expect(told).toEqual(['read', 'asked']);
   });
