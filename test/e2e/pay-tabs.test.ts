@@ -1,33 +1,18 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { startBrowser } from '../helpers/browser.ts';
-import { compileClient } from '../helpers/packages.ts';
-import { serveFolder } from '../helpers/static-server.ts';
+import { startClientSite } from '../helpers/client-site.ts';
 
 const ROUNDS = 60;
 /** Until both tabs are asked to press at one time, in milliseconds. */
 const AHEAD_MS = 50;
 
-let built: string;
-let site: Awaited<ReturnType<typeof serveFolder>>;
-let browser: Browser;
+let site: Awaited<ReturnType<typeof startClientSite>>;
 let context: BrowserContext | undefined;
 beforeAll(async () => {
-  built = await mkdtemp(join(tmpdir(), 'pasarela-pay-'));
-  await compileClient(built);
-  await writeFile(join(built, 'index.html'), '<!doctype html><title>Payments</title>');
-  site = await serveFolder(built);
-  browser = await startBrowser();
+  site = await startClientSite();
 });
 afterEach(() => context?.close());
-afterAll(async () => {
-  await browser?.close();
-  await site?.[Symbol.asyncDispose]();
-  await rm(built, { recursive: true, force: true });
-});
+afterAll(() => site?.[Symbol.asyncDispose]());
 
 /** Pays at a time of the clock, in a page. @returns how that ended */
 const press = (tab: Page, store: string, round: number, at: number): Promise<unknown> =>
@@ -61,7 +46,7 @@ it.each([
 ])(
   'two tabs of a real browser in which one input is pressed at once pay once: %s',
   async (_, over, store) => {
-    context = await browser.newContext();
+    context = await site.browser.newContext();
     const keys = new Map<number, Set<string>>();
     await context.exposeFunction('sent', (round: number, key: string) => {
       keys.set(round, (keys.get(round) ?? new Set()).add(key));
@@ -85,7 +70,7 @@ it.each([
 );
 
 it('a payment whose end is unknown outlives the feeds that an app deletes at sign-out', async () => {
-  context = await browser.newContext();
+  context = await site.browser.newContext();
   const tab = await context.newPage();
   await tab.goto(site.origin);
   const keys = await tab.evaluate(`(async () => {
@@ -115,7 +100,7 @@ it('a payment whose end is unknown outlives the feeds that an app deletes at sig
 });
 
 it('a page over plain http is told what to use instead of Web Locks, and nothing is sent', async () => {
-  context = await browser.newContext();
+  context = await site.browser.newContext();
   const sent: unknown[] = [];
   await context.exposeFunction('sent', (...told: unknown[]) => sent.push(told));
   await servePlainly(context);

@@ -1,27 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startBrowser } from '../helpers/browser.ts';
-import { compileClient } from '../helpers/packages.ts';
-import { serveFolder } from '../helpers/static-server.ts';
+import { startClientSite } from '../helpers/client-site.ts';
 
-let built: string;
-let site: Awaited<ReturnType<typeof serveFolder>>;
-let browser: Browser;
+let site: Awaited<ReturnType<typeof startClientSite>>;
 beforeAll(async () => {
-  built = await mkdtemp(join(tmpdir(), 'pasarela-stores-'));
-  await compileClient(built);
-  await writeFile(join(built, 'index.html'), '<!doctype html><title>Stores</title>');
-  site = await serveFolder(built);
-  browser = await startBrowser();
+  site = await startClientSite();
 });
-afterAll(async () => {
-  await browser?.close();
-  await site?.[Symbol.asyncDispose]();
-  await rm(built, { recursive: true, force: true });
-});
+afterAll(() => site?.[Symbol.asyncDispose]());
 
 /** The stores of the package in a page: each kept by its own kind of storage. */
 const STORES = {
@@ -36,7 +21,7 @@ const inPage = (page: Page, store: string, body: string): Promise<unknown> =>
 it.each(Object.entries(STORES))(
   '%s keeps events with their place, over a reload and between tabs',
   async (_, store) => {
-    const context = await browser.newContext();
+    const context = await site.browser.newContext();
     const [page, other] = [await context.newPage(), await context.newPage()];
     for (const tab of [page, other]) await tab.goto(site.origin);
     await inPage(page, store, "await store.save(undefined, 'start');");
@@ -61,7 +46,7 @@ describe('IndexedDB', () => {
   let uncaught: string[];
   beforeEach(async () => {
     uncaught = [];
-    context = await browser.newContext();
+    context = await site.browser.newContext();
     [page, other] = [await context.newPage(), await context.newPage()];
     for (const tab of [page, other]) {
       tab.on('pageerror', ({ message }) => uncaught.push(message));

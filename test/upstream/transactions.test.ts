@@ -1,10 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { silentLogger } from '../../src/common/logger.ts';
 import { customerScope } from '../../src/upstream/customer-scope.ts';
 import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
-import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
 import { createTransactionLoader } from '../../src/upstream/transactions.ts';
+import { startClientLists } from '../helpers/client-lists.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 import { until } from '../helpers/until.ts';
 
@@ -55,10 +54,7 @@ it.each([
     }
   });
   const scope = customerScope(CUSTOMER);
-  const lists = createClientLists({
-    ...{ maxAgeMs: 0, now: () => performance.now(), logger: silentLogger },
-    onOutdated: () => undefined,
-  });
+  const lists = startClientLists({ maxAgeMs: 0, now: () => performance.now() });
   const instruments = createInstrumentLoader(upstream.rest, scope, lists);
   const found = createTransactionLoader(upstream.rest, scope, instruments).get(NONE);
   // None of them is answered before the last has come.

@@ -1,20 +1,19 @@
 import { expect, it, vi } from 'vitest';
-import { silentLogger } from '../../../src/common/logger.ts';
 import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
-import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import type { PlaceIndex } from '../../../src/upstream/lists/place-index.ts';
 import { type ListDefinition, ListReader } from '../../../src/upstream/lists/reader.ts';
+import { startClientLists } from '../../helpers/client-lists.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
 
 const CLIENT = 'ABCDEF01-2345-4789-8ABC-DEF012345678';
 
-it('the lists of a client are the same however its id is written, and are told when they have changed', () => {
-  const lists = createClientLists({
-    maxAgeMs: 60_000,
-    now: () => 0,
-    logger: silentLogger,
-    onOutdated: () => undefined,
+const withOneAccount = () =>
+  startUpstream((_request, response) => {
+    json(response, { data: [{ id: 'account-1' }], currentPage: 1, perPage: 100, totalItem: 1 });
   });
+
+it('the lists of a client are the same however its id is written, and are told when they have changed', () => {
+  const lists = startClientLists();
   // No more of it is looked at before anything is read.
   const list = { route: '/things' } as unknown as ListDefinition<object>;
   const places = lists.of(CLIENT, list, '');
@@ -26,14 +25,9 @@ it('the lists of a client are the same however its id is written, and are told w
 });
 
 it('a new index of a list is told of, and a list has changed where an event names an item that its index lacks', async () => {
-  await using upstream = await startUpstream((_request, response) => {
-    json(response, { data: [{ id: 'account-1' }], currentPage: 1, perPage: 100, totalItem: 1 });
-  });
+  await using upstream = await withOneAccount();
   const told: string[] = [];
-  const lists = createClientLists({
-    ...{ maxAgeMs: 60_000, now: () => 0, logger: silentLogger },
-    onOutdated: (client) => told.push(client),
-  });
+  const lists = startClientLists({ onOutdated: (client) => told.push(client) });
   const places = lists.of(CLIENT, ACCOUNT_LIST, '');
   expect(told).toEqual([]);
   const changed = vi.spyOn(places, 'markChanged');
@@ -50,15 +44,8 @@ it('a new index of a list is told of, and a list has changed where an event name
 });
 
 it('of very large lists the ones that were asked for last are kept, as many as have five million items together', async () => {
-  await using upstream = await startUpstream((_request, response) => {
-    json(response, { data: [{ id: 'account-1' }], currentPage: 1, perPage: 100, totalItem: 1 });
-  });
-  const lists = createClientLists({
-    maxAgeMs: 60_000,
-    now: () => 0,
-    logger: silentLogger,
-    onOutdated: () => undefined,
-  });
+  await using upstream = await withOneAccount();
+  const lists = startClientLists();
   const reader = new ListReader(upstream.rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST));
   const walked = async (client: string, size: number) => {
     const places = lists.of(client, ACCOUNT_LIST, '');
@@ -77,12 +64,7 @@ it('of very large lists the ones that were asked for last are kept, as many as h
 });
 
 it('what is known of a list is not taken for what is known of a part of it', () => {
-  const lists = createClientLists({
-    maxAgeMs: 60_000,
-    now: () => 0,
-    logger: silentLogger,
-    onOutdated: () => undefined,
-  });
+  const lists = startClientLists();
   const parts = ['', 'status=CLOSED', 'status=ACTIVE'].map((part) => lists.of(CLIENT, ACCOUNT_LIST, part));
   expect(new Set(parts).size).toBe(3);
 });

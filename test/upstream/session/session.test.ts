@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { silentLogger } from '../../../src/common/logger.ts';
 import { CUSTOMER_PRIVATE_ACCOUNTS } from '../../../src/upstream/accounts.ts';
 import { BANK_FIELD_NAMES } from '../../../src/upstream/banks.ts';
-import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import { createBankCache, createSession } from '../../../src/upstream/session/session.ts';
 import { checkTransfer, sendRefund } from '../../../src/upstream/transactions.ts';
+import { startClientLists } from '../../helpers/client-lists.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -21,7 +20,7 @@ async function operation(
 ) {
   const upstream = await startUpstream(answer);
   const now = () => performance.now();
-  const lists = createClientLists({ maxAgeMs: 0, now, logger: silentLogger, onOutdated: () => undefined });
+  const lists = startClientLists({ maxAgeMs: 0, now });
   const session = createSession(upstream.rest, () => upstream.rest, customerId, {
     banks: createBankCache(BANK_FIELD_NAMES, 60_000, now),
     lists,
@@ -126,7 +125,7 @@ it('what a payment has to know first is read by calls of its own', async () => {
     json(response, { id: OWN, ownerId: CUSTOMER, description: headers['x-for'] });
   });
   const now = () => performance.now();
-  const lists = createClientLists({ maxAgeMs: 0, now, logger: silentLogger, onOutdated: () => undefined });
+  const lists = startClientLists({ maxAgeMs: 0, now });
   const session = createSession(
     upstream.restOf({ headers: { 'x-for': 'reading' } }),
     () => upstream.restOf({ headers: { 'x-for': 'a payment' } }),
