@@ -26,6 +26,9 @@ interface Sent {
 }
 
 const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
+const notWriteable = (): Error => new Error("Stream isn't writeable and enableOfflineQueue options is false");
+/** How long ioredis waits for the other end of a connection that it ends, in milliseconds. */
+const DISCONNECT_TIMEOUT_MS = 2_000;
 
 /** A client with the manners of ioredis, as far as the gateway relies on them, on a connection of the simulation. */
 export class SimulatedRedis extends EventEmitter implements Served {
@@ -53,6 +56,8 @@ export class SimulatedRedis extends EventEmitter implements Served {
   readonly #left = new Set<number>();
   /** Whether no reply comes on this connection any more. */
   #isSilent = false;
+  /** Whether this end of the connection is closed: what is under way may be answered yet, and nothing more leaves. */
+  #isEnding = false;
 
   constructor(sim: Simulation, chance: Chance, place: RedisPlace, given: RedisConnectOptions) {
     super();
@@ -67,7 +72,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
 
   disconnect(reconnect = false): void {
     if (reconnect) {
-      if (this.#server !== undefined) this.#lost('Connection is closed.');
+      if (this.#server !== undefined) this.#endSoon();
       return;
     }
     this.#isWanted = false;
@@ -80,7 +85,17 @@ export class SimulatedRedis extends EventEmitter implements Served {
     });
   }
 
+  /** Closes this end, as ioredis does to connect again: the server answers what it has, and closes the other. */
+  #endSoon(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    const number = this.#number;
+    const ms = this.#place.isCut(this.process) ? DISCONNECT_TIMEOUT_MS : this.#chance.between(0.2, 3);
+    this.#sim.after(ms, this.process, () => number === this.#number && this.#lost('Connection is closed.'));
+  }
+
   #drop(): void {
+    this.#isEnding = false;
     // What has left on a connection that the server still serves arrives, also where nobody waits for it any more.
     if (this.#server?.serves(this) === true) this.#left.add(this.#number);
     this.#server?.leave(this);
@@ -179,9 +194,9 @@ export class SimulatedRedis extends EventEmitter implements Served {
   }
 
   #send(words: readonly string[], index: number | undefined, settle: Settle): void {
-    const isQueued = this.#isWanted && this.#given.enableOfflineQueue !== false;
-    if (this.status !== 'ready' && !isQueued) {
-      settle(new Error("Stream isn't writeable and enableOfflineQueue options is false"), undefined);
+    const isWriteable = this.status === 'ready' && !this.#isEnding;
+    if (!isWriteable && !this.#mayWait) {
+      settle(notWriteable(), undefined);
       return;
     }
     const sent: Sent = { words, settle, index, overdue: undefined };
@@ -193,8 +208,13 @@ export class SimulatedRedis extends EventEmitter implements Served {
         settle(new Error('Command timed out'), undefined);
       });
     }
-    if (this.status === 'ready') this.#transmit(sent);
+    if (isWriteable) this.#transmit(sent);
     else this.#again.push(sent);
+  }
+
+  /** Whether a command waits for the next connection where there is none. */
+  get #mayWait(): boolean {
+    return this.#isWanted && this.#given.enableOfflineQueue !== false;
   }
 
   /** Puts a command on the connection that stands. */
@@ -273,14 +293,19 @@ export class SimulatedRedis extends EventEmitter implements Served {
   }
 
   #heard(sent: Sent, error: Error | null, reply: unknown): void {
-    // A server that was demoted says so before it runs anything: ioredis connects again, and sends that once more.
-    if (error?.message.startsWith('READONLY') === true && this.#sent.includes(sent)) {
-      this.#sent = this.#sent.filter((other) => other !== sent);
-      this.#again.push(sent);
-      this.#lost('READONLY');
+    const isDemoted = error?.message.startsWith('READONLY') === true && this.#sent.includes(sent);
+    if (!isDemoted) {
+      this.#answer(sent, error, reply);
       return;
     }
-    this.#answer(sent, error, reply);
+    // It says so before it runs anything. ioredis connects again, and then sends that once more: at once, on what it has just closed.
+    this.#endSoon();
+    if (!this.#mayWait) {
+      this.#answer(sent, notWriteable(), undefined);
+      return;
+    }
+    this.#sent = this.#sent.filter((other) => other !== sent);
+    this.#again.push(sent);
   }
 
   #answer(sent: Sent, error: Error | null, reply: unknown): void {
