@@ -17,6 +17,15 @@ const EXCUSES = new Set([
   'DRAINING',
 ]);
 
+/** What only the service knows, and nobody keeps for whoever brings a token of its. */
+const OF_SERVICE = /\b(?:account|customer|customers|nodes|transaction)\(/;
+/** How long after a token was taken back its holder asks, in milliseconds: longer than a read that is under way is joined, and up to where a
+ * gateway has forgotten the token. */
+const ENDED_MS = [1_100, 40_000] as const;
+/** How many times two then ask, within how many milliseconds. */
+const TOGETHER = 4;
+const TOGETHER_MS = 100;
+
 /** No operation takes longer than its deadline. */
 const PATIENCE_MS = 40_000;
 
@@ -50,6 +59,7 @@ export class Asker extends App {
         next();
         if (this.#chance.happens(0.1)) this.#asStranger();
         else this.#askSome();
+        if (this.#chance.happens(0.25)) void this.#askAfterTheEnd(process);
       });
     };
     next();
@@ -63,6 +73,47 @@ export class Asker extends App {
     const copies = this.#chance.pick([1, 1, 2, 3]);
     this.#askAs(caller, url, choice, copies);
     if (this.#chance.happens(0.4)) this.#askAs(this.#chance.pick(this.#callers.all), url, choice, 1);
+  }
+
+  /**
+   * Somebody whose token the service has taken back, while the gateway still knows whose it was, asks what a colleague asks at that moment:
+   * and is shown nothing that only the service knows.
+   */
+  async #askAfterTheEnd(process: Process): Promise<void> {
+    const { caller, world } = this;
+    const { sim } = world;
+    const issued = await this.#callers.issue(caller);
+    if (issued === undefined) return;
+    const url = world.url();
+    const choice = `${this.name} ${this.#chance.number()}`;
+    const question = questionFor(caller, sim.chance(choice), this.#truth, this.#callers);
+    const asAtFirst = (): Promise<Told> =>
+      ask(world, url, issued.token, question, {
+        way: this.#chance.pick(WAYS),
+        signal: AbortSignal.any([]),
+      });
+    const hear = ({ data, errors = [] }: Told): void => {
+      if (
+        OF_SERVICE.test(question.query) &&
+        errors.length === 0 &&
+        Object.values(data ?? {}).some((one) => one !== null)
+      )
+        this.#broken(
+          caller,
+          `is shown ${JSON.stringify(data)} under a token that the service has taken back`,
+        );
+    };
+    sim.after(0, process, () => asAtFirst().catch(() => undefined));
+    const endsIn = this.#chance.between(500, 5_000);
+    sim.after(endsIn, undefined, issued.end);
+    const comesIn = endsIn + this.#chance.between(...ENDED_MS);
+    for (let left = TOGETHER; left > 0; left -= 1) {
+      const at = comesIn + this.#chance.between(0, TOGETHER_MS);
+      sim.after(at, process, () => this.#askAs(caller, url, choice, 1));
+      sim.after(at + this.#chance.between(0, TOGETHER_MS), process, () =>
+        asAtFirst().then(hear, () => undefined),
+      );
+    }
   }
 
   /** @param choice what the question is drawn by */

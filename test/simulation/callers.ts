@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { ClientView } from '../../packages/sandbox/src/control-views.ts';
 import type { Chance } from './chance.ts';
 import type { Simulation } from './core.ts';
+import type { Issued } from './service.ts';
 
 /** How the gateways of a run know their callers. */
 export type Mode = 'passthrough' | 'service';
@@ -49,6 +50,7 @@ export class Callers {
   readonly #chance: Chance;
   /** How long a token holds, in seconds. */
   readonly #lifeSeconds: number;
+  readonly #issue: (clientId: string) => Promise<Issued>;
 
   constructor(
     sim: Simulation,
@@ -56,8 +58,10 @@ export class Callers {
     clients: readonly ClientView[],
     work: string,
     lifeSeconds: number,
+    issue: (clientId: string) => Promise<Issued>,
   ) {
     this.#sim = sim;
+    this.#issue = issue;
     this.mode = mode;
     this.#chance = sim.chance('tokens');
     this.#lifeSeconds = lifeSeconds;
@@ -119,6 +123,11 @@ export class Callers {
     ];
     const [what, claims, secret] = this.#chance.pick(bad);
     return { token: signed({ ...claims, jti: this.#chance.uuid() }, secret), what };
+  }
+
+  /** A token that the service can take back from one who holds it; undefined where callers have tokens of an identity provider. */
+  issue({ client: { clientId } }: Caller): Promise<Issued> | undefined {
+    return this.mode === 'passthrough' ? this.#issue(clientId) : undefined;
   }
 
   #caller(client: ClientView, sub: string, customerId: string | undefined): Caller {

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { readVariables } from '../../src/app/config.ts';
 import { configure } from '../../src/app/configure.ts';
 import { buildServer, type Gateway } from '../../src/app/gateway.ts';
+import type { Gap } from '../../src/events/errors.ts';
 import { openSpool } from '../../src/events/spool/spool-files.ts';
 import type { Mark } from '../../src/money/mark.ts';
 import { MARKS, RedisMarks } from '../../src/money/redis/marks.ts';
@@ -33,6 +34,8 @@ export class GatewayPlace {
   onEnded: (process: Process) => void = () => {};
   /** Whether the process that runs here has said that it ends before an answer could be stored. */
   hasGivenUp = false;
+  /** Told of what its log says of a gap. */
+  onGap: (gap: Gap) => void = () => {};
 
   constructor(
     sim: Simulation,
@@ -80,6 +83,8 @@ export class GatewayPlace {
       );
       this.#sim.say(`${this.#name} ${level}: ${message} ${text.slice(0, 200)}`);
       if (message.startsWith('stopped before')) this.hasGivenUp = true;
+      // The line has these fields.
+      if (message === 'readers are told that events are missing') this.onGap(fields as Gap);
       if (message.includes('unexpectedly')) this.#sim.fail(new Broken(`${this.#name}: ${message} ${text}`));
     };
     const logger = { debug() {}, info: at('info'), warn: at('warn'), error: at('error') };

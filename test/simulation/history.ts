@@ -55,6 +55,20 @@ export class Appends {
   at(key: string, position: string): Row | undefined {
     return this.#rows.get(key)?.get(position);
   }
+
+  /** Where events stood that were appended in one life of a client's log, which its very first event names. */
+  of(clientId: string, epoch: string): readonly string[] {
+    const rows = this.#rows.get(logKey(clientId)) ?? new Map<string, Row>();
+    const lives = new Map<string, string>();
+    const positions: string[] = [];
+    // What an event follows on was appended before it.
+    for (const { position, prev } of rows.values()) {
+      const life = lives.get(prev) ?? prev;
+      lives.set(position, life);
+      if (life === epoch) positions.push(position);
+    }
+    return positions;
+  }
 }
 
 /** Where a cursor stands: `1|epoch|client|position`. A log in files adds the run of its process: `position.run`. */
@@ -127,6 +141,14 @@ export class History {
     this.#next.set(key, next);
     return next;
   }
+}
+
+/** Whether the log of a client lacks something that was appended in its present life, and that it has not trimmed. */
+export function hasLost(world: World, clientId: string): boolean {
+  const epoch = world.redis.primary.keyspace.run('HGET', [`{${clientId}}:meta`, 'epoch']);
+  if (typeof epoch !== 'string') return false;
+  const there = new Set(logOf(world, clientId).map(({ position }) => position));
+  return world.appends.of(clientId, epoch).some((position) => !there.has(position));
 }
 
 /** The log in whichever store, from its beginning on: with what is retained no more, and without what was lost. */

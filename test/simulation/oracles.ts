@@ -1,6 +1,7 @@
+import type { Gap, GapReason } from '../../src/events/errors.ts';
 import type { Reader } from './apps.ts';
 import { Broken } from './core.ts';
-import { History, lifeOf } from './history.ts';
+import { History, hasLost, lifeOf } from './history.ts';
 import { problemsOfPayments, watchOverPayments } from './payment-oracles.ts';
 import type { Stream } from './streams.ts';
 import type { World } from './world.ts';
@@ -23,7 +24,19 @@ export function watchOver(world: World): void {
       sim.say(`${reader.name} has ${item.id.slice(0, 8)}`);
     };
   }
+  for (const place of world.gateways) place.onGap = (gap) => checkGap(world, place.name, gap);
   watchOverPayments(world);
+}
+
+/** What a gateway tells its operator of a gap is what has happened: where to look hangs on it. */
+function checkGap(world: World, name: string, { clientId, reason }: Gap): void {
+  const mayBe: Readonly<Record<GapReason, boolean>> = {
+    'begun-anew': world.isLogDeleted(clientId),
+    trimmed: world.isTrimmed,
+    lost: hasLost(world, clientId),
+  };
+  if (!mayBe[reason])
+    world.sim.fail(new Broken(`${name} says of a gap in the log of ${clientId}: ${reason}, which cannot be`));
 }
 
 /**

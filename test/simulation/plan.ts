@@ -36,6 +36,13 @@ export interface Plan {
 
 const seconds = (chance: Chance, low: number, high: number): number => chance.between(low, high) * 1000;
 
+/**
+ * For how long one gateway has no way to Redis: some seconds, or so long that another settles meanwhile what it had begun, and it comes back
+ * with what it knew.
+ */
+const awayMs = (chance: Chance, mostSeconds: number): number =>
+  chance.happens(0.4) ? seconds(chance, 25, 90) : seconds(chance, 0.5, mostSeconds);
+
 /** Draws what goes wrong: most kinds never, a few often. */
 export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic): Plan {
   const chance = sim.chance('plan');
@@ -371,7 +378,7 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
     },
     'payment closed as Redis is away': (chance) => {
       const { name, process } = chance.pick(gateways);
-      const ms = seconds(chance, 0.5, 15);
+      const ms = awayMs(chance, 15);
       service.closing = {
         process,
         onAnswer() {
@@ -383,7 +390,7 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
         service.closing = undefined;
         redis.cut.delete(name);
       };
-      return { words: `of ${name}`, ms: seconds(chance, 10, 30), end };
+      return { words: `of ${name}`, ms: ms + seconds(chance, 10, 30), end };
     },
     'payments stopped': (chance) => {
       world.operator.stopPayments();
@@ -533,7 +540,7 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
     'gateway cut off from Redis': (chance) => {
       const { name } = chance.pick(gateways);
       redis.cut.add(name);
-      const ms = seconds(chance, 0.5, 20);
+      const ms = awayMs(chance, 20);
       // What comes meanwhile of whom little comes it has to read by itself, once it can.
       const isDoubtful = chance.happens(0.4);
       if (isDoubtful) sim.after(ms / 2, undefined, () => world.credit(world.quiet));

@@ -1,3 +1,4 @@
+import { activeCredential, issueToken } from '../../packages/sandbox/src/auth.ts';
 import { type Made, makeSandbox } from '../../packages/sandbox/src/start.ts';
 import type { CallPool } from '../../src/upstream/call/pool.ts';
 import type { Chance } from './chance.ts';
@@ -73,6 +74,13 @@ export interface Closing {
   onAnswer(): void;
 }
 
+/** A token of the service's own, which somebody may take back. */
+export interface Issued {
+  readonly token: string;
+  /** The service accepts it no longer. */
+  end(): void;
+}
+
 interface Answer {
   readonly status: number;
   readonly headers: Record<string, string>;
@@ -119,6 +127,8 @@ export class Service {
   /** Told of each process that sends a payment. */
   onLeaving: (process: Process) => void = () => {};
   readonly #left = new Set<string>();
+  /** What calls carry with a token that was taken back. */
+  readonly #ended = new Set<string>();
   /** The last success of each kind of payment, by its path. */
   readonly #answers = new Map<string, Answer>();
 
@@ -149,6 +159,16 @@ export class Service {
     process.run(() => made.world.clock.start());
     return service;
   }
+
+  /** Issues one more token for a client, as for a second app of its. */
+  issue = (clientId: string): Promise<Issued> =>
+    this.process.run(async () => {
+      const { world } = this.made;
+      const client = world.state.clients.get(clientId);
+      if (client === undefined) throw new Error(`the sandbox has no client ${clientId}`);
+      const { token } = await issueToken(world, client, activeCredential(client));
+      return { token, end: () => void this.#ended.add(`Bearer ${token}`) };
+    });
 
   /** The pool of connections that a gateway is given. */
   openPool = (): CallPool => ({
@@ -336,10 +356,13 @@ export class Service {
 
   async #ask({ method, path, headers, body }: DispatchOptions) {
     this.served += 1;
+    const sent = new Headers(headers as Record<string, string>);
+    sent.set('host', 'service.sim');
+    if (this.#ended.has(sent.get('authorization') ?? '')) sent.delete('authorization');
     const response = await this.made.app.fetch(
       new Request(ORIGIN + path, {
         method,
-        headers: { ...(headers as Record<string, string>), host: 'service.sim' },
+        headers: sent,
         // The gateway sends texts.
         body: (body as Body) ?? null,
       }),

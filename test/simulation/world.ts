@@ -73,6 +73,8 @@ export class World {
   readonly operator: Operator;
   /** Whether the only gateway keeps everything in files of its own. */
   readonly isEmbedded: boolean;
+  /** Whether logs give up what is old. */
+  readonly isTrimmed: boolean;
   /** When things have stopped going wrong; undefined while they do. */
   calmSince: number | undefined;
   /** Up to when the log of a client was deleted by an operator. */
@@ -92,7 +94,8 @@ export class World {
     { isEmbedded, environment, skewMs }: Size,
   ) {
     this.isEmbedded = isEmbedded;
-    this.#isLogKept = environment['EVENTS_RETENTION'] === undefined && skewMs === 0;
+    this.isTrimmed = environment['EVENTS_RETENTION'] !== undefined;
+    this.#isLogKept = !this.isTrimmed && skewMs === 0;
     this.sim = parts.sim;
     this.network = parts.network;
     this.service = parts.service;
@@ -129,7 +132,7 @@ export class World {
       }),
     );
     const clients = await service.process.run(() => service.made.control.clients());
-    const callers = new Callers(sim, size.mode, clients, work, size.tokenSeconds);
+    const callers = new Callers(sim, size.mode, clients, work, size.tokenSeconds, service.issue);
     const environment = {
       ...callers.environment,
       ...(!size.isEmbedded && { REDIS_URL: 'redis://redis.sim:6379' }),
@@ -204,6 +207,9 @@ export class World {
   isLogWhole(again: ReadonlySet<string>): boolean {
     return this.#isLogKept && this.#deleted.size === 0 && again.size === 0;
   }
+
+  /** Whether an operator has ever deleted the log of a client. */
+  readonly isLogDeleted = (clientId: string): boolean => this.#deleted.has(clientId);
 
   /** An operator deletes the log of a client, and all that belongs to it. */
   deleteLog(clientId: string): void {
