@@ -8,12 +8,15 @@ import type { RemoteLog } from './remote-log.ts';
 import type { Spool, Spooled } from './spool.ts';
 
 /**
- * After so many clients whose events the log refused, a pass ends: each of them may cost the whole time of a write. After so many whose
- * events it did not keep, a pass sends those that it has taken no second time.
+ * After so many clients whose events the log refused, a turn ends, and the next has only those that it has moved events of: each refusal
+ * may cost the whole time of a write. After so many whose events it did not keep, a pass sends those that it has taken no second time.
  */
 const MOST_FAILED = 8;
-/** How many steps of one client's events a pass publishes at most, so that those of the others come next: each may cost the time of a write. */
-const MOST_STEPS = 16;
+/**
+ * How many steps of one client's events a pass makes at most, so that those that failed in it, and clients that came since, are not kept
+ * waiting for a queue that never ends. So many that what is refused, once a pass, slows the others down little.
+ */
+const MOST_STEPS = 128;
 
 /** The file of a spool cannot be read; the cause says why. */
 export class DamagedSpoolError extends Error {
@@ -34,7 +37,7 @@ export interface SpoolDrainOptions {
 /** Moves the events of a spool into the log, each client's in order. What it moves stays in the spool until the log keeps it. */
 export class SpoolDrain {
   readonly #options: SpoolDrainOptions;
-  /** By spool: the client whose events the log refused last. The next pass begins with the client after it. */
+  /** By spool: the client whose events failed last in the first turn of a pass. The next pass begins with the client after it. */
   readonly #failedLast = new WeakMap<Spool, string>();
   #moved = 0;
   #longestMs = 0;
@@ -44,27 +47,43 @@ export class SpoolDrain {
   }
 
   /**
-   * Makes one pass. If one client's events fail, because a node of a Cluster is away, those of other clients go on. Where the log
-   * takes events that its replicas do not get, a pass has it take those of every client, up to `MOST_STEPS` steps of each.
+   * Makes one pass, in turns: each moves one step of every client, so that no client waits for the whole queue of another. If one
+   * client's events fail, because a node of a Cluster is away, those of other clients go on. What the log takes and its replicas do not
+   * get, it is sent as well, so that followers are told.
    *
-   * Resolves with true if every event of the spool went into the log.
+   * Resolves with true if nothing failed. Then events may wait that came meanwhile, or that are more than `MOST_STEPS` steps.
    *
    * @throws {DamagedSpoolError}
    */
   async pass(spool: Spool): Promise<boolean> {
     let failed = 0;
     let refused = 0;
-    for (const clientId of this.#inTurn(spool)) {
-      if (this.#options.stopping.aborted) return false;
-      try {
-        await (failed < MOST_FAILED ? this.#drain(spool, clientId) : this.#publish(spool, clientId));
-      } catch (error) {
-        if (error instanceof DamagedSpoolError) throw error;
-        this.#noteFailed(spool, clientId, error);
-        failed += 1;
-        if (!(error instanceof UnreplicatedError)) refused += 1;
-        if (refused === MOST_FAILED) break;
+    /** Clients whose events stay in the spool for now: they are only published. */
+    const staying = new Set<string>();
+    let turn = this.#inTurn(spool);
+    for (let steps = 0; steps < MOST_STEPS && turn.length > 0; steps += 1) {
+      const next: string[] = [];
+      for (const clientId of turn) {
+        if (this.#options.stopping.aborted) return false;
+        if (steps === 0 && failed >= MOST_FAILED) staying.add(clientId);
+        try {
+          const isStaying = staying.has(clientId);
+          const goesOn = await (isStaying ? this.#publish(spool, clientId) : this.#drain(spool, clientId));
+          if (goesOn) next.push(clientId);
+        } catch (error) {
+          if (error instanceof DamagedSpoolError) throw error;
+          // Later turns have only clients that came before those which this one did not reach.
+          if (steps === 0) this.#failedLast.set(spool, clientId);
+          this.#tellFailed(spool, error);
+          failed += 1;
+          if (error instanceof UnreplicatedError) {
+            staying.add(clientId);
+            next.push(clientId);
+          } else refused += 1;
+          if (refused >= MOST_FAILED) break;
+        }
       }
+      turn = next;
     }
     return failed === 0;
   }
@@ -84,44 +103,38 @@ export class SpoolDrain {
     return [...clients.slice(next), ...clients.slice(0, next)];
   }
 
-  #noteFailed(spool: Spool, clientId: string, error: unknown): void {
-    this.#failedLast.set(spool, clientId);
+  #tellFailed(spool: Spool, error: unknown): void {
     if (error instanceof StoreUnavailableError) return;
     this.#options.logger.error({ spool: spool.name, error: String(error) }, 'the spool could not be drained');
   }
 
-  /** Throws what the log throws, and `DamagedSpoolError`. */
-  async #drain(spool: Spool, clientId: string): Promise<void> {
-    for (;;) {
-      const batch = read(() => spool.first(clientId));
-      if (batch.length === 0) return;
-      const results = await this.#append(spool, clientId, batch).catch(async (error: unknown) => {
-        if (error instanceof UnreplicatedError) await this.#publish(spool, clientId);
-        throw error;
-      });
-      for (const [index, { event }] of batch.entries()) this.#noteDrained(clientId, event, results[index]);
-      await spool.release(clientId, batch).catch((error: unknown) => {
-        this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
-      });
-      this.#options.released();
-    }
+  /** Moves one step. Resolves with whether more waits. Throws what the log throws, and `DamagedSpoolError`. */
+  async #drain(spool: Spool, clientId: string): Promise<boolean> {
+    const batch = read(() => spool.first(clientId));
+    if (batch.length === 0) return false;
+    const results = await this.#append(spool, clientId, batch);
+    for (const [index, { event }] of batch.entries()) this.#noteDrained(clientId, event, results[index]);
+    await spool.release(clientId, batch).catch((error: unknown) => {
+      this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
+    });
+    this.#options.released();
+    return spool.has(clientId);
   }
 
   /**
-   * Has the log take what it has not taken yet, so that its followers are told at once. All of it stays in the spool: a later pass
-   * releases it, once the log keeps it. Where the log turns out to have another history, it is sent the queue from its head.
+   * Has the log take a step that it has not taken yet, so that its followers are told at once. All of it stays in the spool: a later
+   * pass releases it, once the log keeps it. Where the log turns out to have another history, it is sent the queue from its head.
+   * Resolves with whether more may have to be published.
    */
-  async #publish(spool: Spool, clientId: string): Promise<void> {
-    const { stopping } = this.#options;
-    for (let steps = 0; steps < MOST_STEPS && !stopping.aborted; steps += 1) {
-      const batch = read(() => spool.unpublished(clientId));
-      if (batch.length === 0) return;
-      try {
-        await this.#append(spool, clientId, batch, spool.history(clientId));
-        return;
-      } catch (error) {
-        if (!(error instanceof UnreplicatedError || error instanceof OtherHistoryError)) throw error;
-      }
+  async #publish(spool: Spool, clientId: string): Promise<boolean> {
+    const batch = read(() => spool.unpublished(clientId));
+    if (batch.length === 0) return false;
+    try {
+      await this.#append(spool, clientId, batch, spool.history(clientId));
+      return false;
+    } catch (error) {
+      if (error instanceof UnreplicatedError || error instanceof OtherHistoryError) return true;
+      throw error;
     }
   }
 

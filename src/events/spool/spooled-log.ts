@@ -222,7 +222,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     }
   }
 
-  /** Makes one pass. Resolves with true if every readable event of the spool went into the log. Never rejects, so that other spools drain. */
+  /** Makes one pass. Resolves with true if nothing failed that could be read. Never rejects, so that other spools drain. */
   async #drainSpool(spool: Spool): Promise<boolean> {
     try {
       return await this.#drains.pass(spool);

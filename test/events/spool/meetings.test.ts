@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { OtherHistoryError, StoreUnavailableError, UnreplicatedError } from '../../../src/events/errors.ts';
 import type { Appended, NewEvent } from '../../../src/events/log.ts';
 import { type EventMetrics, silentMetrics } from '../../../src/events/metrics.ts';
@@ -27,7 +27,9 @@ class Remote extends SqliteLog implements RemoteLog {
   gate: Promise<void> | undefined;
   /** Names the history of its data; the replicas of that, if it has some, lack everything. */
   unreplicated: string | undefined;
-  /** Called when it has taken a step that its replicas lack. */
+  /** Clients whose part of it has all its replicas. */
+  readonly replicatedFor = new Set<string>();
+  /** Called when it has taken a step. */
   afterStep: ((clientId: string) => Promise<unknown>) | undefined;
   /** The events of each step that it took. */
   readonly sent: string[][] = [];
@@ -48,8 +50,8 @@ class Remote extends SqliteLog implements RemoteLog {
       throw new OtherHistoryError('It has another history.');
     const appended = await Promise.all(events.map((event) => this.append(clientId, event)));
     this.sent.push(events.map(({ id }) => id));
-    if (this.unreplicated === undefined) return appended;
     await this.afterStep?.(clientId);
+    if (this.unreplicated === undefined || this.replicatedFor.has(clientId)) return appended;
     throw new UnreplicatedError('Replicas lack it.', this.unreplicated);
   }
 
@@ -278,6 +280,91 @@ it('events of one client wait behind those of its own, and those of others do no
   const { events } = await log.readAfter(CLIENT, null, 10);
   expect(events.map(({ id }) => id)).toEqual([first.id, second.id]);
   await log.stop();
+});
+
+describe('a queue of many steps', () => {
+  let log: SpooledLog;
+
+  beforeEach(async () => {
+    log = await open(await newFolder());
+    remote.isAway = true;
+  });
+  afterEach(() => log.stop());
+
+  async function appendTo(client: string, count: number): Promise<string[]> {
+    const events = Array.from({ length: count }, () => moneyIn());
+    for (const event of events) await log.append(client, event);
+    return events.map(({ id }) => id);
+  }
+  const allDrained = () => until(async () => (await log.health()).spooled === 0);
+
+  it('keeps the event of another client waiting for one step, not for all of them', async () => {
+    await appendTo(CLIENT, 300);
+    const [other = ''] = await appendTo(randomUUID(), 1);
+    remote.isAway = false;
+    await allDrained();
+    expect(remote.sent).toHaveLength(6);
+    expect(remote.sent.findIndex((step) => step.includes(other))).toBeLessThanOrEqual(1);
+  });
+
+  it('goes in turns with others, and each in its order', async () => {
+    const clients = [CLIENT, randomUUID(), randomUUID()];
+    const ids = new Map<string, string[]>();
+    for (const client of clients) ids.set(client, await appendTo(client, 200));
+    remote.isAway = false;
+    await allDrained();
+    const whose = (step: readonly string[]) =>
+      clients.find((client) => ids.get(client)?.includes(step[0] ?? ''));
+    for (let at = 0; at < 9; at += 3)
+      expect(new Set(remote.sent.slice(at, at + 3).map(whose))).toEqual(new Set(clients));
+    for (const client of clients)
+      expect((await log.readAfter(client, null, 300)).events.map(({ id }) => id)).toEqual(ids.get(client));
+  });
+
+  it('is not slowed down by clients whose part of the log stays away', async () => {
+    const away = Array.from({ length: 8 }, () => randomUUID());
+    for (const client of away) remote.awayFor.add(client);
+    await appendTo(CLIENT, 640);
+    for (const client of away) await appendTo(client, 1);
+    const { steps } = remote;
+    remote.isAway = false;
+    await until(async () => (await log.health()).spooled === away.length);
+    // Each of them was asked in three passes at most: one that had begun, one that ended before its turn, and that which took it all.
+    expect(remote.steps - steps).toBeLessThanOrEqual(10 + 3 * away.length);
+    remote.awayFor.clear();
+    await allDrained();
+  });
+
+  it('goes on although the replicas of others lack what those wrote', async () => {
+    const others = Array.from({ length: 8 }, () => randomUUID());
+    await appendTo(CLIENT, 640);
+    for (const client of others) await appendTo(client, 1);
+    remote.replicatedFor.add(CLIENT);
+    remote.unreplicated = 'one';
+    const { steps } = remote;
+    remote.isAway = false;
+    await until(async () => (await log.health()).spooled === others.length);
+    // As above; the second pass publishes one step of it.
+    expect(remote.steps - steps).toBeLessThanOrEqual(11 + 3 * others.length);
+    remote.unreplicated = undefined;
+    await allDrained();
+  });
+
+  it('that never ends keeps those that were refused waiting for one pass', async () => {
+    const other = randomUUID();
+    await appendTo(CLIENT, 1);
+    const [refused = ''] = await appendTo(other, 1);
+    remote.awayFor.add(other);
+    remote.afterStep = async (client) => {
+      if (client !== CLIENT) return;
+      await log.append(CLIENT, moneyIn());
+      remote.awayFor.delete(other);
+    };
+    remote.isAway = false;
+    await until(() => remote.sent.flat().includes(refused));
+    remote.afterStep = undefined;
+    await allDrained();
+  });
 });
 
 it('what a log of another history is sent begins with the first event that no replica has', async () => {
