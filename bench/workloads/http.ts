@@ -183,8 +183,8 @@ export async function w1n(): Promise<Section> {
   };
 }
 
-/** V8 compiles the gateway's part of a small query within some 10,000 requests; on a busy machine rounds hold a tenth of that. */
-const SMALL_WARM_UP = 10_000;
+/** V8 compiles the gateway's part of a small query within some 10,000 requests; on a busy machine the rounds before the first hold half of that. */
+const SMALL_WARM_UP = 4_000;
 
 const small = async (
   id: string,
