@@ -67,7 +67,7 @@ export async function storeAnswer(
   const transactionId = typeof id === 'string' ? id : undefined;
   const code = kind === 'refused' ? readable(call, () => order.calls.codeOf({ status, text, body }), '') : '';
   let isOwn = true;
-  await persistence.persist('answer', async () => {
+  await persistence.persist('answer', name, async () => {
     isOwn = await records.answer(name, order.inputHash, answer, transactionId, code, begunBy(order));
     if (!isOwn) tellOf(call, ['id']);
   });

@@ -275,7 +275,7 @@ async function giveUp(call: Call, sent: Dispatch, result: MoneyResult): Promise<
 /** @returns true if nobody holds the key: neither this call, nor another one that has taken it over. */
 async function release({ persistence, records, name, owner }: Call): Promise<boolean> {
   let isFree = false;
-  const isDone = await persistence.persist('release', async () => {
+  const isDone = await persistence.persist('release', name, async () => {
     isFree = await records.release(name, owner);
   });
   return isDone && isFree;

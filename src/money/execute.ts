@@ -90,7 +90,7 @@ export function createMoney(options: MoneyParts): Money {
   const { onComparison = () => {}, onDifference = () => {} } = options;
   const served = new Set<string>();
   const payments = createPayments(records, served);
-  const persistence = createPersistence(ambient, logger);
+  const persistence = createPersistence(records, ambient, logger);
   const onUnread = createUnreadLog(records, logger);
   const settler = createSettler({ records, persistence, ambient, logger, onSettled, onMismatch, onUnread });
   const running = new Set<Promise<unknown>>();

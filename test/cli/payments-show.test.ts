@@ -7,6 +7,7 @@ import { named } from '../../src/cli/payments/show.ts';
 import { recordName } from '../../src/money/intent.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
 import { type MoneyRecords, PaymentsHeldError, type StoredAnswer } from '../../src/money/record.ts';
+import { LOOKED_FOR_MS } from '../../src/money/settling/open-records.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { NOBODYS, SHOWN } from '../money/orders.ts';
 import { pasarela } from './run.ts';
@@ -69,6 +70,8 @@ it('the payments of a customer are listed by its id in any case', async () => {
   for (const customer of [customerId, customerId.toUpperCase()])
     expect(await list(customer)).toMatchObject({ code: 0, stdout: expect.stringContaining(id) });
   expect(await list(randomUUID())).toMatchObject({ code: 0, stdout: '' });
+  const { stdout } = await pasarela(['payments', 'show', id], { DATA_DIR: dataDir });
+  expect(stdout).toMatch(new RegExp(`^customerId: +${customerId}$`, 'm'));
 });
 
 it('the credit that a refund returns is shown while it is open and once an answer names it, and of no other payment', async () => {
@@ -111,4 +114,10 @@ it('the credit that a refund returns is shown while it is open and once an answe
     expect(await show(id)).not.toContain('originalTransactionId');
     expect(JSON.parse(await show(id, '--json'))).toMatchObject({ id, originalTransactionId: null });
   }
+  const { sentAt, lookedForUntil } = JSON.parse(await show(other.id, '--json'));
+  expect(Date.parse(lookedForUntil) - Date.parse(sentAt)).toBe(LOOKED_FOR_MS);
+  expect(await show(other.id)).toMatch(/ send it again until \S+Z, and then look for it until \S+Z, /);
+  expect(await show(open.id)).toContain(' look for it until ');
+  expect(await show(open.id)).not.toContain('send it again');
+  expect(await show(done.id)).not.toContain('look');
 });

@@ -74,7 +74,11 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
   cleanup.defer(() => store.close());
   const records = await store.open();
   cleanup.defer(() => records.stop());
-  const parts = { records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient };
+  const parts = {
+    records,
+    persistence: createPersistence(records, systemAmbient, logger),
+    ambient: systemAmbient,
+  };
   const settled: string[] = [];
   const mismatches: (readonly string[])[] = [];
   const unread: unknown[] = [];
@@ -136,7 +140,7 @@ it.each(STORES)(
     cleanup.defer(() => store.close());
     const records = await store.open();
     cleanup.defer(() => records.stop());
-    const persistence = createPersistence(systemAmbient, logger);
+    const persistence = createPersistence(records, systemAmbient, logger);
     let isAway = true;
     /** A store that is away when the answer comes. */
     const leaving: MoneyRecords = {
@@ -207,7 +211,7 @@ describe.each(STORES)('a payment whose record is gone meanwhile, over %s', (_kin
       look: () => onceGone(() => look(payment, records)),
     };
     const result = await settleOpen(payment, callsWith({ [how]: calls[how] }), {
-      ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
+      ...{ records, persistence: createPersistence(records, systemAmbient, logger), ambient: systemAmbient },
       ...{ onSettled: () => {}, onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
     });
     expect(result).toBe('settled');
@@ -245,7 +249,7 @@ it('what is found once the lease may have ended settles nothing', async () => {
       leapMs += tookMs;
       return { kind: 'done', text: JSON.stringify({ id }), transactionId: id } as const;
     };
-    const persistence = createPersistence(systemAmbient, logger);
+    const persistence = createPersistence(records, systemAmbient, logger);
     const nobody = () => {};
     const told = {
       onSettled: nobody,
@@ -294,7 +298,7 @@ it.each(STORES)(
           throw new RecordsUnavailableError('answer', undefined);
         },
       };
-      const persistence = createPersistence(systemAmbient, logger);
+      const persistence = createPersistence(records, systemAmbient, logger);
       const told: string[] = [];
       const never = () => expect.unreachable();
       const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
@@ -333,7 +337,7 @@ it.each([
     }),
     {
       records: { ...records, putOff },
-      persistence: createPersistence(systemAmbient, logger),
+      persistence: createPersistence(records, systemAmbient, logger),
       ambient: systemAmbient,
       onSettled: never,
       onMismatch: never,
@@ -366,7 +370,7 @@ it.each<[string, MoneyRecords['held']]>([
   const never = () => expect.unreachable();
   // A call that nobody expects rejects, and so would this.
   const result = await settleOpen(payment, callsWith({}), {
-    ...{ records: { ...records, held }, persistence: createPersistence(systemAmbient, logger) },
+    ...{ records: { ...records, held }, persistence: createPersistence(records, systemAmbient, logger) },
     ...{
       ambient: systemAmbient,
       onSettled: never,
@@ -395,7 +399,7 @@ it('a 409 on a repeat refuses nothing, whatever it says: the first request may b
   const body = { message: 'external_transfer_not_allowed' };
   const conflict = { ...REFUSED, status: 409, text: JSON.stringify(body), body };
   const result = await settleOpen(payment, callsWith({ repeat: async () => conflict }), {
-    ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
+    ...{ records, persistence: createPersistence(records, systemAmbient, logger), ambient: systemAmbient },
     ...{ onSettled: never, onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
   });
   expect(result).toBe('open');
@@ -418,7 +422,7 @@ it('a repeat counts where it may have left, and not where it has not', async () 
     onLookFailed: never,
     onGivenUp: never,
   };
-  const persistence = createPersistence(systemAmbient, logger);
+  const persistence = createPersistence(records, systemAmbient, logger);
   const attempts = async (dispatched: boolean) => {
     await records.hasten(name);
     const payment = await records.takeOpen(name, OWNER, 60_000);
@@ -457,7 +461,7 @@ it.each([
     const old = { ...payment, ageMs: 49 * 60 * 60_000 };
     const givenUp: string[] = [];
     await settleOpen(old, callsWith({ look }), {
-      ...{ records: { ...records, putOff }, persistence: createPersistence(systemAmbient, logger) },
+      ...{ records: { ...records, putOff }, persistence: createPersistence(records, systemAmbient, logger) },
       ...{
         ambient: systemAmbient,
         onSettled: never,
@@ -495,7 +499,7 @@ it('evidence that the store could not take settles nothing once its look is too 
       throw new RecordsUnavailableError('answer', undefined);
     },
   };
-  const persistence = createPersistence(systemAmbient, logger);
+  const persistence = createPersistence(records, systemAmbient, logger);
   const never = () => expect.unreachable();
   const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
     ...{ records: leaving, persistence, ambient: systemAmbient },
@@ -529,7 +533,7 @@ async function findWhile(
   };
   const never = () => expect.unreachable();
   const result = await settleOpen(payment, callsWith({ look }), {
-    ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
+    ...{ records, persistence: createPersistence(records, systemAmbient, logger), ambient: systemAmbient },
     ...{ onSettled: () => {}, onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
   });
   return { result, answer: (await records.read(name))?.answer, holds: await records.held() };
@@ -567,7 +571,7 @@ it.each(['over node:sqlite', 'over Redis'])(
     const payment = await until(() => records.takeOpen(name, OWNER, 0));
     const never = () => expect.unreachable();
     const parts = {
-      ...{ records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient },
+      ...{ records, persistence: createPersistence(records, systemAmbient, logger), ambient: systemAmbient },
       ...{ onSettled: () => {}, onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
     };
     const id = randomUUID();

@@ -50,7 +50,7 @@ function createWorld(most: number, reachable: Partial<MoneyRecords>, logger: Log
   // A settler takes and asks; a step that is missing here throws, which the tests below would show as a failure of a look.
   const records = { ...reachable, idKey: later } as MoneyRecords;
   const { ambient } = time;
-  const persistence = createPersistence(ambient, logger);
+  const persistence = createPersistence(records, ambient, logger);
   return {
     ...time,
     settler: createSettler({ records, persistence, ambient, logger, onUnread: () => expect.unreachable() }),
@@ -59,6 +59,9 @@ function createWorld(most: number, reachable: Partial<MoneyRecords>, logger: Log
 
 /** The key of ids of payments, later than what is under way when it is asked for. */
 const later = () => new Promise<Buffer>((resolve) => setImmediate(() => resolve(randomBytes(32))));
+
+const IDS = { idKey: later };
+const NAME: RecordName = { clientId: CLIENT, hash: HASH };
 
 /** A record of which no more is read here than its answer. */
 const recordOf = (answer: StoredAnswer | null) => ({ answer }) as Awaited<ReturnType<MoneyRecords['read']>>;
@@ -368,7 +371,10 @@ it('a stop waits for the line of what the store takes at the very end', async ()
   isOpen = false;
   await new Promise((resolve) => setImmediate(resolve));
   await new Promise((resolve) => setImmediate(resolve));
-  expect(lines).toEqual([['payment settled', expect.any(String)]]);
+  expect(lines).toEqual([
+    ['the record of a payment is written after all, or nothing is left to write', expect.any(String)],
+    ['payment settled', expect.any(String)],
+  ]);
 });
 
 it('comes back soon once the store answers again, and tidies what it could not tidy', async () => {
@@ -416,14 +422,14 @@ it('tells when it has gone through the payments of every client last, and leaves
 
 it('a step whose first try is under way is waited for at a stop, and tried once more if that fails', async () => {
   const { ambient } = createTime(1);
-  const persistence = createPersistence(ambient, silentLogger);
+  const persistence = createPersistence(IDS, ambient, silentLogger);
   const first = Promise.withResolvers<void>();
   let tries = 0;
   const step = async () => {
     tries += 1;
     if (tries === 1) await first.promise;
   };
-  const told = persistence.persist('release', step);
+  const told = persistence.persist('release', NAME, step);
   let hasStopped = false;
   const stopped = persistence.stop().then(() => {
     hasStopped = true;
@@ -438,13 +444,13 @@ it('a step whose first try is under way is waited for at a stop, and tried once 
 
 it('a step that the store does not take is tried once more at a stop, however soon that comes', async () => {
   const { ambient } = createTime(1);
-  const persistence = createPersistence(ambient, silentLogger);
+  const persistence = createPersistence(IDS, ambient, silentLogger);
   let tries = 0;
   const step = async () => {
     tries += 1;
     if (tries < 3) throw new Error('The store is away.');
   };
-  expect(await persistence.persist('answer', step)).toBe(false);
+  expect(await persistence.persist('answer', NAME, step)).toBe(false);
   await persistence.stop();
   expect(tries).toBe(3);
 });
@@ -454,7 +460,7 @@ it('a step that the store does not take is tried again until the time of a stop 
   // Whether a pause is none, since what would end it has come already.
   const ended: boolean[] = [];
   const sleep: Ambient['sleep'] = async (_ms, signal) => void ended.push(signal.aborted);
-  const persistence = createPersistence({ ...ambient, sleep }, silentLogger);
+  const persistence = createPersistence(IDS, { ...ambient, sleep }, silentLogger);
   const over = new AbortController();
   let tries = 0;
   const step = async () => {
@@ -462,8 +468,38 @@ it('a step that the store does not take is tried again until the time of a stop 
     if (tries === 5) over.abort();
     throw new Error('The store is away.');
   };
-  expect(await persistence.persist('answer', step)).toBe(false);
+  expect(await persistence.persist('answer', NAME, step)).toBe(false);
   await persistence.stop(over.signal);
   expect(tries).toBe(6);
   expect(ended).toEqual([false, false, false, false, true]);
+});
+
+it('the log names the payment of a step that is tried on, and says when nothing waits any more', async () => {
+  const { ambient } = createTime(1_000);
+  const lines: [object, string][] = [];
+  const over = Promise.withResolvers<void>();
+  const logger: Logger = {
+    ...silentLogger,
+    warn: (...line) => lines.push(line),
+    info(...line) {
+      lines.push(line);
+      over.resolve();
+    },
+  };
+  const persistence = createPersistence(IDS, ambient, logger);
+  let tries = 0;
+  const step = async () => {
+    tries += 1;
+    if (tries < 3) throw new Error('The store is away.');
+  };
+  expect(await persistence.persist('answer', NAME, step)).toBe(false);
+  await over.promise;
+  const told = { what: 'answer', clientId: CLIENT, paymentId: expect.stringMatching(/^[\w-]{43}$/) };
+  expect(lines).toEqual([
+    [
+      { ...told, err: expect.any(Error), waiting: expect.any(Number) },
+      'the record of a payment could not be written, trying on',
+    ],
+    [{ ...told, waiting: 0 }, 'the record of a payment is written after all, or nothing is left to write'],
+  ]);
 });

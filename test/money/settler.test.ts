@@ -56,7 +56,7 @@ it.each(STORES)(
     };
     const settler = createSettler({
       records: contested,
-      persistence: createPersistence(ambient, logger),
+      persistence: createPersistence(records, ambient, logger),
       ambient,
       logger,
       onUnread: () => expect.unreachable(),

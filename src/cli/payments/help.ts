@@ -64,7 +64,11 @@ const STOP_HELP = `Usage: pasarela payments stop
 
 Holds all payments in every process that shares the record, without a restart, until pasarela payments resume. Each refuses at once
 to send a new one (PAYMENTS_STOPPED), and sends none again: a caller that comes back with the key of one that was sent gets
-OutcomeUnknown. Settled payments are answered as ever, and a request that has left is not called back. PAYMENTS=off does the same for one process from its start.
+OutcomeUnknown. Settled payments are answered as ever. A request that has left is not called back, nor for OPERATION_TIMEOUT_MS one
+that waits for a connection. PAYMENTS=off does the same for one process from its start.
+
+A stop makes no payment certain. Unknown money out waits, and resume has gateways send it again: do not pay it by hand meanwhile, or
+both are paid (docs/unknown-payments.md, "When another key may be used").
 
 Example:
 
@@ -72,13 +76,14 @@ Example:
 
 ${WHERE}
 
-Exit codes: 0 they are stopped, on every replica too; 1 some may go on for up to ten seconds, or a failover may forget the stop, or
-the record cannot be reached, or took the stop for some clients alone: the message says which; ${CODES}`;
+Exit codes: 0 they are stopped, on every replica too; 1 not all of that is certain: some may go on for up to ten seconds, a failover
+may forget the stop, or the record cannot be reached. Run it again until it ends with 0; ${CODES}`;
 
 const RESUME_HELP = `Usage: pasarela payments resume [--put-back]
 
 Lets payments go on, in every process within ten seconds. Run it again where it fails: until it ends with 0, payments of some
-clients may be held. Where the record was put back, it changes nothing without --put-back, and ends with 1: first compare the
+clients may be held. Gateways then send unknown money out younger than 23 hours again, under its key, within minutes: first be sure
+that nobody has paid it in another way (payments list --state UNKNOWN,IN_FLIGHT). Where the record was put back, it changes nothing without --put-back, and ends with 1: first compare the
 transactions since the time that it prints with what callers hold, and have callers drop the keys of payments that were made
 (docs/redis.md, "When a record was put back").
 
@@ -97,8 +102,8 @@ const LIST_HELP = `Usage: pasarela payments list [--state STATES] [--operation O
 
 Prints payments, the newest first. A line holds when it was asked for, the state, the operation, the amount, the id, and why it is
 refused or unknown. A payment is in the list once it was sent, and for 30 days after its record was last written. A page of 100 is
-read at a time; Redis has 2 s for each reply. While the record has been put back, says so on standard
-error: some payments may be missing.
+read at a time; Redis has 2 s for each reply. While payments are held, says so on standard error: where the record was put back,
+some payments may be missing.
 
 Options:
 
@@ -123,8 +128,8 @@ Exit codes: 0 done; 1 the record cannot be reached, or does not know the client;
 const SHOW_HELP = `Usage: pasarela payments show ID [--client ID] [--json]
 
 Prints one payment, by the id that list prints, or by the UUID of the transaction that it made: state, amount, instruments, times,
-who asked, why it is refused or unknown, until when it may be sent again; the credit that a refund returns (originalTransactionId),
-unless it was refused; and a line for each of its steps in the journal. It is found for 30 days after its record was last written,
+who asked, and for which customer, why it is refused or unknown, until when it may be sent again and is looked for; the credit that a
+refund returns (originalTransactionId), unless it was refused; and a line for each of its steps in the journal. It is found for 30 days after its record was last written,
 though its lines are kept for JOURNAL_RETENTION: export has those.
 
 Options:

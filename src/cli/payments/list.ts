@@ -22,7 +22,7 @@ import {
   remark,
   UsageError,
 } from '../command.ts';
-import { remarkPutBack } from './hold-text.ts';
+import { holdText } from './hold-text.ts';
 import { instant } from './instant.ts';
 import { clientsMeant, withRecords } from './records.ts';
 
@@ -69,7 +69,7 @@ export async function listPayments(args: readonly string[]): Promise<ExitCode> {
     limit,
   };
   return withRecords(async (records) => {
-    await remarkPutBack(records);
+    for (const hold of await records.held()) remark(holdText(hold));
     const found: Listed[] = [];
     for (const clientId of await clientsMeant(records, values.client)) {
       // One more than is printed shows that there are more.
@@ -155,7 +155,7 @@ const lineOf = ({ requestedAt, state, operation, amount, id, code, retryUntil }:
       operation.padEnd(20),
       (amount?.amount ?? '').padStart(12),
       id,
-      [code, retryUntil === null ? null : `retried until ${retryUntil}`]
+      [code, retryUntil === null ? null : `may be sent again until ${retryUntil}`]
         .filter((word) => word !== null)
         .join(', '),
     ]

@@ -1,7 +1,9 @@
+import { clock } from '../../common/clock.ts';
 import { JournalEntries, type JournalEntry } from '../../money/journal/entries.ts';
 import { JOURNAL_PAGE } from '../../money/journal/verify.ts';
 import { createPayments, type RecordedPayment } from '../../money/payment-reads.ts';
 import { type MoneyRecords, PaymentsHeldError } from '../../money/record.ts';
+import { LOOKED_FOR_MS } from '../../money/settling/open-records.ts';
 import { refundedBy } from '../../resolvers/payments/evidence-match.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import {
@@ -47,7 +49,7 @@ export async function named(records: MoneyRecords, id: string, client: string | 
   if (uncertain !== undefined) throw uncertain;
   throw new CommandError(
     isUuid(id)
-      ? `No payment is recorded with the transaction "${id}". It may be one whose outcome is not known yet: pasarela payments list --state UNKNOWN shows those.`
+      ? `No payment is recorded with the transaction "${id}". It may be one whose outcome is not known yet: pasarela payments list --state UNKNOWN,IN_FLIGHT shows those.`
       : `There is no payment "${id}". pasarela payments list shows the ids.`,
   );
 }
@@ -80,10 +82,16 @@ export async function showPayment(args: readonly string[]): Promise<ExitCode> {
   return withRecords(async (records) => {
     const { clientId, record, payment } = await named(records, id, text(values.client));
     const steps = await stepsOf(records, clientId, record);
-    const shown = { ...payment, originalTransactionId: refundedBy(record) };
+    const shown = {
+      ...payment,
+      customerId: record.asked?.customerId ?? null,
+      originalTransactionId: refundedBy(record),
+      lookedForUntil: lookedForUntil(record, payment),
+    };
     if (values.json === true) print(JSON.stringify({ ...shown, journal: steps.map(fieldsOf) }));
     else {
       for (const line of textOf(shown)) print(line);
+      if (shown.lookedForUntil !== null) print(whoLooks(record, payment, shown.lookedForUntil));
       for (const step of steps) print(stepText(step));
     }
     return EXIT.done;
@@ -111,6 +119,22 @@ async function stepsOf(
     if ((read.at(-1)?.at ?? 0) > until + CLOCKS_MS) return found;
     after = last.id;
   }
+}
+
+/** Until when a gateway looks for an open payment, RFC 3339; null for one that is settled, or was not sent. */
+function lookedForUntil({ sent }: RecordedPayment, { state }: Listed): string | null {
+  if (sent === null || (state !== 'UNKNOWN' && state !== 'IN_FLIGHT')) return null;
+  return new Date(Math.min(sent.sentAt, clock.now() - sent.ageMs) + LOOKED_FOR_MS).toISOString();
+}
+
+/** The record does not say in which mode the gateways run. */
+function whoLooks({ seen }: RecordedPayment, { retryUntil }: Listed, until: string): string {
+  const isOver = clock.now() >= Date.parse(until);
+  if (isOver && seen !== 'unread' && seen !== 'unreadable')
+    return 'No gateway looks for it any more, once a look after lookedForUntil has read all. pasarela payments settle has one look again.';
+  const first = retryUntil === null ? '' : `send it again until ${retryUntil}, and then `;
+  const last = isOver ? 'one look has read all' : until;
+  return `Gateways with AUTH_MODE=service ${first}look for it until ${last}, unless payments are held; in passthrough they do so only while the token of its caller holds.`;
 }
 
 /** By how much the times of a record and of its lines may differ, in ms. */

@@ -231,7 +231,7 @@ async function store(
   let isLate = false;
   let wasTried = false;
   const { name, inputHash } = payment;
-  const isKnown = await persistence.persist('answer', async () => {
+  const isKnown = await persistence.persist('answer', name, async () => {
     // A try that failed in time may have been done, and only its reply lost: then nobody else tells that the payment is settled.
     isLate = isTooLate() && !(wasTried && (await isStored(records, name, answer)));
     if (isLate) return;

@@ -49,8 +49,8 @@ export function unknownWords({
   readonly seen?: string | null | undefined;
 }): string {
   const advice = safeToRetry
-    ? 'As the same caller, send the same input with the same key again: it cannot happen twice.'
-    : 'Do not send it under another key until the provider says that this one was not made, and will not be.';
+    ? 'As the same caller, send the same input with the same key again: it cannot happen twice. Do not pay it in another way: this one may still be made, and then both are paid.'
+    : 'Do not pay it in another way, nor under another key, until the provider says that this one was not made, and will not be. What it says within a quarter of an hour after the last sending does not count.';
   const stuck = sameAnswerAgain ? ` ${reason === 'NO_ANSWER' ? INSTEAD : AGAIN}` : '';
   const found = seen !== null && isSeen(seen) ? ` ${SEEN[seen]}` : '';
   return `The money may or may not have moved. ${WHY[reason]}${stuck}${found} ${advice}`;
