@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { EventStream, FollowOptions } from '../../src/events/log.ts';
+import type { EventStream, EventType, FollowOptions } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
 import { createEventTopics, ownerTopic } from '../../src/resolvers/events/topics.ts';
@@ -53,6 +53,13 @@ it.each<[string, FollowOptions]>([
   },
 );
 
+/** Reads so many events. */
+async function read(stream: EventStream, count: number): Promise<unknown[]> {
+  const ids: unknown[] = [];
+  for (let number = 0; number < count; number += 1) ids.push((await stream.next()).value?.id);
+  return ids;
+}
+
 it('what piled up in an outage ends no reader for whom a part waited before', async () => {
   const source = new MemorySource();
   const log = new LogReader(source, silentMetrics);
@@ -60,11 +67,6 @@ it('what piled up in an outage ends no reader for whom a part waited before', as
   const append = (count: number, carried: 'once' | 'lost'): void => {
     for (let number = 0; number < count; number += 1)
       source.append(CLIENT, 'MONEY_IN', { body: {} }, carried, 50_000);
-  };
-  const read = async (stream: EventStream, count: number): Promise<unknown[]> => {
-    const ids: unknown[] = [];
-    for (let number = 0; number < count; number += 1) ids.push((await stream.next()).value?.id);
-    return ids;
   };
   const first = slow.next();
   append(16, 'once');
@@ -74,6 +76,37 @@ it('what piled up in an outage ends no reader for whom a part waited before', as
   // By then the feed has read what was lost, and has found room for it, or not.
   await read(quick, 10);
   expect([(await first).value?.id, ...(await read(slow, 25))]).toEqual(
+    source.entries.map(({ event }) => event.id),
+  );
+  await log.stop();
+});
+
+it('nor one for whom a part waited because it was being asked whose an event is', async () => {
+  const source = new MemorySource();
+  const owner = Promise.withResolvers<string>();
+  const log = new LogReader(
+    source,
+    silentMetrics,
+    createEventTopics(() => owner.promise),
+  );
+  const topics = [ownerTopic('MONEY_IN', OWNER), ownerTopic('CEP', OWNER)];
+  const slow = await log.follow(CLIENT, { topics, needsLookup: true });
+  const quick = await log.follow(CLIENT);
+  const append = (type: EventType, count: number, carried: 'once' | 'lost'): void => {
+    for (let number = 0; number < count; number += 1)
+      source.append(CLIENT, type, { body: { id: OWNER, owner_id: OWNER } }, carried, 50_000);
+  };
+  const first = slow.next();
+  // In its queue, then behind the one that is asked about, and then what an outage has kept back.
+  append('MONEY_IN', 10, 'once');
+  append('CEP', 1, 'once');
+  append('MONEY_IN', 6, 'once');
+  await read(quick, 17);
+  append('MONEY_IN', 8, 'lost');
+  source.resync();
+  await read(quick, 8);
+  owner.resolve(OWNER);
+  expect([(await first).value?.id, ...(await read(slow, 24))]).toEqual(
     source.entries.map(({ event }) => event.id),
   );
   await log.stop();

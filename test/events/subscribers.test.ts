@@ -138,11 +138,15 @@ describe('one who cannot be told of events', () => {
     },
   );
 
-  it('as the process is about to end, is told so', async () => {
+  it('as the process is about to end, is told so, also while others are still sent away', async () => {
     const { log, counted } = start();
-    await log.stop();
-    await expect(log.follow(CLIENT)).rejects.toBeInstanceOf(DrainingError);
-    await expect(log.watch(CLIENT, [typeTopic('CEP')], watcher())).rejects.toBeInstanceOf(DrainingError);
+    await log.follow(CLIENT);
+    const stopping = log.stop();
+    for (const stopped of [undefined, stopping]) {
+      await stopped;
+      await expect(log.follow(CLIENT)).rejects.toBeInstanceOf(DrainingError);
+      await expect(log.watch(CLIENT, [typeTopic('CEP')], watcher())).rejects.toBeInstanceOf(DrainingError);
+    }
     expect(counted.followers).toBe(0);
   });
 });

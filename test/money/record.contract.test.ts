@@ -728,6 +728,28 @@ describe('the record over Redis', () => {
     await records.stop();
   });
 
+  it('tells people of the client of a customer’s payment as long as that is kept, however late it was settled', async () => {
+    const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+    const [theirs, whole] = [freshName(), freshName()];
+    const alike = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS, twin: `twin of ${whole.hash}` };
+    /** Brings the ends of all keys of the client so much nearer. */
+    const pass = async (milliseconds: number): Promise<void> => {
+      for (const key of await redis.admin.keys(`pasarela:money:{${theirs.clientId}}:*`)) {
+        const left = await redis.admin.pttl(key);
+        if (left > 0) await redis.admin.pexpire(key, left - milliseconds);
+      }
+    };
+    const [twoDays, anHour] = [2 * 24 * 3_600_000, 3_600_000];
+    await records.claim(theirs, { ...alike, owner: 'a', isCustomers: true });
+    await records.markSent(theirs, 'a', '{}');
+    await pass(twoDays);
+    await records.answer(theirs, HASH, DONE);
+    await pass(RETENTION_MS - anHour);
+    const found = await records.claim(whole, { ...alike, owner: 'b' });
+    expect(found).toEqual({ state: 'customers', answer: DONE });
+    await records.stop();
+  });
+
   it.each(['Redis', 'Cluster'])(
     'has what was sent on a replica before anything leaves, and refuses when the replica is silent: %s',
     async (form) => {
