@@ -112,7 +112,7 @@ interface Rule {
   readonly alert: string;
   readonly expr: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string };
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
 }
 
 const rules = async (): Promise<readonly Rule[]> =>
@@ -159,12 +159,15 @@ describe('the alerting rules', () => {
     expect([...caused].sort()).toEqual((await rules()).map(({ alert }) => alert).sort());
   });
 
-  it('have a severity, a summary, and a place in docs/alerts.md that says what to do', async () => {
+  it('have a severity, a summary, and the address of a place in docs/alerts.md that says what to do', async () => {
     const page = await read('docs/alerts.md');
+    const { repository } = JSON.parse(await read('package.json'));
+    const published = `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/main/docs/alerts.md`;
     for (const { alert, labels, annotations } of await rules()) {
       expect(['critical', 'warning']).toContain(labels.severity);
       expect(annotations.summary).toMatch(/\.$/);
       expect(page).toContain(`## ${alert}\n`);
+      expect(annotations.runbook_url).toBe(`${published}#${alert.toLowerCase()}`);
     }
     const described = [...page.matchAll(/^## (Pasarela\w+)$/gm)].map(([, name]) => name);
     expect(described.sort()).toEqual((await rules()).map(({ alert }) => alert).sort());
