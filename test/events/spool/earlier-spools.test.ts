@@ -17,7 +17,7 @@ let root: string;
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'pasarela-earlier-'));
 });
-afterAll(() => rm(root, { recursive: true, force: true }));
+afterAll(() => rm(root, { recursive: true, force: true, maxRetries: 5 }));
 
 const newFolder = (): Promise<string> => mkdtemp(join(root, 'data-'));
 
