@@ -38,6 +38,8 @@ const SEEDS = [
   55,
   // The simulation wanted a gateway to notice that its record was put back, though another had paid as often meanwhile.
   9_700_492,
+  // The simulation promoted a replica that a gateway which had begun since could not know of, and wanted its payments not to be held.
+  165_028_627,
 ];
 /** Each of these within more. */
 const LONGER_HOURS = 0.02;

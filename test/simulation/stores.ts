@@ -1,5 +1,5 @@
 import { useRedis } from '../../src/redis/connection.ts';
-import type { Process, Simulation } from './core.ts';
+import { currentProcess, type Process, type Simulation } from './core.ts';
 import { Appends } from './history.ts';
 import { SimulatedRedis } from './redis/client.ts';
 import type { Keyspace } from './redis/keyspace.ts';
@@ -28,6 +28,9 @@ export class RedisGroup {
   /** By process: how likely it is that Redis runs a script for it, or reads a field, and the reply is lost. */
   readonly losing = new Map<string, number>();
   readonly #goneSince = new Map<RedisServer, number>();
+  /** Replicas whose connection to the primary has ended: INFO names them no more. */
+  readonly #unnamed = new Set<RedisServer>();
+  readonly #processes = new WeakSet<Process>();
   /** What is to be cut off as soon as Redis has done a step of a payment for it. */
   cutting: Cutting | undefined;
   /** When what a primary alone had was last forgotten, in ms since the beginning. */
@@ -74,7 +77,10 @@ export class RedisGroup {
     const open = (
       server: () => RedisServer | undefined,
       options: ConstructorParameters<typeof SimulatedRedis>[3],
-    ) => new SimulatedRedis(this.#sim, chance, { server, isCut, replyOf }, options) as never;
+    ) => {
+      this.#noteProcess();
+      return new SimulatedRedis(this.#sim, chance, { server, isCut, replyOf }, options) as never;
+    };
     return useRedis({
       all: (_url, options) => open(() => this.#primary, options),
       node: (_url, node, options) => open(() => this.servers.find(({ name }) => name === node.host), options),
@@ -126,7 +132,19 @@ export class RedisGroup {
   /** A replica goes away: with a word, or so that its primary notices by and by alone. */
   lose(replica: RedisServer, isSilent: boolean): void {
     this.#primary.lose(replica, isSilent);
-    this.#goneSince.set(replica, this.#sim.now);
+    if (!this.#goneSince.has(replica)) this.#goneSince.set(replica, this.#sim.now);
+    if (!isSilent) this.#unnamed.add(replica);
+  }
+
+  /**
+   * A process that begins over `redis://` knows of no replica that INFO does not name, and docs/events.md promises nothing where such a
+   * one is promoted.
+   */
+  #noteProcess(): void {
+    const process = currentProcess();
+    if (process === undefined || this.#processes.has(process)) return;
+    this.#processes.add(process);
+    for (const replica of this.#unnamed) this.#goneSince.delete(replica);
   }
 
   /** Whoever does not follow the primary follows it again. */
@@ -137,6 +155,7 @@ export class RedisGroup {
         this.#primary.lose(server, false);
         server.follow(this.#primary);
         this.#goneSince.delete(server);
+        this.#unnamed.delete(server);
       }
     }
   }
@@ -186,6 +205,7 @@ export class RedisGroup {
       if (server !== replica && server !== old && server.isUp) server.follow(replica);
     }
     this.#goneSince.clear();
+    this.#unnamed.clear();
     this.#goneSince.set(old, this.#sim.now - FRESH_MS);
     this.forgottenAt = this.#sim.elapsed;
     return () => {

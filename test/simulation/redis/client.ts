@@ -151,7 +151,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
       this.#fail([...sent, ...this.#again.splice(0)], 'Reached the max retries per request limit');
     } else this.#again.push(...sent);
     this.emit('close');
-    const { retryStrategy = (times: number) => Math.min(times * 50, 2000) } = this.#given;
+    const { retryStrategy = this.#pause } = this.#given;
     const wait = retryStrategy?.(this.#attempts);
     this.#sim.after(
       typeof wait === 'number' ? wait : 100,
@@ -159,6 +159,10 @@ export class SimulatedRedis extends EventEmitter implements Served {
       () => this.#isWanted && this.#connect(),
     );
   }
+
+  /** How long ioredis waits before it connects again, in milliseconds, unless it is told otherwise. */
+  readonly #pause = (times: number): number =>
+    Math.min(2 ** (times - 1) * 50, 5_000) + this.#chance.below(200);
 
   /** The rest of a pipeline whose beginning was answered would speak of another connection: ioredis rejects it. */
   #abortIncompletePipelines(sent: readonly Sent[]): readonly Sent[] {
