@@ -83,7 +83,7 @@ const RESUME_HELP = `Usage: pasarela payments resume [--put-back]
 
 Lets payments go on, in every process within ten seconds. Run it again where it fails: until it ends with 0, payments of some
 clients may be held. Gateways then send unknown money out younger than 23 hours again, under its key, within minutes: first be sure
-that nobody has paid it in another way (payments list --state UNKNOWN,IN_FLIGHT). Where the record was put back, it changes nothing without --put-back, and ends with 1: first compare the
+that nobody has paid it in another way (payments list shows it). Where the record was put back, it changes nothing without --put-back, and ends with 1: first compare the
 transactions since the time that it prints with what callers hold, and have callers drop the keys of payments that were made
 (docs/redis.md, "When a record was put back").
 
