@@ -86,7 +86,7 @@ builder.objectFields(PaymentType, (t) => ({
   sentAt: t.expose('sentAt', {
     type: 'DateTime',
     nullable: true,
-    description: 'When it was first sent to the service. Null before that.',
+    description: 'When it was recorded as sent, which is just before the request leaves. Null before that.',
   }),
   settledAt: t.expose('settledAt', {
     type: 'DateTime',

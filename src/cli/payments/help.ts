@@ -101,7 +101,7 @@ const LIST_HELP = `Usage: pasarela payments list [--state STATES] [--operation O
                               [--client ID] [--limit N] [--json]
 
 Prints payments, the newest first. A line holds when it was asked for, the state, the operation, the amount, the id, and why it is
-refused or unknown. A payment is in the list once it was sent, and for 30 days after its record was last written. A page of 100 is
+refused or unknown. A payment is in the list once it was sent, for 30 days after that or after its answer was stored. A page of 100 is
 read at a time; Redis has 2 s for each reply. While payments are held, says so on standard error: where the record was put back,
 some payments may be missing.
 
@@ -129,8 +129,9 @@ const SHOW_HELP = `Usage: pasarela payments show ID [--client ID] [--json]
 
 Prints one payment, by the id that list prints, or by the UUID of the transaction that it made: state, amount, instruments, times,
 who asked, and for which customer, why it is refused or unknown, until when it may be sent again and is looked for; the credit that a
-refund returns (originalTransactionId), unless it was refused; and a line for each of its steps in the journal. It is found for 30 days after its record was last written,
-though its lines are kept for JOURNAL_RETENTION: export has those.
+refund returns (originalTransactionId), unless it was refused; and a line for each of its steps in the journal. It is found for 30
+days after it was sent, or after its answer was stored: settle does not prolong that. Its lines are kept for JOURNAL_RETENTION: export
+has those.
 
 Options:
 

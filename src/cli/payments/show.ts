@@ -132,9 +132,12 @@ function whoLooks({ seen }: RecordedPayment, { retryUntil }: Listed, until: stri
   const isOver = clock.now() >= Date.parse(until);
   if (isOver && seen !== 'unread' && seen !== 'unreadable')
     return 'No gateway looks for it any more, once a look after lookedForUntil has read all. pasarela payments settle has one look again.';
-  const first = retryUntil === null ? '' : `send it again until ${retryUntil}, and then `;
+  const first =
+    retryUntil === null
+      ? ''
+      : `send it again until ${retryUntil}, unless payments are held or its record was put back since, and `;
   const last = isOver ? 'one look has read all' : until;
-  return `Gateways with AUTH_MODE=service ${first}look for it until ${last}, unless payments are held; in passthrough they do so only while the token of its caller holds.`;
+  return `Gateways with AUTH_MODE=service ${first}look for it until ${last}, unless its record was put back and payments are held for that; in passthrough they do so only while the token of its caller holds.`;
 }
 
 /** By how much the times of a record and of its lines may differ, in ms. */
