@@ -8,13 +8,14 @@ import type { RemoteLog } from './remote-log.ts';
 import type { Spool, Spooled } from './spool.ts';
 
 /**
- * After so many clients whose events the log refused, a turn ends, and the next has only those that it has moved events of: each refusal
- * may cost the whole time of a write. After so many whose events it did not keep, a pass sends those that it has taken no second time.
+ * How many clients may fail in a pass. `refused` counts those whose events the log did not take, each of which may cost the whole time
+ * of a write: with so many a turn ends, and the next has only clients whose events the log took. `failed` counts those too whose
+ * events replicas lack: after so many, the first turn only publishes those of the clients that are left.
  */
 const MOST_FAILED = 8;
 /**
- * How many steps of one client's events a pass makes at most, so that those that failed in it, and clients that came since, are not kept
- * waiting for a queue that never ends. So many that what is refused, once a pass, slows the others down little.
+ * How many steps of one client's events a pass makes at most. Clients that failed in it, and those that came since, wait for its end,
+ * and a queue may never end. There are many steps, so that the refusals, once a pass, slow the other clients down little.
  */
 const MOST_STEPS = 128;
 
@@ -88,7 +89,10 @@ export class SpoolDrain {
     return failed === 0;
   }
 
-  /** Says how many events the log keeps since the last call, and how long one of them waited for that. A short wait is not said. */
+  /**
+   * Says how many events the log keeps since the last call, and the longest time from the receipt of one until the log kept it. Says nothing
+   * where that is under half a second.
+   */
   tell(): void {
     const [events, seconds] = [this.#moved, Math.round(this.#longestMs / 1000)];
     this.#moved = 0;

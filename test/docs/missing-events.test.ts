@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { encodeCursor, newEpoch } from '../../src/events/cursor.ts';
+import { SEAL_KEY_BYTES, sealCursor } from '../../src/events/seal.ts';
+import { blocks, ROOT, readPage } from './pages.ts';
+
+const run = promisify(execFile);
+
+it('the command of docs/missing-events.md reads from a cursor when the log took the event, and nothing from a sealed one', async () => {
+  const [command] = blocks(await readPage('docs/missing-events.md'), 'sh');
+  const moment = '2026-03-02T16:00:01.234Z';
+  const clientId = randomUUID();
+  const position = `${Date.parse(moment)}-7`;
+  const cursor = encodeCursor(clientId, { epoch: newEpoch(Date.parse(moment)), position });
+  const read = (text: string) =>
+    run('sh', ['-c', String(command?.text.replace('CURSOR', text))], { cwd: ROOT });
+  expect((await read(cursor)).stdout).toBe(`${moment}\n`);
+  const holder = { key: randomBytes(SEAL_KEY_BYTES), clientId, customerId: randomUUID() };
+  await expect(read(sealCursor(holder, cursor, 'stable'))).rejects.toThrow('Invalid time value');
+});
