@@ -7,7 +7,6 @@ import type { Tracing } from '../observability/tracing.ts';
 import type { ContextFactory } from '../operation/context.ts';
 import type { Incoming } from '../operation/incoming.ts';
 import type { Transport, Way } from '../operation/way.ts';
-import { forgetRights } from '../schema/builder.ts';
 import type { DocumentCache } from './documents/document-cache.ts';
 import { preparedOperation } from './documents/prepared-operation.ts';
 import { withOneExecutionHook } from './execution-hook.ts';
@@ -90,7 +89,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): ReturnType<ty
     'kept-documents': unless('kept-documents', useKeptDocuments(documents)),
     'declared-variables': useDeclaredVariables(),
     plans: useGraphQLJs({ hideSuggestions: !introspection, plansQueries: !layersOff.has('plans') }),
-    'operation-context': useOperationContext(contextMaker(parts), forgetRights),
+    'operation-context': useOperationContext(contextMaker(parts)),
     prefetch: unless('prefetch', usePrefetch()),
     admission: unless(
       'admission',

@@ -56,7 +56,7 @@ export class Identity {
 
   /**
    * Finds out who is calling; no promise when that is known already. Rejects with an error of code `UNAUTHENTICATED`. Root
-   * fields ask through their auth scope, so that below them the caller is there.
+   * fields ask through their rights, so that below them the caller is there.
    *
    * @param again true to ask again, whatever was found before.
    */

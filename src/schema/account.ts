@@ -125,7 +125,7 @@ const AccountByInput = builder.inputType('AccountBy', {
 builder.queryField('account', (t) =>
   t.field({
     type: AccountType,
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description: 'One account of those that the service lists for the client; null when none matches.',
     args: { by: t.arg({ type: AccountByInput, required: true, description: 'How the account is named.' }) },
     resolve: (_root, { by }, context) => account(by, context),
@@ -185,14 +185,14 @@ const CustomerAccountInput = builder.inputType('CreateCustomerPrivateAccountInpu
 builder.mutationFields((t) => ({
   createPrivateAccount: t.field({
     type: PrivateAccountResult,
-    authScopes: { scope: 'accounts:write' },
+    rights: { scopes: ['accounts:write'] },
     description: 'Creates a private account of the client, with its CLABE and the instrument tied to it.',
     args: { input: t.arg({ type: PrivateAccountInput, required: true, description: 'The account.' }) },
     resolve: (_root, { input }, context) => createPrivateAccount(input, context),
   }),
   createCustomerPrivateAccount: t.field({
     type: CustomerAccountResult,
-    authScopes: { scope: 'accounts:write' },
+    rights: { scopes: ['accounts:write'] },
     description: "Creates a private account of one of the client's customers.",
     args: { input: t.arg({ type: CustomerAccountInput, required: true, description: 'The account.' }) },
     resolve: (_root, { input }, context) => createCustomerPrivateAccount(input, context),

@@ -32,14 +32,14 @@ BankType.implement({
 builder.queryFields((t) => ({
   banks: t.field({
     type: [BankType],
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description:
       'The SPEI participant catalog, whole: it is small and changes rarely. Null when it cannot be read.',
     resolve: (_root, _args, context) => banks(context),
   }),
   bank: t.field({
     type: BankType,
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description: 'One SPEI participant; null when the catalog has none of this id.',
     args: { id: t.arg.id({ required: true, description: 'UUID of the participant.' }) },
     resolve: (_root, { id }, context) => bank(id, context),

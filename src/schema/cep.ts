@@ -100,7 +100,7 @@ builder.subscriptionField('cepStatus', (t) =>
   t.field({
     type: CepUpdateType,
     nullable: false,
-    authScopes: { scope: 'events:read' },
+    rights: { scopes: ['events:read'] },
     description:
       'The receipt (CEP) of one penny validation: its state now, then every change. Completes after COMPLETED or FAILED. States never go backwards, however the notifications arrive. Subscribing again starts with the state at that time, so that a dropped connection loses nothing.',
     args: {

@@ -57,7 +57,7 @@ builder.queryField('client', (t) =>
   t.field({
     type: ClientType,
     nullable: false,
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description: 'The client (merchant) the caller acts for.',
     resolve: (_root, _args, context) => client(context),
   }),

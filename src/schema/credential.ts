@@ -35,7 +35,7 @@ const CredentialType = builder.objectRef<Credential>('Credential').implement({
 builder.queryField('credentials', (t) =>
   t.field({
     type: [CredentialType],
-    authScopes: { apiKey: true },
+    rights: { apiKey: true },
     description: "The client's credentials. Needs the caller's own `x-api-key` header, and no bearer token.",
     args: { clientId: t.arg.id({ required: true, description: 'UUID of the client.' }) },
     resolve: (_root, { clientId }, context) => credentials(clientId, context),
@@ -99,7 +99,7 @@ const TokenInput = builder.inputType('IssueCredentialTokenInput', {
 builder.mutationField('issueCredentialToken', (t) =>
   t.field({
     type: TokenResult,
-    authScopes: { apiKey: true },
+    rights: { apiKey: true },
     description:
       "Exchanges a client id and secret for an access token. Needs the caller's own `x-api-key` header.",
     args: { input: t.arg({ type: TokenInput, required: true, description: 'Client id and secret.' }) },

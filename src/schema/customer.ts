@@ -107,7 +107,7 @@ export const CustomerConnectionType = connectionType('Customer', 'customers', Cu
 builder.queryField('customer', (t) =>
   t.field({
     type: CustomerType,
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description: 'One customer of the client; null when there is none of this id.',
     args: { id: t.arg.id({ required: true, description: 'UUID of the customer.' }) },
     resolve: (_root, { id }, context) => customer(id, context),

@@ -162,7 +162,7 @@ builder.objectType(OutcomeUnknown, {
     }),
     original: t.expose('original', {
       type: TransactionType,
-      authScopes: ENTERS_GRAPH,
+      rights: ENTERS_GRAPH,
       nullable: true,
       description: 'Of a refund: the credit as it reads now. Null elsewhere, and when it cannot be read.',
     }),

@@ -58,7 +58,7 @@ const typesArg = 'Only events of these types; null for all.';
 builder.queryFields((t) => ({
   events: t.field({
     type: EventConnectionType,
-    authScopes: ENTERS_LOG,
+    rights: ENTERS_LOG,
     description:
       'The retained event log. `first` with `after` reads on from an event already seen, oldest first; `last` with `before` reads back from the newest. With neither, the oldest retained 50. By time, transaction, tracking key and CLABE events are looked up, not read through; they keep the order of the log, in which an event that waited out an outage of Redis comes late.',
     args: {
@@ -97,7 +97,7 @@ builder.queryFields((t) => ({
   }),
   eventCursor: t.field({
     type: 'Cursor',
-    authScopes: ENTERS_LOG,
+    rights: ENTERS_LOG,
     description:
       'Where the event log ends now: start a subscription here, so that nothing is missed before its first event. Null where the log cannot be read.',
     resolve: (_root, _args, { reads, identity }) => reads.events.head(identity.caller.clientId),
@@ -111,7 +111,7 @@ builder.subscriptionFields((t) => ({
   moneyIn: t.field({
     type: MoneyInEventType,
     nullable: false,
-    authScopes: ENTERS_LOG,
+    rights: ENTERS_LOG,
     description:
       'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept.',
     args: {
@@ -131,7 +131,7 @@ builder.subscriptionFields((t) => ({
   events: t.field({
     type: EventInterface,
     nullable: false,
-    authScopes: ENTERS_LOG,
+    rights: ENTERS_LOG,
     description:
       "Every event of the caller's client, or of the given types. With `after`, as for `moneyIn`: first everything missed since that cursor, or the error `EVENTS_GAP`.",
     args: {

@@ -134,7 +134,7 @@ export const InstrumentConnectionType = connectionType('Instrument', 'instrument
 builder.queryField('instrument', (t) =>
   t.field({
     type: InstrumentType,
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description: 'One instrument of the client or of its customers; null when there is none of this id.',
     args: { id: t.arg.id({ required: true, description: 'Id of the instrument.' }) },
     resolve: (_root, { id }, context) => instrument(id, context),
@@ -202,7 +202,7 @@ const RegisterInput = builder.inputType('RegisterInstrumentInput', {
 builder.mutationField('registerInstrument', (t) =>
   t.field({
     type: RegisterResult,
-    authScopes: { scope: 'accounts:write' },
+    rights: { scopes: ['accounts:write'] },
     description: 'Registers an instrument that money can be sent to.',
     args: { input: t.arg({ type: RegisterInput, required: true, description: 'The instrument.' }) },
     resolve: (_root, { input }, context) => registerInstrument(input, context),

@@ -19,7 +19,7 @@ const COST =
 builder.queryFields((t) => ({
   node: t.field({
     type: NodeInterface,
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description: `Any object by its id, for Relay's refetching; null when the caller has none of this id. ${COST}`,
     args: { id: t.arg.id({ required: true, description: 'Id of the object, as the service writes it.' }) },
     resolve: (_root, { id }, context, info) => node(id, context, info),
@@ -27,7 +27,7 @@ builder.queryFields((t) => ({
   nodes: t.field({
     type: [NodeInterface],
     nullable: { list: true, items: true },
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description: `As \`node\`, for each of up to 100 ids, in their order: null where there is none, and, with an error, where one cannot be read. Each counts as one item of a page towards the cost of the operation. ${COST}`,
     args: { ids: t.arg.idList({ required: true, description: 'Ids of the objects, from none to 100.' }) },
     resolve: (_root, { ids }, context, info) => nodes(ids, context, info),

@@ -179,14 +179,14 @@ const RefundInput = builder.inputType('RefundTransactionInput', {
 builder.mutationFields((t) => ({
   createMoneyOut: t.field({
     type: MoneyOutResult,
-    authScopes: { scope: 'money:move:out' },
+    rights: { scopes: ['money:move:out'] },
     description: 'Sends an outbound SPEI transfer.',
     args: { input: t.arg({ type: MoneyOutInput, required: true, description: 'The transfer.' }) },
     resolve: (_root, { input }, context) => createMoneyOut(input, context),
   }),
   createInternalTransaction: t.field({
     type: InternalResult,
-    authScopes: { scope: 'money:move:internal' },
+    rights: { scopes: ['money:move:internal'] },
     description:
       'Moves money between two internal instruments. Settles at once, and is reversed only by another one.',
     args: { input: t.arg({ type: InternalInput, required: true, description: 'The transfer.' }) },
@@ -194,7 +194,7 @@ builder.mutationFields((t) => ({
   }),
   createPennyValidation: t.field({
     type: PennyResult,
-    authScopes: { scope: 'money:move:validate' },
+    rights: { scopes: ['money:move:validate'] },
     description:
       'Sends 0.01 MXN to a CLABE instrument to verify who owns it. Follow it with `Subscription.cepStatus`.',
     args: { input: t.arg({ type: PennyInput, required: true, description: 'The validation.' }) },
@@ -202,7 +202,7 @@ builder.mutationFields((t) => ({
   }),
   refundTransaction: t.field({
     type: RefundResult,
-    authScopes: { scope: 'money:move:refund' },
+    rights: { scopes: ['money:move:refund'] },
     description: 'Returns a received SPEI credit, always in full.',
     args: { input: t.arg({ type: RefundInput, required: true, description: 'The refund.' }) },
     resolve: (_root, { input }, context) => refundTransaction(input, context),

@@ -148,7 +148,7 @@ const ConnectionType = builder.objectRef<PaymentsPage>('PaymentConnection').impl
 builder.queryFields((t) => ({
   payment: t.field({
     type: PaymentType,
-    authScopes: { scope: 'payments:read' },
+    rights: { scopes: ['payments:read'] },
     description:
       'One intent to pay, as the record has it; never sends anything. Null where the caller has not used this key, or nothing had been sent until then: a request that is still on its way may be.',
     args: {
@@ -161,7 +161,7 @@ builder.queryFields((t) => ({
   }),
   payments: t.field({
     type: ConnectionType,
-    authScopes: { scope: 'payments:read' },
+    rights: { scopes: ['payments:read'] },
     description:
       "Intents to pay that were sent, newest first, for 30 days. Those of the caller's client; for a caller narrowed to a customer, that customer's. Where the operation's time is over before a page is full, the page is short, and the next one goes on from its cursor.",
     args: {

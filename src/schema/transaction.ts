@@ -173,7 +173,7 @@ const TransactionMatchInput = builder.inputType('TransactionMatch', {
 builder.queryField('transaction', (t) =>
   t.field({
     type: TransactionType,
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description: 'One transaction of the client; null when there is none of this id, or it does not match.',
     args: {
       id: t.arg.id({ required: true, description: 'UUID of the transaction.' }),
@@ -214,7 +214,7 @@ builder.subscriptionField('transactionStatus', (t) =>
   t.field({
     type: TransactionUpdateType,
     nullable: false,
-    authScopes: { $all: { ...ENTERS_GRAPH, $all: ENTERS_LOG } },
+    rights: { scopes: [...ENTERS_GRAPH.scopes, ...ENTERS_LOG.scopes] },
     description:
       'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED where no refund can follow. A received SPEI credit that is LIQUIDATED can still be refunded. States never go backwards. A state that the upstream has not documented is shown, and is never final. Subscribing again starts with the state at that time, so that a dropped connection loses nothing.',
     args: {

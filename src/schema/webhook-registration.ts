@@ -144,7 +144,7 @@ const LegacyInput = builder.inputType('CreateLegacyWebhookInput', {
 builder.mutationFields((t) => ({
   createWebhook: t.field({
     type: CreateResult,
-    authScopes: { scope: 'webhooks:write' },
+    rights: { scopes: ['webhooks:write'] },
     description:
       'Registers a webhook. Without an address it feeds this gateway, which is what makes the subscriptions live.',
     args: { input: t.arg({ type: CreateInput, required: true, description: 'The webhook.' }) },
@@ -152,21 +152,21 @@ builder.mutationFields((t) => ({
   }),
   updateWebhook: t.field({
     type: UpdateResult,
-    authScopes: { scope: 'webhooks:write' },
+    rights: { scopes: ['webhooks:write'] },
     description: 'Changes a webhook. Making the same change again does no harm.',
     args: { input: t.arg({ type: UpdateInput, required: true, description: 'The changes.' }) },
     resolve: (_root, { input }, context) => updateWebhook(input, context),
   }),
   deleteWebhook: t.field({
     type: DeleteResult,
-    authScopes: { scope: 'webhooks:write' },
+    rights: { scopes: ['webhooks:write'] },
     description: 'Deletes a webhook: nothing is delivered to it any more.',
     args: { input: t.arg({ type: DeleteInput, required: true, description: 'The webhook.' }) },
     resolve: (_root, { input }, context) => deleteWebhook(input.id, context),
   }),
   createLegacyWebhook: t.field({
     type: CreateResult,
-    authScopes: { scope: 'webhooks:write' },
+    rights: { scopes: ['webhooks:write'] },
     description: 'Registers a webhook in the way that the upstream deprecates.',
     deprecationReason: 'The upstream deprecates POST /v1/webhooks. Use createWebhook.',
     args: { input: t.arg({ type: LegacyInput, required: true, description: 'The webhook.' }) },

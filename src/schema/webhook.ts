@@ -115,7 +115,7 @@ export const WebhookConnectionType = connectionType('Webhook', 'webhooks', Webho
 builder.queryField('webhook', (t) =>
   t.field({
     type: WebhookType,
-    authScopes: ENTERS_GRAPH,
+    rights: ENTERS_GRAPH,
     description: "One of the client's webhooks; null when there is none of this id.",
     args: { id: t.arg.id({ required: true, description: 'Id of the webhook.' }) },
     resolve: (_root, { id }, context) => webhook(id, context),

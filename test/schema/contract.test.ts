@@ -105,7 +105,7 @@ describe('the graph', () => {
       (root) =>
         Object.values(root?.getFields() ?? {}).filter((field) => {
           const options = field.extensions['pothosOptions'];
-          return !(typeof options === 'object' && options !== null && 'authScopes' in options);
+          return !(typeof options === 'object' && options !== null && 'rights' in options);
         }),
     );
     expect(open.map(({ name }) => name)).toEqual([]);

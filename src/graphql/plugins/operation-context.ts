@@ -5,24 +5,19 @@ import type { Plugin } from 'graphql-yoga';
  * plugins that read the context (`layers.ts` has the order).
  *
  * @param create makes the context of an operation, or of a stream of them.
- * @param release called with the context once a query or mutation has its result, or a subscription has begun.
  */
 export function useOperationContext<TInitial extends object, TContext extends object>(
   create: (initial: TInitial, isStream: boolean) => TContext,
-  release: (context: TContext) => void,
 ): Plugin<TInitial> {
   return {
     onExecute({ args }) {
-      const contextValue = create(args.contextValue, false);
-      Object.assign(args, { contextValue });
-      return { onExecuteDone: () => release(contextValue) };
+      Object.assign(args, { contextValue: create(args.contextValue, false) });
     },
     onSubscribe({ args, subscribeFn, setSubscribeFn }) {
       const contextValue = create(args.contextValue, true);
       Object.assign(args, { contextValue });
       // Yoga hands over the context that was there before the plugins ran, so ours is given with the call itself.
       setSubscribeFn((args) => subscribeFn({ ...args, contextValue }));
-      return { onSubscribeResult: () => release(contextValue) };
     },
   };
 }
