@@ -30,7 +30,7 @@ export interface GraphTypes {
 
 /**
  * Marks a type whose objects are always read through the session, so that resolving a field to it twice makes no second read. A
- * field that leads to it must read nothing else. A document that leads to an object of another type, such as a page of the event
+ * field that leads to it, and a scalar or an enum of it, must read nothing else. A document that leads to an object of another type, such as a page of the event
  * log or a credential, is executed once, by graphql-js (graphql/executor/query-plan.ts).
  */
 export const readOnce = { readOnce: true } as const;

@@ -242,7 +242,7 @@ describe('an operation', () => {
         const others = [...(await readsOf(field))].filter((part) => !AGAIN.test(part));
         if (others.length === 0) continue;
         reading.push(`${type.name}.${field.name}`);
-        const told = `${type.name}.${field.name} reads ${others.join(', ')}, and leads to a type that is marked readOnce: a plan that is given up would read it a second time. Give it a type of its own without the mark (CONTRIBUTING.md, "Add an edge into the event log").`;
+        const told = `${type.name}.${field.name} reads ${others.join(', ')}, and leads to a type that is marked readOnce, or is a leaf of one: a plan that is given up would read it a second time. Give it a type of its own without the mark (CONTRIBUTING.md, "Add a field from the gateway's own stores").`;
         expect(mayRunAgain(schema, type, field), told).toBe(false);
       }
     }
