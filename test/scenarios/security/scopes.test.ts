@@ -40,6 +40,12 @@ const TELLS_AN_ID = new Set(['CepEvent.transactionId']);
 /** Each update of it is a part of the graph: the root field itself asks for graph:read. */
 const ASKED_AT_THE_ROOT = new Set(['TransactionUpdate.transaction']);
 
+/** Scopes that a field asks for beneath the root. */
+const LEADING = ['graph:read', 'events:read', 'payments:read'] as const satisfies readonly Scope[];
+
+/** What a resolver asks the operation for that reads the record of payments. */
+const RECORD = 'services.money.payments';
+
 type Edge = { readonly owner: string; readonly field: string; readonly needsArguments: boolean };
 
 const compositesOf = (type: GraphQLNamedType): readonly GraphQLObjectType[] => {
@@ -91,6 +97,26 @@ const intoLog: ReadonlySet<string> = new Set(
 );
 const isIntoLog = (owner: string, field: string): boolean => intoLog.has(`${owner}.${field}`);
 
+/** The scopes that a field asks for, where it leads into the graph, the event log or the record of payments, by a name such as `Account.moneyIn`. */
+const asked = new Map<string, readonly Scope[]>();
+for (const type of Object.values(schema.getTypeMap())) {
+  const isRoot = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].some(
+    (root) => root === type,
+  );
+  if (!isObjectType(type) || isRoot || type.name.startsWith('__')) continue;
+  for (const field of Object.values(type.getFields())) {
+    const read = await readsOf(field);
+    const isWay = edgeOf(type.name, field.name) !== undefined || read.has('reads.events') || read.has(RECORD);
+    if (!isWay) continue;
+    const scopes: Scope[] = [];
+    for (const scope of LEADING) {
+      const { failure } = await resolveFor(field, (one) => one !== scope);
+      if (failure instanceof ForbiddenError) scopes.push(scope);
+    }
+    asked.set(`${type.name}.${field.name}`, scopes);
+  }
+}
+
 /** All fields that lie outside the graph, and the id of whatever each edge leads to. */
 function selectionOf(type: GraphQLNamedType, above: readonly string[] = []): string {
   if (isLeafType(type)) return '';
@@ -114,7 +140,7 @@ function selectionOf(type: GraphQLNamedType, above: readonly string[] = []): str
 
 interface Crossing {
   /** What it asks for. */
-  readonly scope: Scope;
+  readonly needed: readonly Scope[];
   readonly path: string;
   readonly value: unknown;
 }
@@ -126,10 +152,8 @@ function crossings(value: unknown, path: readonly (string | number)[] = []): rea
   return Object.entries(value).flatMap(([key, inner]) => {
     const [owner = '', ...field] = key.split('_');
     const here = [...path, key];
-    const name = field.join('_');
-    const isEdge = edgeOf(owner, name) !== undefined;
-    const scope = isEdge ? 'graph:read' : isIntoLog(owner, name) ? 'events:read' : undefined;
-    const found = scope === undefined ? [] : [{ scope, path: here.join('.'), value: inner } as const];
+    const needed = asked.get(`${owner}.${field.join('_')}`) ?? [];
+    const found = needed.length === 0 ? [] : [{ needed, path: here.join('.'), value: inner }];
     return [...found, ...crossings(inner, here)];
   });
 }
@@ -151,7 +175,6 @@ const COMBINATIONS: readonly (readonly Scope[])[] = [
   [...SCOPES],
   [...SCOPES].filter((scope) => scope !== 'graph:read'),
 ];
-const leadsToPayment = (path: string): boolean => path.endsWith('_payment');
 
 let sandbox: Sandbox;
 let gateway: RunningGateway;
@@ -287,6 +310,18 @@ describe('the ways into the event log', () => {
   });
 });
 
+it('the record of payments is shut without payments:read, whatever the type of the field is', async () => {
+  for (const type of Object.values(schema.getTypeMap())) {
+    const isChange = type === schema.getMutationType() || type === schema.getSubscriptionType();
+    if (!isObjectType(type) || isChange || type.name.startsWith('__')) continue;
+    for (const field of Object.values(type.getFields())) {
+      const read = await readsOf(field, (scope) => scope !== PAYMENTS);
+      const told = `${type.name}.${field.name} reads the record of payments without asking for payments:read: wrap its resolver in withPaymentsScope`;
+      expect(read.has(RECORD), told).toBe(false);
+    }
+  }
+});
+
 describe('the ways into the graph', () => {
   it('are found by themselves', () => {
     const names = edges.map(({ owner, field }) => `${owner}.${field}`);
@@ -310,6 +345,8 @@ describe('the ways into the graph', () => {
         'UpdateWebhookSuccess.webhook',
       ]),
     );
+    for (const name of ['Account.moneyIn', 'Transaction.events'])
+      expect(asked.get(name)).toEqual(['events:read']);
     expect([...intoLog]).toEqual(expect.arrayContaining(['Account.moneyIn', 'Transaction.events']));
     // A relation that could not be null would take its parent along when it is refused.
     for (const { owner, field } of edges) {
@@ -343,10 +380,8 @@ describe('the ways into the graph', () => {
       const field = (schema.getType(owner) as GraphQLObjectType).getFields()[name];
       if (field === undefined) throw new Error(`there is no field ${name}`);
       const needed = getNamedType(field.type).name === 'Payment' ? ['graph:read', PAYMENTS] : ['graph:read'];
-      for (const missing of needed) {
-        const { failure } = await resolveFor(field, (scope) => scope !== missing);
-        expect({ owner, name, failure }).toEqual({ owner, name, failure: expect.any(ForbiddenError) });
-      }
+      const scopes = asked.get(`${owner}.${name}`);
+      expect({ owner, name, scopes }).toEqual({ owner, name, scopes: needed });
     }
   });
 
@@ -371,8 +406,7 @@ describe('the ways into the graph', () => {
           expect(JSON.stringify(answer.data)).toContain(document === EVENTS ? 'CepEvent' : 'Success');
           const found = crossings(answer.data);
           expect(found.length).toBeGreaterThan(scope === 'webhooks:write' ? -1 : 0);
-          const isOpen = ({ scope: needed, path }: Crossing): boolean =>
-            scopes.includes(needed) && (scopes.includes(PAYMENTS) || !leadsToPayment(path));
+          const isOpen = ({ needed }: Crossing): boolean => needed.every((one) => scopes.includes(one));
           const shut = found.filter((crossing) => !isOpen(crossing));
           const open = found.filter(isOpen);
           expect(shut.filter(({ value }) => value !== null)).toEqual([]);
@@ -413,7 +447,7 @@ describe('the ways into the graph', () => {
       });
       const [first] = subscriber.results;
       expect(first?.data, JSON.stringify(first)).toBeTruthy();
-      const found = crossings(first?.data).filter((crossing) => crossing.scope === 'graph:read');
+      const found = crossings(first?.data).filter(({ needed }) => needed.includes('graph:read'));
       expect(found.length).toBeGreaterThan(0);
       const refused = (first?.errors ?? []).map(({ extensions }) => extensions?.['code']);
       if (scope === 'events:read') {
