@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { EventLog, EventType } from '../../src/events/log.ts';
 import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
@@ -161,6 +162,7 @@ describe('a webhook that lacks what it needs', () => {
     ['is not JSON', 'MONEY_IN', '{"id_msg":', 'unreadable'],
     ['is empty', 'STATUS_UPDATE', '', 'unreadable'],
     ['is not UTF-8', 'STATUS_UPDATE', Buffer.from([0x22, 0xff, 0x22]), 'unreadable'],
+    ['is compressed', 'MONEY_IN', gzipSync(JSON.stringify(speiCredit())), 'unreadable'],
     ['nests without end', 'STATUS_UPDATE', '['.repeat(20_000) + ']'.repeat(20_000), 'unreadable'],
     ['has no id', 'MONEY_IN', without('id'), 'incomplete'],
     ['has no amount', 'MONEY_IN', without('amount'), 'incomplete'],
