@@ -19,4 +19,7 @@ it('the command of docs/missing-events.md reads from a cursor when the log took 
   expect((await read(cursor)).stdout).toBe(`${moment}\n`);
   const holder = { key: randomBytes(SEAL_KEY_BYTES), clientId, customerId: randomUUID() };
   await expect(read(sealCursor(holder, cursor, 'stable'))).rejects.toThrow('Invalid time value');
+  // A sealed cursor is bytes by chance: these look like a position.
+  const sealedByChance = Buffer.from('\u0002a|b|c|2-7').toString('base64url');
+  await expect(read(sealedByChance)).rejects.toThrow('Invalid time value');
 });
