@@ -55,7 +55,7 @@ export class DurableWrites {
   readonly #replicaTimeoutMs: number;
   readonly #replication: Replication;
   readonly #routes = new KeyRoutes();
-  /** The replication history that a connection last wrote to, or looked at. */
+  /** The replication history that a connection last wrote to, or looked at. It is forgotten as the connection ends. */
   readonly #replids = new WeakMap<Redis, string>();
   /** By history: the write that finds out if the replicas acknowledge again. */
   readonly #probes = new SingleFlight<unknown>();
@@ -195,12 +195,13 @@ export class DurableWrites {
     // A rerun sees its own write as a duplicate, so the first reply of one history counts.
     let first: DurableAnswer | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-      const wait = this.#waitOn(route.server);
+      const known = this.#replids.get(route.server);
+      const wait = this.#waitOn(known);
       let replies: readonly unknown[];
       try {
         replies = await send(route, durable, keys, args, wait);
       } catch (error) {
-        if (wait.replicas > 0 && isTimeOut(error)) this.#noteSilence(route.server);
+        if (wait.replicas > 0 && isTimeOut(error)) this.#replication.acknowledged(known, false);
         const run = () => runScript(redis, durable, keys, args);
         const followed = await this.#routes.followed(redis, route.server, key, error, run);
         ({ route } = followed);
@@ -212,7 +213,8 @@ export class DurableWrites {
       if (first?.primary.replid !== primary.replid) first = answer;
       const acknowledged = Number(replies[1] ?? 0);
       this.#observe(route.server, primary);
-      if (primary.replicas < this.#replication.required(primary.replid)) await this.#lookLately(redis);
+      if (primary.replicas < this.#replication.required(primary.replid))
+        await this.#lookLately(redis, primary.replid);
       const required = this.#replication.required(primary.replid);
       const isDone = acknowledged >= required;
       const isLate = !isDone && wait.replicas >= required;
@@ -230,26 +232,24 @@ export class DurableWrites {
   }
 
   /** If too few replicas follow, the write does not WAIT: that would hold up the connection for nothing. */
-  #waitOn(server: Redis): Wait {
-    const { replicas, isStalled } = this.#replication.awaited(this.#replids.get(server));
+  #waitOn(replid: string | undefined): Wait {
+    const { replicas, isStalled } = this.#replication.awaited(replid);
     return { replicas, timeoutMs: isStalled ? STALLED_TIMEOUT_MS : this.#replicaTimeoutMs };
   }
 
-  /** Notes that the client has given up a write that waited for the replicas, so that its result is not known. */
-  #noteSilence(server: Redis): void {
-    const replid = this.#replids.get(server);
-    if (replid !== undefined) this.#replication.acknowledged(replid, false);
-  }
-
   #observe(server: Redis, primary: Primary): void {
+    // Made again, it may lead to another server, whose replicas are not known.
+    if (!this.#replids.has(server)) server.once('close', () => this.#replids.delete(server));
     this.#replids.set(server, primary.replid);
     this.#replication.observe(primary);
   }
 
-  async #lookLately(redis: RedisClient): Promise<void> {
+  /** Looks. Waits for what that tells only where it could let a write on this history count, as a Sentinel may be silent. */
+  async #lookLately(redis: RedisClient, replid: string): Promise<void> {
     if (clock.monotonic() - this.#lookedAt < LOOK_AFTER_MS) return;
     // Another primary that does not answer says nothing of this one.
-    await this.look(redis).catch(() => {});
+    const look = this.look(redis).catch(() => {});
+    if (this.#replication.mayBeForgiven(replid)) await look;
   }
 
   async #look(redis: RedisClient): Promise<void> {
@@ -268,9 +268,13 @@ export class DurableWrites {
     server: Redis,
   ): Promise<{ readonly replid: string; readonly refusal: string | undefined }> {
     const refusal = await refusalOf(redis, server);
-    const primary = primaryIn(`${await server.info('replication')}${await server.info('stats')}`);
+    const infos = await Promise.all([server.info('replication'), server.info('stats')]);
+    const primary = primaryIn(infos.join(''));
     this.#observe(server, primary);
-    this.#replication.told(primary.replid, await this.#authority?.ask(server));
+    const word = await this.#authority?.ask(server);
+    // Made again meanwhile, it may lead to another server, of which they speak.
+    if (this.#replids.get(server) !== primary.replid) throw new Error('the connection has ended');
+    this.#replication.told(primary.replid, word);
     return { replid: primary.replid, refusal };
   }
 }

@@ -161,6 +161,14 @@ export class Replication {
     return history === undefined ? 1 : this.#required(history);
   }
 
+  /** False if a primary lacks replicas that count as yet, whatever those who watch say now. */
+  mayBeForgiven(replid: string): boolean {
+    const history = this.#histories.get(replid);
+    return (
+      history === undefined || history.last.replicas >= history.wanted || this.#isLong(history, this.#now())
+    );
+  }
+
   /** So many acknowledgements can be awaited: all that are required, or none. `isStalled` when they did not come lately. */
   awaited(replid: string | undefined): { readonly replicas: number; readonly isStalled: boolean } {
     const history = replid === undefined ? undefined : this.#histories.get(replid);
@@ -173,8 +181,8 @@ export class Replication {
   }
 
   /** Notes whether the replicas acknowledged a write that they should have. */
-  acknowledged(replid: string, inTime: boolean): void {
-    const history = this.#histories.get(replid);
+  acknowledged(replid: string | undefined, inTime: boolean): void {
+    const history = replid === undefined ? undefined : this.#histories.get(replid);
     if (history !== undefined) history.stalledAt = inTime ? undefined : this.#now();
   }
 
@@ -226,10 +234,15 @@ export class Replication {
   }
 
   /** Whether the replicas that have gone count no longer. */
-  #isForgiven({ last, fullAt, word }: History, now: number): boolean {
-    if (!this.#isWatched) return now - fullAt >= ALONE_FOR_MS;
-    if (word === undefined || this.#isUnheard(word) || word.promotable > last.replicas) return false;
-    return now - fullAt >= awayFor(word.noticedAfterMs);
+  #isForgiven(history: History, now: number): boolean {
+    const { last, word } = history;
+    if (!this.#isLong(history, now)) return false;
+    return !this.#isWatched || (!this.#isUnheard(word) && (word?.promotable ?? 0) <= last.replicas);
+  }
+
+  /** Whether they have been gone for as long as they count. */
+  #isLong({ fullAt, word }: History, now: number): boolean {
+    return now - fullAt >= awayFor(word?.noticedAfterMs ?? 0);
   }
 }
 

@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { Cluster } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
 
 import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
 import { durableScript } from '../../src/redis/durable-script.ts';
-import { DurableWrites } from '../../src/redis/durable-write.ts';
+import { DurableWrites, UnacknowledgedError } from '../../src/redis/durable-write.ts';
 import { failoverAuthorityOf, serversOf } from '../../src/redis/failover.ts';
 import { startRedis } from '../helpers/redis.ts';
 import {
@@ -103,6 +104,66 @@ it('a primary without replicas takes nothing that would stay once its Sentinels 
   await monitor(primary.port);
   await looked(writes, client);
   await write('with it again');
+});
+
+it('the first writes on a primary that was promoted wait for no replica, as none follows, and for no Sentinel', async () => {
+  await using redis = await startWithSentinel();
+  const client = connect(redis.url);
+  const [primary] = serversOf(client);
+  const watchers = failoverAuthorityOf(redis.url);
+  if (watchers === undefined || primary === undefined) throw new Error('both are there');
+  const writes = new DurableWrites(redis.url, 300);
+  const write = (value: string) => writes.write(client, SET, ['key'], [value]);
+  const isWritten = (value: string) =>
+    write(value).then(
+      () => true,
+      () => false,
+    );
+  // It asks nobody, as a replica follows.
+  await until(() => isWritten('before'));
+  await redis.primary.kill();
+  const { replica } = redis;
+  const isPromoted = async () => (await client.info('server')).includes(`tcp_port:${replica.port}`);
+  await until(() => isPromoted().catch(() => false));
+  expect(await until(async () => (await watchers.ask(primary)) !== undefined)).toBe(true);
+
+  await replica.admin.config('RESETSTAT');
+  const first = await Promise.all(
+    Array.from({ length: 10 }, () =>
+      write('meanwhile').catch((error: unknown) => ({ error, problems: writes.problems })),
+    ),
+  );
+  for (const { error, problems } of first as { error: unknown; problems: readonly string[] }[]) {
+    expect(error).toBeInstanceOf(UnacknowledgedError);
+    // What the Sentinel would say is not known yet.
+    expect(problems.join()).toContain('neither the Sentinels nor the Cluster say that fewer will do');
+  }
+  expect(await replica.admin.info('commandstats')).not.toContain('cmdstat_wait');
+  // The writes have made the gateway ask it.
+  await until(() => !writes.problems.join().includes('neither'));
+});
+
+it('what the Sentinels say is not taken for the word on a primary to which the connection has ended', async () => {
+  await using redis = await startWithSentinel();
+  const client = connect(redis.primary.url);
+  const writes = new DurableWrites(redis.url, 300);
+  await looked(writes, client);
+  const monitor = await redis.primary.admin.monitor();
+  const asksForItsName = new Promise<void>((resolve) => {
+    monitor.on('monitor', (_time: string, command: string[]) => {
+      if (command.join(' ').toLowerCase() === 'info server') resolve();
+    });
+  });
+  redis.sentinel.freeze();
+  const look = writes.look(client).catch((error: unknown) => String(error));
+  await asksForItsName;
+  const isAway = once(client, 'close');
+  await redis.primary.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await isAway;
+  redis.sentinel.thaw();
+  expect(await look).toContain('the connection has ended');
+  monitor.disconnect();
+  await looked(writes, client);
 });
 
 it('a primary that the Sentinels take for gone is not known by them, though it answers', async () => {
