@@ -114,6 +114,25 @@ class LastingRedis extends Redis {
     return super.emit(event, ...args);
   }
 
+  /**
+   * Connects again where Redis refuses the database: it has none of this number, or the user lacks the right to SELECT. ioredis
+   * would go on in database 0, where no payment of the other one is known.
+   */
+  override async select(database: number | string): Promise<'OK'> {
+    try {
+      return await super.select(database);
+    } catch (error) {
+      // Before it knows the user Redis refuses every command, and ioredis sees to that.
+      const isRefusal =
+        error instanceof Error && error.name === 'ReplyError' && !error.message.startsWith('NOAUTH');
+      if (!isRefusal) throw error;
+      this.emit('error', error);
+      this.disconnect(true);
+      // ioredis takes a connection into use once this command has ended, however it has.
+      return new Promise<'OK'>(() => {});
+    }
+  }
+
   override disconnect(reconnect = false): void {
     if (!reconnect) {
       this.#wanted = false;

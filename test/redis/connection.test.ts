@@ -5,7 +5,7 @@ import { clock, type Timer, useClock } from '../../src/common/clock.ts';
 import { connectRedis, silenceOf } from '../../src/redis/connection.ts';
 import { inTime } from '../../src/redis/in-time.ts';
 import { parseRedisUrl, withTlsFiles } from '../../src/redis/url.ts';
-import { freePort, startRedis } from '../helpers/redis.ts';
+import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
 const plain = {
@@ -171,6 +171,63 @@ it('that the other side has hung up hides no reason that was told before', () =>
     said('ECONNRESET', 'read ECONNRESET'),
   ]).toEqual(['read ECONNRESET', 'self-signed certificate', 'self-signed certificate']);
   client.disconnect();
+});
+
+describe('a database that Redis refuses', () => {
+  // In database 0 no payment of the other one is known, so that a key used there would pay again.
+  const within = (url: string) =>
+    connectRedis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 });
+
+  it('is never taken for database 0', async () => {
+    await using redis = await startRedis();
+    const client = within(`${redis.url}/99`);
+    const [taken, again] = [vi.fn<() => void>(), vi.fn<() => void>()];
+    client.on('error', () => {});
+    client.on('ready', taken);
+    client.on('reconnecting', again);
+    try {
+      await until(() => taken.mock.calls.length > 0 || again.mock.calls.length > 1);
+      expect(taken).not.toHaveBeenCalled();
+      expect(silenceOf(client, new Error('no answer'))).toBe('ERR DB index is out of range');
+      await expect(client.set('key', 'in another database')).rejects.toThrow('enableOfflineQueue');
+    } finally {
+      client.disconnect();
+    }
+  });
+
+  it('is waited for where the right to it was taken away', async () => {
+    await using redis = await startRedis();
+    const client = within(`${redis.url}/3`);
+    const ready = () => new Promise<void>((resolve) => void client.once('ready', resolve));
+    client.on('error', () => {});
+    try {
+      await ready();
+      await client.set('key', 'kept');
+      await redis.admin.acl('SETUSER', 'default', '-select');
+      const back = ready();
+      await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
+      await until(() => /'select'/.test(silenceOf(client, new Error('no answer'))));
+      await redis.admin.acl('SETUSER', 'default', '+select');
+      await back;
+      expect(await client.get('key')).toBe('kept');
+    } finally {
+      client.disconnect();
+    }
+  });
+
+  it('is reached with a password where Redis speaks the older protocol alone', async () => {
+    await using redis = await startRedis([...DURABLE, '--rename-command', 'HELLO', '']);
+    await redis.admin.config('SET', 'requirepass', 'word');
+    const client = within(`redis://:word@127.0.0.1:${redis.port}/3`);
+    client.on('error', () => {});
+    try {
+      await new Promise<void>((resolve) => void client.once('ready', resolve));
+      await client.set('key', 'kept');
+      expect(await client.info('keyspace')).toContain('db3:keys=1');
+    } finally {
+      client.disconnect();
+    }
+  });
 });
 
 it('an answer that has come in time leaves no timer', async () => {
