@@ -218,8 +218,33 @@ it('finds the wrong password of Redis, and does not repeat it', async () => {
   ]);
   await expectOnly(
     { REDIS_URL: redis.url.replace('//', '//gateway:hunter2@') },
-    { check: 'redis', status: 'failure', message: /WRONGPASS/, cure: /user and password/ },
+    { check: 'redis', status: 'failure', message: /WRONGPASS[^.]*\. Events/, cure: /user and password/ },
   );
+});
+
+it.each([
+  [
+    'a database that Redis does not have',
+    (url: string) => `${url}/99`,
+    /DB index is out of range/,
+    /databases/,
+  ],
+  [
+    'a Cluster where there is none',
+    (url: string) => url.replace(':', '+cluster:'),
+    /support disabled/,
+    /redis:/,
+  ],
+  [
+    'a user who may not choose the database',
+    (url: string) => url.replace('//', '//gateway:hunter2@').concat('/3'),
+    /NOPERM/,
+    /Rights/,
+  ],
+])('finds %s in REDIS_URL', async (_what, named, message, cure) => {
+  await using redis = await startRedis();
+  await redis.admin.acl('SETUSER', 'gateway', 'on', '>hunter2', '~*', '&*', '+@all', '-select');
+  await expectOnly({ REDIS_URL: named(redis.url) }, { check: 'redis', status: 'failure', message, cure });
 });
 
 it.each([

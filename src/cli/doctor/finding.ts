@@ -45,12 +45,14 @@ export class Findings {
   }
 }
 
-/** Returns the messages of an error and of its causes. `fetch failed` alone would help nobody. */
+/** Returns the message of an error's cause, without its full stop. `fetch failed` alone would help nobody. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause !== undefined) return reasonOf(error.cause);
+  // A Cluster says that none of its nodes could be asked, and apart from that why.
+  if ('lastNodeError' in error) return reasonOf(error.lastNodeError);
   if (error instanceof AggregateError) return reasonOf(error.errors[0]);
-  return saidBy(error);
+  return saidBy(error).replace(/\.$/, '');
 }
 
 /** Begins a finding about one of several clients; empty where there is one. */

@@ -108,8 +108,8 @@ function ready(redis: RedisClient): Promise<void> {
     const timer = clock.setTimeout(() => rejected(last), TIMEOUT_MS);
     redis.on('error', (error: Error) => {
       last = error;
-      // Waiting cures neither a wrong password nor a wrong certificate.
-      if (/NOAUTH|WRONGPASS|NOPERM|certificate|alert/.test(reasonOf(error))) rejected(error);
+      // Waiting cures neither a wrong password, certificate or database.
+      if (/NOAUTH|WRONGPASS|NOPERM|certificate|alert|DB index/.test(reasonOf(error))) rejected(error);
     });
     redis.once('ready', () => {
       clock.clearTimeout(timer);
@@ -119,8 +119,15 @@ function ready(redis: RedisClient): Promise<void> {
 }
 
 function cureOf(reason: string): string {
-  if (/NOAUTH|WRONGPASS|NOPERM/.test(reason)) {
+  if (/NOAUTH|WRONGPASS/.test(reason)) {
     return 'Put the right user and password into REDIS_URL: redis://user:password@host:6379.';
+  }
+  if (/NOPERM/.test(reason)) return 'Give the user of REDIS_URL the rights of docs/redis.md, "Rights".';
+  if (/DB index/.test(reason)) {
+    return 'Name a database in REDIS_URL that this Redis has, or raise "databases" in redis.conf.';
+  }
+  if (/cluster support disabled/.test(reason)) {
+    return 'This Redis is no Cluster: use redis://, or redis+sentinel:// with Sentinels.';
   }
   if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return 'Correct the name of the host in REDIS_URL.';
   if (/NOREPLICAS|replicas? ha/.test(reason)) {
