@@ -244,12 +244,12 @@ export class DurableWrites {
     this.#replication.observe(primary);
   }
 
-  /** Looks. Waits for what that tells only where it could let a write on this history count, as a Sentinel may be silent. */
+  /** Looks. Waits for that only where a write on this history may count by what it tells, as a Sentinel may be silent. */
   async #lookLately(redis: RedisClient, replid: string): Promise<void> {
     if (clock.monotonic() - this.#lookedAt < LOOK_AFTER_MS) return;
     // Another primary that does not answer says nothing of this one.
     const look = this.look(redis).catch(() => {});
-    if (this.#replication.mayBeForgiven(replid)) await look;
+    if (this.#replication.needsWord(replid)) await look;
   }
 
   async #look(redis: RedisClient): Promise<void> {

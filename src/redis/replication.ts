@@ -161,12 +161,10 @@ export class Replication {
     return history === undefined ? 1 : this.#required(history);
   }
 
-  /** False if a primary lacks replicas that count as yet, whatever those who watch say now. */
-  mayBeForgiven(replid: string): boolean {
+  /** True if a write on this primary needs more replicas only because those who watch have said nothing of it lately. */
+  needsWord(replid: string): boolean {
     const history = this.#histories.get(replid);
-    return (
-      history === undefined || history.last.replicas >= history.wanted || this.#isLong(history, this.#now())
-    );
+    return history !== undefined && history.last.replicas >= history.wanted && this.#isUnheard(history.word);
   }
 
   /** So many acknowledgements can be awaited: all that are required, or none. `isStalled` when they did not come lately. */
@@ -234,15 +232,10 @@ export class Replication {
   }
 
   /** Whether the replicas that have gone count no longer. */
-  #isForgiven(history: History, now: number): boolean {
-    const { last, word } = history;
-    if (!this.#isLong(history, now)) return false;
-    return !this.#isWatched || (!this.#isUnheard(word) && (word?.promotable ?? 0) <= last.replicas);
-  }
-
-  /** Whether they have been gone for as long as they count. */
-  #isLong({ fullAt, word }: History, now: number): boolean {
-    return now - fullAt >= awayFor(word?.noticedAfterMs ?? 0);
+  #isForgiven({ last, fullAt, word }: History, now: number): boolean {
+    if (!this.#isWatched) return now - fullAt >= ALONE_FOR_MS;
+    if (word === undefined || this.#isUnheard(word) || word.promotable > last.replicas) return false;
+    return now - fullAt >= awayFor(word.noticedAfterMs);
   }
 }
 

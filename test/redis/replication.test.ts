@@ -258,6 +258,23 @@ describe('a write on a primary that Sentinels or a Cluster watch', () => {
     expect(primary.required(0, 'promoted', 'a')).toBe(0);
   });
 
+  it('needs their word where it is old, and every replica that counts as yet follows', () => {
+    const { replication, required, told, pass } = watching(true);
+    const needsWord = (replicas: number, replid = 'a', former = '') => {
+      required(replicas, replid, former);
+      return replication.needsWord(replid);
+    };
+    expect(needsWord(0)).toBe(true);
+    told(0);
+    expect(needsWord(0)).toBe(false);
+    pass(15_001);
+    expect(needsWord(0)).toBe(true);
+    expect(needsWord(1)).toBe(true);
+    // What they say lets no write count at once: the replica, and the primary that was replaced, may be back in a moment.
+    expect(needsWord(0)).toBe(false);
+    expect(needsWord(0, 'promoted', 'a')).toBe(false);
+  });
+
   it('needs as many as the group had, of each primary that is promoted', () => {
     const primary = watching(true);
     primary.required(2);

@@ -143,6 +143,20 @@ it('the first writes on a primary that was promoted wait for no replica, as none
   await until(() => !writes.problems.join().includes('neither'));
 });
 
+it('the first write of a process on a primary that never had a replica counts by what it asks the Sentinels', async () => {
+  await using primary = await startRedis();
+  await using sentinel = await startSentinel(primary.port);
+  const url = `redis+sentinel://127.0.0.1:${sentinel.port}/events`;
+  const client = connect(primary.url);
+  const [server] = serversOf(client);
+  const watchers = failoverAuthorityOf(url);
+  if (watchers === undefined || server === undefined) throw new Error('both are there');
+  await until(() => watchers.ask(server));
+  const writes = new DurableWrites(url, 300);
+  await writes.write(client, SET, ['key'], ['first']);
+  expect(writes.isDurable).toBe(true);
+});
+
 it('what the Sentinels say is not taken for the word on a primary to which the connection has ended', async () => {
   await using redis = await startWithSentinel();
   const client = connect(redis.primary.url);
