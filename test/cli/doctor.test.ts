@@ -227,7 +227,7 @@ it.each([
     'a database that Redis does not have',
     (url: string) => `${url}/99`,
     /DB index is out of range/,
-    /databases/,
+    /records of payments are in database 0.*databases/,
   ],
   [
     'a Cluster where there is none',
@@ -239,7 +239,7 @@ it.each([
     'a user who may not choose the database',
     (url: string) => url.replace('//', '//gateway:hunter2@').concat('/3'),
     /NOPERM/,
-    /Rights/,
+    /records of payments are in database 0.*Rights/,
   ],
 ])('finds %s in REDIS_URL', async (_what, named, message, cure) => {
   await using redis = await startRedis();

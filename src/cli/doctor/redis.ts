@@ -118,13 +118,20 @@ function ready(redis: RedisClient): Promise<void> {
   });
 }
 
+/** Until version 0.2.0 the gateway went on in database 0 where Redis refused the one of REDIS_URL. */
+const KEPT_IN_0 =
+  'If a gateway up to 0.2.0 has run with this REDIS_URL, take the number of the database out of it: all records of payments are in database 0. Otherwise';
+
 function cureOf(reason: string): string {
   if (/NOAUTH|WRONGPASS/.test(reason)) {
     return 'Put the right user and password into REDIS_URL: redis://user:password@host:6379.';
   }
+  if (/NOPERM.*'select'/.test(reason)) {
+    return `${KEPT_IN_0} give the user of REDIS_URL the rights of docs/redis.md, "Rights".`;
+  }
   if (/NOPERM/.test(reason)) return 'Give the user of REDIS_URL the rights of docs/redis.md, "Rights".';
   if (/DB index/.test(reason)) {
-    return 'Name a database in REDIS_URL that this Redis has, or raise "databases" in redis.conf.';
+    return `${KEPT_IN_0} name a database that this Redis has, or raise "databases" in redis.conf.`;
   }
   if (/cluster support disabled/.test(reason)) {
     return 'This Redis is no Cluster: use redis://, or redis+sentinel:// with Sentinels.';
