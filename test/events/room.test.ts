@@ -111,3 +111,35 @@ it('nor one for whom a part waited because it was being asked whose an event is'
   );
   await log.stop();
 });
+
+it('nor gives a reader that joined later an event from before it, though that one is still being asked about', async () => {
+  const source = new MemorySource();
+  const owner = Promise.withResolvers<string>();
+  const log = new LogReader(
+    source,
+    silentMetrics,
+    createEventTopics(() => owner.promise),
+  );
+  const topics = [ownerTopic('MONEY_IN', OWNER), ownerTopic('CEP', OWNER)];
+  const append = (type: EventType, count: number, carried: 'once' | 'lost'): void => {
+    for (let number = 0; number < count; number += 1)
+      source.append(CLIENT, type, { body: { id: OWNER, owner_id: OWNER } }, carried, 50_000);
+  };
+  const early = await log.follow(CLIENT, { topics, needsLookup: true });
+  const quick = await log.follow(CLIENT);
+  append('CEP', 1, 'once');
+  const late = await log.follow(CLIENT, {
+    after: source.entries[0]?.event.cursor,
+    topics,
+    needsLookup: true,
+  });
+  // More than either has room for.
+  append('MONEY_IN', 30, 'lost');
+  source.resync();
+  await read(quick, 31);
+  owner.resolve(OWNER);
+  const ids = source.entries.map(({ event }) => event.id);
+  expect(await read(late, 30)).toEqual(ids.slice(1));
+  expect(await read(early, 31)).toEqual(ids);
+  await log.stop();
+});

@@ -375,6 +375,31 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
   });
 });
 
+it('payments of one millisecond are listed each once, whatever they are, over node:sqlite', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
+  const now = Date.now();
+  const records = openSqliteRecords(join(folder, 'money.sqlite'), () => now);
+  const payments = createPayments(records);
+  const hashes: string[] = [];
+  for (let index = 0; index < 24; index += 1) {
+    const operation = ALL[index % 4] ?? 'createMoneyOut';
+    const key = await make(records, { operation, until: 'refused' });
+    hashes.push(recordName({ clientId: CLIENT, customerId: undefined, key }).hash);
+  }
+  for (const isBack of [false, true]) {
+    const found: string[] = [];
+    for (let beyond: PaymentSearch['beyond']; ; ) {
+      const page = await payments.page({ ...EVERY, isBack, beyond }, 1, () => true);
+      found.push(...page.payments.map(({ hash }) => hash));
+      beyond = page.payments.at(-1);
+      if (!page.goesOn) break;
+    }
+    expect(found).toEqual(isBack ? hashes.toSorted() : hashes.toSorted().toReversed());
+  }
+  await records.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
 it('payments whose record has expired are met once, over Redis', async () => {
   await using redis = await startRedis();
   const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
