@@ -170,3 +170,28 @@ it('only a change that may lengthen a list has its ends read again', async () =>
   expect(opened.data.createPrivateAccount.__typename).toBe('CreatePrivateAccountSuccess');
   expect((await told(`{ ${NOBODY} }`)).calls).toBeGreaterThan(0);
 });
+
+it('what a change may have done whose answer was lost is shown, though the list from before it was kept', async () => {
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    // Sharing forgets by itself what a mutation may have changed.
+    config: { service: serviceFor(sandbox), listsMaxAgeMs: MAX_AGE_MS, layersOff: new Set(['sharing']) },
+  });
+  const token = await callerToken();
+  const webhooks = async () => {
+    const { data, calls } = await ask(gateway, token, '{ client { webhooks(first: 100) { totalCount } } }');
+    return { count: data.client.webhooks.totalCount, calls };
+  };
+  const { count } = await webhooks();
+  expect(await webhooks()).toEqual({ count, calls: 0 });
+  await control(sandbox, 'POST', '/sandbox/faults', {
+    match: { method: 'POST', path: '/v1/clients/*/webhooks' },
+    fault: 'reset-after-commit',
+    times: 1,
+  });
+  const input = '{ type: CEP, url: "http://127.0.0.1:1/hook" }';
+  const made = await ask(gateway, token, `mutation { createWebhook(input: ${input}) { __typename } }`);
+  expect(made.data.createWebhook.__typename).toBe('OutcomeUnknown');
+  expect((await webhooks()).count).toBe(count + 1);
+});
