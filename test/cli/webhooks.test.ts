@@ -98,6 +98,18 @@ describe('pasarela webhooks sync', () => {
     expect(mended.webhookStatus).toBe('ACTIVE');
   });
 
+  it('moves the active one of two that lead here, so that no message comes twice', async () => {
+    const { clientId } = running();
+    const off = await register('CEP', ingressUrl(PUBLIC_URL, clientId, 'CEP', SECRET));
+    await control(running(), 'PATCH', `${path()}/${off}`, { webhook_status: 'INACTIVE' });
+    const on = await register('CEP', ingressUrl(PUBLIC_URL, clientId, 'CEP', OLDER));
+    environment['WEBHOOK_SECRET'] = `${SECRET},${OLDER}`;
+    expect((await run('sync', '--types', 'CEP')).stdout).toBe(`CEP: was mended (${on})\n`);
+    const here = (await registered()).filter(({ url }: { url: string }) => url.startsWith(PUBLIC_URL));
+    const statusOf = ({ id, webhookStatus }: { id: string; webhookStatus: string }) => [id, webhookStatus];
+    expect(Object.fromEntries(here.map(statusOf))).toEqual({ [off]: 'INACTIVE', [on]: 'ACTIVE' });
+  });
+
   it('moves a webhook from the address of another type, which a list says', async () => {
     const id = await register('CEP', ingressUrl(PUBLIC_URL, running().clientId, 'MONEY_IN', SECRET));
     expect((await run('list')).stdout).toMatch(

@@ -170,6 +170,21 @@ describe.each(READINGS)('incoming SPEI credits, %s choices', (name, choices) => 
     expect((await read(box, transaction.id)).transactionStatus).toBe('LIQUIDATED');
   });
 
+  test('a message whose resend was answered is tried no more', async () => {
+    await using box = await openSandbox(choices);
+    await using receiver = await openReceiver({ status: 503 }, { status: 201 });
+    await box.register('MONEY_IN', receiver.url);
+    const { transaction, deliveries: sent } = await credit(box);
+    const reply = await box.post(`/sandbox/deliveries/${at(sent, 0).id}/resend`, {});
+    expect(reply.as(delivery)).toMatchObject({
+      state: 'ANSWERED',
+      attempts: [{ status: 503 }, { status: 201 }],
+    });
+    await box.step(24 * 3600);
+    expect(receiver.received).toHaveLength(2);
+    expect((await read(box, transaction.id)).transactionStatus).toBe('LIQUIDATED');
+  });
+
   test('an inactive, deleted or other client’s webhook gets nothing', async () => {
     await using box = await openSandbox(choices);
     await using receiver = await openReceiver({ status: 201 });
