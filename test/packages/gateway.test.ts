@@ -63,6 +63,14 @@ it('npx pasarela tells its version, and shows the demo with its page and the san
   expect(await program.end('SIGTERM')).toBe(0);
 });
 
+it('npx runs the packed file in an empty folder, as README.md says while the package is not published', async () => {
+  const empty = await emptyProject();
+  const { version } = await json(folder('package.json'));
+  const told = await run('npx', ['--yes', '-p', packed.gateway, 'pasarela', '--version'], empty);
+  expect(told).toContain(`pasarela ${version}`);
+  await rm(empty, { recursive: true });
+});
+
 it('no module of the package is kept in two bytes a character, as one beyond Latin-1 would have it', async () => {
   const chunks = join(project, 'node_modules/pasarela/lib/chunks');
   const names = (await readdir(chunks)).filter((name) => name.endsWith('.js'));
