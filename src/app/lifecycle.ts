@@ -95,17 +95,25 @@ export async function runProgram(start: (program: Program) => Promise<void>): Pr
   }
 }
 
+/** Rethrows an error of listening, and says with which variable its port is chosen. */
+export const listeningBy =
+  (variable: string) =>
+  (error: unknown): never => {
+    throw error instanceof Error ? Object.assign(error, { variable }) : error;
+  };
+
 /** Returns what a person can do about an error of the start. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   if (error instanceof Error && 'syscall' in error && 'code' in error) {
     const host = 'hostname' in error ? error.hostname : 'address' in error ? error.address : undefined;
     const port = 'port' in error ? String(error.port) : '';
+    const variable = 'variable' in error ? String(error.variable) : 'PORT';
     if (error.code === 'EADDRINUSE') {
-      return `${String(host)}:${port} is in use by another process. Choose other ports with PORT and SANDBOX_PORT.`;
+      return `${String(host)}:${port} is in use by another process. Choose another port with ${variable}.`;
     }
     if (error.syscall === 'listen' && error.code === 'EACCES') {
-      return `PORT: got ${port}, which needs rights that this process lacks. Choose a port over 1023.`;
+      return `${variable}: got ${port}, which needs rights that this process lacks. Choose a port over 1023.`;
     }
     if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN') {
       return `HOST: got "${String(host)}", which is no address of this machine. Choose another, such as 127.0.0.1 or 0.0.0.0.`;

@@ -10,7 +10,7 @@ import { configure, isLocalhost } from './configure.ts';
 import { prepareDataFolder, refuseOtherStore } from './data-folder.ts';
 import type { Demo } from './demo.ts';
 import { buildServer } from './gateway.ts';
-import { type Program, runProgram } from './lifecycle.ts';
+import { listeningBy, type Program, runProgram } from './lifecycle.ts';
 import type { ServerConfig } from './server-config.ts';
 import { longestEndMs } from './shutdown.ts';
 import type { Variables } from './variables.ts';
@@ -104,7 +104,7 @@ await runProgram(async ({ opened, logsTo }) => {
     hosts: variables.SANDBOX_HOSTS,
     webhookHosts: webhookHostsOf(variables),
     customers: variables.SANDBOX_CUSTOMERS,
-  });
+  }).catch(listeningBy('SANDBOX_PORT'));
   opened(() => demo.stop());
   const config = await configureDemo(variables, demo, opened);
   await prepareDataFolder(config.dataDir);

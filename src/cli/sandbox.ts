@@ -1,6 +1,6 @@
 import { startSandbox } from '#sandbox';
 import { readEnvironment } from '../app/config.ts';
-import { runProgram } from '../app/lifecycle.ts';
+import { listeningBy, runProgram } from '../app/lifecycle.ts';
 import { entropy } from '../common/entropy.ts';
 
 await runProgram(async ({ opened }) => {
@@ -18,7 +18,7 @@ await runProgram(async ({ opened }) => {
     ],
     customers: SANDBOX_CUSTOMERS,
     run: entropy.uuid(),
-  });
+  }).catch(listeningBy('SANDBOX_PORT'));
   opened(() => sandbox.stop());
   process.stdout.write(`
 The sandbox is ready: the transfer-and-account service, its clock ${SANDBOX_SPEED} times faster.

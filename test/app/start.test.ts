@@ -55,7 +55,7 @@ it.each(['PORT', 'SANDBOX_PORT'])('a %s in use stops the start with what to do',
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as AddressInfo;
   await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0', [name]: String(port) });
-  await program.says(new RegExp(`127.0.0.1:${port} is in use .* PORT and SANDBOX_PORT`));
+  await program.says(new RegExp(`127.0.0.1:${port} is in use .* another port with ${name}\\.`));
   expect(await program.exited()).toBe(1);
   await new Promise((resolve) => taken.close(resolve));
 });
