@@ -30,6 +30,13 @@ export function toPublicError(error: GraphQLError): GraphQLError | undefined {
 export const toDocumentError = (error: GraphQLError): GraphQLError =>
   rephrased(error, withoutValues(error.message));
 
+/** The error about a document of which it is not clear which operation is to run. */
+export const unclearOperation = (): GraphQLError =>
+  new GraphQLError(
+    'Which operation is to run is not clear: "operationName" must name one of the document, and may be missing where there is one alone.',
+    { extensions: { code: 'BAD_USER_INPUT' } },
+  );
+
 /** Places that an error names: a field may stand in a document hundreds of times. */
 const MAX_PLACES = 5;
 
@@ -121,6 +128,10 @@ const OTHER_TYPE =
 function ofGraphQL(error: GraphQLError, isOfField: boolean): GraphQLError {
   const known = toDocumentError(error);
   const ownCode = known.extensions['code'];
+  if (ownCode === 'OPERATION_RESOLUTION_FAILURE') {
+    const { message, extensions } = unclearOperation();
+    return new GraphQLError(message, { extensions: { ...known.extensions, ...extensions } });
+  }
   if (ownCode !== undefined && ownCode !== BAD_REQUEST) return known;
   const code = isOfField && OTHER_TYPE.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
   return new GraphQLError(known.message, { extensions: { ...known.extensions, code } });

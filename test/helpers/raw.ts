@@ -6,6 +6,7 @@ import type { GraphQLAnswer } from './gateway.ts';
 export interface RawRequest {
   readonly query?: unknown;
   readonly variables?: unknown;
+  readonly operationName?: unknown;
   readonly extensions?: unknown;
   readonly documentId?: unknown;
 }

@@ -2,7 +2,7 @@ import { type DocumentNode, GraphQLError, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { noteRefusal } from '../../common/refusals.ts';
 import type { IdentifiedContext } from '../../operation/identity.ts';
-import { type Complexity, complexityOf, pageSizeVariables } from '../documents/complexity.ts';
+import { complexityOf, pageSizeVariables } from '../documents/complexity.ts';
 import { introspectionCost, introspectionSizes } from '../documents/introspection-cost.ts';
 import {
   type PreparedDocument,
@@ -114,14 +114,14 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
   };
 }
 
-const refuse = (
-  limits: Limits,
-  name: keyof Omit<Complexity, 'pages'>,
-  had: number,
-  advice = '',
-): GraphQLError[] =>
+const refuse = (limits: Limits, name: 'depth' | 'cost', had: number, advice = ''): GraphQLError[] =>
   had > limits[name]
     ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.${advice}`)]
+    : [];
+
+const refuseMany = (limits: Limits, name: 'aliases' | 'directives', had: number): GraphQLError[] =>
+  had > limits[name]
+    ? [tooComplex(`The operation has ${had} ${name}; at most ${limits[name]} are allowed.`)]
     : [];
 
 function parseWithin({ tokens }: Limits, source: string, options: object): DocumentNode {
@@ -152,8 +152,8 @@ function beyond(limits: Limits, document: PreparedDocument): GraphQLError[] {
     const { depth, aliases, directives } = complexityOf(schema, fragments, operation.node, {});
     return [
       ...refuse(limits, 'depth', depth),
-      ...refuse(limits, 'aliases', aliases),
-      ...refuse(limits, 'directives', directives),
+      ...refuseMany(limits, 'aliases', aliases),
+      ...refuseMany(limits, 'directives', directives),
       ...refuse(limits, 'cost', introspectionCost(operation.derived(sizesOf), fragments, operation.node)),
     ];
   });

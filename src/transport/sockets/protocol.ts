@@ -14,6 +14,7 @@ import { dropUndeclared } from '../../graphql/plugins/declared-variables.ts';
 import { unwrapped } from '../../graphql/plugins/pushed-streams.ts';
 import { keptOf, refusedStream } from '../../graphql/plugins/stream-limit.ts';
 import type { DocumentRequest } from '../../graphql/plugins/trusted-documents.ts';
+import { unclearOperation } from '../../graphql/public-errors.ts';
 import type { Graph } from '../../graphql/yoga.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import type { Incoming } from '../../operation/incoming.ts';
@@ -182,23 +183,22 @@ async function prepare(
   const errors = enveloped.validate(enveloped.schema, document);
   if (errors.length > 0) return refused(errors);
   const { operationName, variables } = payload;
-  const { schema } = enveloped;
-  const args = { schema, operationName, document, variableValues: variables };
+  const args = { schema: enveloped.schema, operationName, document, variableValues: variables };
   const operation = preparedOperation(args);
+  if (operation === undefined) return refused([unclearOperation()]);
   dropUndeclared(operation, variables);
   // graphql-ws keeps the message as long as the operation runs, so the parts that have been read are freed.
   Object.assign(message, { query: '', variables: undefined, extensions: undefined });
   const kept = keptOf(args);
   const refusal = peer.seat.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
   if (refusal !== undefined) return refused([refusedStream(refusal)]);
-  const isQuery = operation?.type === OperationTypeNode.QUERY;
-  const waiters = isQuery ? new Waiters() : undefined;
+  const waiters = operation.type === OperationTypeNode.QUERY ? new Waiters() : undefined;
   Object.assign(incoming, { waiters });
   const contextValue = await enveloped.contextFactory();
   const execute = async () => peer.executing(() => enveloped.execute({ ...args, contextValue }));
   if (waiters !== undefined)
     return running(args, () => new Answer({ waiters, execute, failed: () => peer.failed() }));
-  if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
+  if (operation.type !== OperationTypeNode.SUBSCRIPTION)
     return running(args, async () => (await peer.busyWith(id, execute)) ?? { errors: [tooMany()] });
   const alone = async () =>
     withheld(unwrapped(await enveloped.subscribe({ ...args, contextValue })), () =>
@@ -278,8 +278,10 @@ function documentOrError(read: () => DocumentNode): DocumentNode | GraphQLError 
   try {
     return read();
   } catch (error) {
-    if (error instanceof GraphQLError) return error;
-    throw error;
+    if (!(error instanceof GraphQLError)) throw error;
+    // As Yoga does for a document that comes over HTTP.
+    error.extensions['code'] ??= 'GRAPHQL_PARSE_FAILED';
+    return error;
   }
 }
 

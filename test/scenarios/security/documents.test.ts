@@ -26,9 +26,13 @@ const LIMITED: readonly (readonly [string, string, RegExp])[] = [
     /longer than|more tokens than the 2000/,
   ],
   ['20,000 directives', `{ __typename ${many(20_000, () => '@a')} }`, /more tokens than the 2000/],
-  ['600 aliases', `{ ${many(600, (i) => `a${i}: __typename`)} }`, /aliases is 600; at most 30/],
-  ['31 aliases', `{ ${many(31, (i) => `a${i}: __typename`)} }`, /aliases is 31; at most 30/],
-  ['51 directives', `{ __typename ${many(51, () => '@include(if: true)')} }`, /directives is 51; at most 50/],
+  ['600 aliases', `{ ${many(600, (i) => `a${i}: __typename`)} }`, /has 600 aliases; at most 30 are/],
+  ['31 aliases', `{ ${many(31, (i) => `a${i}: __typename`)} }`, /has 31 aliases; at most 30 are/],
+  [
+    '51 directives',
+    `{ __typename ${many(51, () => '@include(if: true)')} }`,
+    /has 51 directives; at most 50 are/,
+  ],
   ['a depth of 18', `{ account(by: { clabe: "646180157000000004" }) ${deep(8)} }`, /depth is 18; at most 15/],
   [
     'pages of pages',
@@ -75,6 +79,24 @@ describe.each(ASKING)('over %s', (transport, ask) => {
       });
     },
   );
+
+  it.each([
+    ['of another name', { query: 'query A { client { id } }', operationName: 'B' }],
+    ['of no name among several', { query: 'query A { client { id } } query B { client { id } }' }],
+  ])('an operation %s is refused, with what operationName must be', async (_, asked) => {
+    const { errors } = await ask(gateway.graphql, gateway.sandbox.accessToken, asked);
+    expect(errors).toMatchObject([
+      {
+        message: expect.stringContaining('"operationName" must name'),
+        extensions: { code: 'BAD_USER_INPUT' },
+      },
+    ]);
+  });
+
+  it('a document that cannot be parsed is refused with the code that says so', async () => {
+    const { errors } = await ask(gateway.graphql, gateway.sandbox.accessToken, { query: '{ client {' });
+    expect(errors).toMatchObject([{ extensions: { code: 'GRAPHQL_PARSE_FAILED' } }]);
+  });
 
   it('the page of a variable counts, given or by default', async () => {
     const body =
