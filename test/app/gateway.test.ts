@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { gzipSync } from 'node:zlib';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, sendQuery, startGateway } from '../helpers/gateway.ts';
@@ -32,7 +33,11 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
     it.each([
       ['no token', undefined, 'An access token is needed'],
       ['another scheme', 'Basic dXNlcjpwYXNz', 'must have the form: Bearer'],
-      ['a token that is no JWT', 'Bearer nonsense', 'names no client'],
+      [
+        'a token that is no JWT',
+        'Bearer nonsense',
+        'it is no JWT that has a UUID in one of its claims client_id',
+      ],
     ])('is refused with %s', async (_, authorization, message) => {
       const { data, errors } = await gateway.query(CLIENT, {}, { authorization });
       expect(data ?? null).toBeNull();
@@ -247,6 +252,16 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
         });
         expect(response.status).toBe(415);
       }
+    });
+
+    it('says of a compressed body that it is not to be compressed', async () => {
+      const response = await fetch(gateway.graphql, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+        body: gzipSync('{"query":"{ __typename }"}'),
+      });
+      expect(response.status).toBe(415);
+      expect(await response.text()).toContain('is not compressed; this one is gzip');
     });
 
     it('refuses a GET that another site’s page sends', async () => {
