@@ -167,7 +167,7 @@ function sourceOf({ candidates }: TokenClaims, address: string, clients: Lru<tru
 function assertMayHold({ candidates, expiresAt }: TokenClaims, claims: readonly string[]): void {
   if (candidates.length === 0) {
     throw new UnauthenticatedError(
-      `The access token names no client: no UUID in its claims ${claims.join(', ')}.`,
+      `The access token names no client: it is no JWT that has a UUID in one of its claims ${claims.join(', ')}.`,
     );
   }
   if (expiresAt !== undefined && expiresAt + LONG_ENDED_MS <= clock.now()) {

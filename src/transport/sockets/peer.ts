@@ -25,6 +25,9 @@ export interface PeerOptions {
 /** If a peer has more bytes unread than this when a message is to be sent, its socket is cut. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
+/** The longest reason of a close frame, in bytes (RFC 6455, 5.5.1). */
+const MAX_REASON_BYTES = 123;
+
 /** A socket in the form that the protocol needs. Thousands of them wait for events, so each holds as little as possible. */
 export class Peer implements ProtocolSocket, Expiring {
   readonly protocol: string;
@@ -138,6 +141,11 @@ export class Peer implements ProtocolSocket, Expiring {
     this.close(CloseCode.InternalServerError, 'Internal server error');
   }
 
+  /** Closes it because its credential is nobody's, and says why where a close frame has room for the reason. */
+  refuse(reason: string): void {
+    this.close(CloseCode.Forbidden, Buffer.byteLength(reason) > MAX_REASON_BYTES ? 'Forbidden' : reason);
+  }
+
   /** True if its credential has ended. It begins no other operation, and its streams send nothing more. */
   get isEnding(): boolean {
     return this.#isEnding;
@@ -146,7 +154,7 @@ export class Peer implements ProtocolSocket, Expiring {
   /** Closes it because its credential has ended. A mutation is answered first, as its answer may say what became of money. */
   expired(): void {
     this.#isEnding = true;
-    if (this.#busy === undefined) this.close(CloseCode.Forbidden, 'Forbidden');
+    if (this.#busy === undefined) this.refuse('The access token is no longer accepted.');
   }
 
   /** True if its credential has not ended by now. A timer may not have fired yet. */

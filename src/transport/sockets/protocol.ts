@@ -146,8 +146,8 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
       return false;
     }
   } catch (error) {
-    if (error instanceof UnauthenticatedError) return false;
-    peer.close(TRY_AGAIN_LATER, 'Try again later');
+    if (error instanceof UnauthenticatedError) peer.refuse(error.message);
+    else peer.close(TRY_AGAIN_LATER, 'Try again later');
     return false;
   }
   peer.authorization = authorization;

@@ -49,6 +49,19 @@ it.each([
   },
 );
 
+it.each([
+  ['no token', {}, 'An access token is needed'],
+  ['no Bearer before its token', { authorization: 'nonsense' }, 'must have the form: Bearer'],
+  ['a token that is no JWT', { authorization: 'Bearer nonsense' }, 'it is no JWT'],
+])('a socket with %s is closed with the reason', async (_, payload, told) => {
+  await using gateway = await startGateway({ webhooks: false });
+  const socket = new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init', payload }));
+  const [code, reason] = await once(socket, 'close');
+  expect([code, String(reason)]).toEqual([4403, expect.stringContaining(told)]);
+});
+
 it('a socket that asks one thing after another keeps nothing of what has ended', async () => {
   await using gateway = await startGateway({ webhooks: false });
   const socket = await connect(gateway, `Bearer ${gateway.sandbox.accessToken}`);
