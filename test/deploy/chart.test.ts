@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { Ajv } from 'ajv';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { folder, installPackages } from '../helpers/packages.ts';
@@ -9,6 +10,15 @@ type Render = (template: string, data: unknown) => Promise<string>;
 type Json = Readonly<Record<string, unknown>>;
 
 const read = (file: string) => readFile(folder(file), 'utf8');
+const ownValues = async (): Promise<Json> => parse(await read(`${CHART}/values.yaml`));
+
+const isGroup = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** The names of values, those of a group as `group.name`. What `config` and the annotations hold, users choose. */
+const namesOf = (values: Json): readonly string[] =>
+  Object.entries(values).flatMap(([name, value]) =>
+    isGroup(value) && name !== 'config' ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name],
+  );
 
 let render: Render;
 beforeAll(async () => {
@@ -21,7 +31,7 @@ beforeAll(async () => {
 /** What the chart makes, by kind and name, as `helm template NAME charts/pasarela` with some values of one's own would. */
 async function rendered(name: string, own: Json = {}): Promise<ReadonlyMap<string, Json>> {
   const chart = parse(await read(`${CHART}/Chart.yaml`));
-  const values = { ...parse(await read(`${CHART}/values.yaml`)), ...own };
+  const values = { ...(await ownValues()), ...own };
   const data = { Values: values, Release: { Name: name }, Chart: { AppVersion: chart.appVersion } };
   const files = await readdir(folder(`${CHART}/templates`));
   const texts = await Promise.all(
@@ -42,7 +52,23 @@ function byName(text: string): ReadonlyMap<string, Json> {
 describe('the Helm chart', () => {
   it('makes with its own values what the tested manifests are', async () => {
     const manifests = byName(await read('deploy/kubernetes/pasarela.yaml'));
-    expect(Object.fromEntries(await rendered('pasarela'))).toEqual(Object.fromEntries(manifests));
+    const made = await rendered('pasarela');
+    // kubectl has no values whose change would exchange the pods.
+    const set = made.get('StatefulSet pasarela') as { spec: { template: { metadata: Json } } };
+    const { annotations, ...metadata } = set.spec.template.metadata as { annotations: Json };
+    set.spec.template.metadata = metadata;
+    expect(Object.keys(annotations)).toEqual(['pasarela/config']);
+    expect(Object.fromEntries(made)).toEqual(Object.fromEntries(manifests));
+  });
+
+  it('exchanges the pods when a variable changes, and only then', async () => {
+    const podsOf = async (config: Json) => {
+      const set = (await rendered('pasarela', { config })).get('StatefulSet pasarela');
+      return (set as { spec: { template: Json } }).spec.template;
+    };
+    const before = await podsOf({ LOG_LEVEL: 'info', UPSTREAM_URL: 'https://api.example.mx' });
+    expect(await podsOf({ UPSTREAM_URL: 'https://api.example.mx', LOG_LEVEL: 'info' })).toEqual(before);
+    expect(await podsOf({ UPSTREAM_URL: 'https://api.example.mx', LOG_LEVEL: 'warn' })).not.toEqual(before);
   });
 
   it('takes over each value', async () => {
@@ -54,7 +80,9 @@ describe('the Helm chart', () => {
       secretName: 'money-secrets',
       filesSecretName: 'money-files',
       resources: { cpu: '2', memory: '1Gi', memoryLimit: '2Gi' },
+      imagePullSecrets: ['registry'],
       storage: '5Gi',
+      storageClass: 'fast',
       allowedNamespaces: ['edge'],
       ingress: { host: '', tlsSecretName: '' },
     });
@@ -77,6 +105,7 @@ describe('the Helm chart', () => {
         template: {
           spec: {
             terminationGracePeriodSeconds: 90,
+            imagePullSecrets: [{ name: 'registry' }],
             containers: [
               {
                 image: 'registry.example.mx/pasarela:0.3.0',
@@ -91,7 +120,9 @@ describe('the Helm chart', () => {
             volumes: [{ name: 'files', secret: { secretName: 'money-files' } }],
           },
         },
-        volumeClaimTemplates: [{ spec: { resources: { requests: { storage: '5Gi' } } } }],
+        volumeClaimTemplates: [
+          { spec: { resources: { requests: { storage: '5Gi' } }, storageClassName: 'fast' } },
+        ],
       },
     });
     expect(made.get('NetworkPolicy money')).toMatchObject({
@@ -103,16 +134,47 @@ describe('the Helm chart', () => {
     });
   });
 
+  it('gives the Ingress a class and annotations', async () => {
+    const annotations = { 'example.mx/timeout': '60s', 'example.mx/quoted': 'a "b"' };
+    const ingress = { host: 'graph.example.mx', tlsSecretName: 'tls', className: 'edge', annotations };
+    expect((await rendered('money', { ingress })).get('Ingress money')).toMatchObject({
+      metadata: { annotations },
+      spec: { ingressClassName: 'edge', rules: [{ host: 'graph.example.mx' }] },
+    });
+  });
+
   it('has no value that nothing reads', async () => {
     const templates = await Promise.all(
       (await readdir(folder(`${CHART}/templates`))).map((file) => read(`${CHART}/templates/${file}`)),
     );
-    const values: Json = parse(await read(`${CHART}/values.yaml`));
-    const isGroup = (value: unknown): value is Json =>
-      typeof value === 'object' && value !== null && !Array.isArray(value);
-    const names = Object.entries(values).flatMap(([name, value]) =>
-      isGroup(value) && name !== 'config' ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name],
+    for (const name of namesOf(await ownValues())) expect(templates.join('\n')).toContain(`.Values.${name}`);
+  });
+});
+
+/** Helm holds values to it before it makes anything. */
+describe('the schema of the values', () => {
+  const schemaOfValues = async () => JSON.parse(await read(`${CHART}/values.schema.json`));
+
+  it('names each value that there is, and no other', async () => {
+    const { properties } = await schemaOfValues();
+    const names = Object.entries<Json>(properties).flatMap(([name, { properties: inner }]) =>
+      isGroup(inner) ? Object.keys(inner).map((one) => `${name}.${one}`) : [name],
     );
-    for (const name of names) expect(templates.join('\n')).toContain(`.Values.${name}`);
+    // Helm gives it to a chart within another one.
+    expect(names.filter((name) => name !== 'global').sort()).toEqual([...namesOf(await ownValues())].sort());
+  });
+
+  it.each<[string, Json]>([
+    ['a misspelt value', { replica: 3 }],
+    ['a misspelt value of a group', { ingress: { hosts: ['graph.example.mx'] } }],
+    ['a variable in small letters', { config: { log_level: 'warn' } }],
+    ['a number where the ConfigMap wants a text', { config: { SHUTDOWN_DELAY_MS: 10_000 } }],
+    ['no namespace, by which all would be let in', { allowedNamespaces: [] }],
+    ['half a replica', { replicas: 1.5 }],
+    ['no Secret', { secretName: '' }],
+  ])('refuses %s', async (_what, own) => {
+    const validate = new Ajv({ strict: false }).compile(await schemaOfValues());
+    expect(validate(await ownValues()), JSON.stringify(validate.errors)).toBe(true);
+    expect(validate({ ...(await ownValues()), ...own })).toBe(false);
   });
 });
