@@ -1,7 +1,8 @@
 import { isLoopback } from '../common/loopback.ts';
 import type { Secret } from '../common/secret.ts';
 import { environmentOfProcess } from './config.ts';
-import { VARIABLE_NAMES, type Variables } from './variables.ts';
+import { misspellingsIn } from './misspellings.ts';
+import type { Variables } from './variables.ts';
 
 /** The least length of an HMAC key, in bytes: that of the hash (RFC 2104, 3; RFC 7518, 3.2). */
 const HMAC_KEY_BYTES = 32;
@@ -58,50 +59,6 @@ export function doubtsOf(read: Variables): readonly Doubt[] {
     });
   }
   return doubts;
-}
-
-/** Returns how many typing errors a name may have to count as another name: one in a short name, two in a long one. */
-const slipsIn = (name: string): number => (name.length < 6 ? 1 : 2);
-
-/**
- * Returns sentences for the operator about variables that Pasarela does not read and whose names are nearly those of its own.
- *
- * @param environment such as `process.env`
- */
-export function misspellingsIn(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
-  const known: readonly string[] = VARIABLE_NAMES;
-  return Object.keys(environment).flatMap((name) => {
-    if (known.includes(name)) return [];
-    const closest = known.find(
-      (other) =>
-        // Comparing every pair of names to the end would take a thirtieth of a start.
-        Math.abs(name.length - other.length) <= slipsIn(other) &&
-        isWithin(slipsIn(other), name, other) &&
-        environment[other] === undefined,
-    );
-    return closest === undefined ? [] : [`${name} is set, and nothing reads it. Is ${closest} meant?`];
-  });
-}
-
-/** Whether so many letters at most have to be added, left out, changed or swapped with the next one until one word is the other. */
-function isWithin(most: number, one: string, other: string): boolean {
-  let [before, last]: [number[], number[]] = [
-    [],
-    Array.from({ length: other.length + 1 }, (_, index) => index),
-  ];
-  for (let i = 1; i <= one.length; i += 1) {
-    const row = [i];
-    for (let j = 1; j <= other.length; j += 1) {
-      const changed = (last[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
-      const isSwapped = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
-      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : changed;
-      row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, changed, swapped));
-    }
-    // No later row has less than the least of these two. Most words differ in their first letters.
-    if (Math.min(...row) > most && Math.min(...last) > most) return false;
-    [before, last] = [last, row];
-  }
-  return (last[other.length] ?? 0) <= most;
 }
 
 /** Returns the misspellings in the environment of this process. */

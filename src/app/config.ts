@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ServiceClient } from '../auth/service.ts';
 import { Secret } from '../common/secret.ts';
 import { withTlsFiles } from '../redis/url.ts';
+import { misspellingsIn } from './misspellings.ts';
 import { problemsBetween } from './variable-problems.ts';
 import { VARIABLE_NAMES, type Variables, variables, wants } from './variables.ts';
 
@@ -59,7 +60,8 @@ export function readVariables(environment: Readonly<Record<string, string | unde
   const read = problems.size > 0 ? undefined : (found as Variables);
   for (const [name, problem] of problemsBetween(values, read)) problems.set(name, problem);
   if (read === undefined || problems.size > 0) {
-    const list = [...problems.values()].map((problem) => `  ${problem}`).join('\n');
+    const hints = misspellingsIn(environment);
+    const list = [...problems.values(), ...hints].map((line) => `  ${line}`).join('\n');
     throw new ConfigError(`The configuration is wrong:\n${list}`);
   }
   const { REDIS_URL: url, REDIS_TLS_CA: ca, REDIS_TLS_CERT: cert, REDIS_TLS_KEY: key } = read;

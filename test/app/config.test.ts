@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, readVariables, serviceOf } from '../../src/app/config.ts';
-import { doubtsOf, misspellingsIn, weaknessesOf } from '../../src/app/config-hints.ts';
+import { doubtsOf, weaknessesOf } from '../../src/app/config-hints.ts';
 import { configure } from '../../src/app/configure.ts';
+import { misspellingsIn } from '../../src/app/misspellings.ts';
 import { VARIABLE_NAMES } from '../../src/app/variables.ts';
 import { parseRedisUrl } from '../../src/redis/url.ts';
 import { makeCertificates } from '../helpers/private-ca.ts';
@@ -287,6 +288,10 @@ describe('the configuration', () => {
     expect(meant('WEBHOOK_SECRETS')).toEqual(['WEBHOOK_SECRET']);
     expect(meant('REDIS_URI')).toEqual(['REDIS_URL']);
     expect(meant('PROT')).toEqual(['PORT']);
+    expect(meant('OPERATION_TIMEOUT')).toEqual(['OPERATION_TIMEOUT_MS']);
+    expect(meant('OPERATION_TIMEOUT_SECONDS')).toEqual(['OPERATION_TIMEOUT_MS']);
+    expect(meant('LISTS_MAX_AGE_MS')).toEqual(['LISTS_MAX_AGE']);
+    expect(meant('WEBHOOK_SECRET_FILE')).toEqual(['WEBHOOK_SECRET']);
     for (const name of [
       'HOME',
       'PATH',
@@ -300,6 +305,9 @@ describe('the configuration', () => {
     ]) {
       expect(meant(name)).toEqual([]);
     }
+    expect(messageOf({ UPSTREAM_URL: 'http://127.0.0.1:9', WEBHOOK_SECRT: 'hidden' })).toMatch(
+      /WEBHOOK_SECRET: is not set.*\n {2}WEBHOOK_SECRT is set, and nothing reads it\. Is WEBHOOK_SECRET meant\?$/,
+    );
     // Set beside the right one it is another program's.
     expect(misspellingsIn({ REDIS_URI: 'x', REDIS_URL: 'redis://127.0.0.1' })).toEqual([]);
   });
