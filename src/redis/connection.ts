@@ -32,6 +32,7 @@ const failures = new WeakMap<RedisClient, Error>();
 const HUNG_UP: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
 /** The part of an error's message that is read, in characters. */
 const MAX_MESSAGE = 300;
+const FULL_STOP = /\.$/;
 
 /** Replaces ioredis, as the simulator does. @returns a function that restores it. */
 export function useRedis(other: RedisConnections): () => void {
@@ -81,6 +82,13 @@ class LastingRedis extends Redis {
   constructor(options: Omit<RedisOptions, 'replyMapping'>, sentinels: readonly Redis[] = []) {
     super(options);
     this.#sentinels = sentinels;
+    const { reconnectOnError } = this.options;
+    // ioredis tells nobody why it connects again.
+    this.options.reconnectOnError = (error) => {
+      const again = reconnectOnError?.(error) ?? false;
+      if (again !== false) failures.set(this, error);
+      return again;
+    };
     for (const sentinel of sentinels) {
       sentinel.on('message', (_channel: string, text: string) => {
         if (text.split(' ', 1)[0] === options.name) this.disconnect(true);
@@ -196,13 +204,14 @@ export function silenceOf(redis: RedisClient, error: Error): string {
   const failure = failures.get(redis);
   if (failure === undefined) {
     const { message } = error;
-    return message.includes('enableOfflineQueue') ? 'there is no connection' : message.replace(/\.$/, '');
+    return message.includes('enableOfflineQueue') ? 'there is no connection' : message.replace(FULL_STOP, '');
   }
   // A Cluster tells apart that none of its nodes could be asked, and why.
   const { lastNodeError: cause = failure } = failure as { lastNodeError?: Error };
   const { code } = cause as NodeJS.ErrnoException;
   return (saidBy(cause) || String(code))
     .slice(0, MAX_MESSAGE)
+    .replace(FULL_STOP, '')
     .replace(/\b(E[A-Z_]+) \S+$/, '$1')
     .replace(/(altnames): .*$/, '$1');
 }

@@ -477,3 +477,18 @@ it('is asked of the Sentinels how soon they act, which replicas they could promo
   await redis.sentinel.kill();
   expect(await watchers.ask(primary)).toBeUndefined();
 });
+
+it('says in Redis’ words that the address leads to a replica', async () => {
+  await using primary = await startRedis();
+  await using replica = await startReplica(primary);
+  const client = connectRedis(replica.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0 });
+  opened.push(client);
+  const writes = new DurableWrites(replica.url, 500);
+  for (const round of [1, 2]) {
+    await until(() => client.status === 'ready');
+    await expect(writes.look(client), `look ${round}`).rejects.toThrow();
+    expect(writes.problems).toEqual([
+      "Redis does not answer: READONLY You can't write against a read only replica.",
+    ]);
+  }
+});

@@ -67,6 +67,15 @@ export async function lookAtRedis({
   }
   try {
     await ready(redis);
+    const primaries = serversOf(redis);
+    const infos = await Promise.all(primaries.map((primary) => primary.info('replication')));
+    if (infos.some((info) => /^role:slave/m.test(info))) {
+      found.failure(
+        'is a replica, which takes no writes. Events go to the spool, and no money moves',
+        'Name the primary in REDIS_URL, or the Sentinels that know it: redis+sentinel://.',
+      );
+      return found.list;
+    }
     for (const { text } of await redisWarnings(redis, REDIS_URL.reveal())) {
       const [, cure] = CURES.find(([setting]) => setting.test(text)) ?? [];
       found.warning(text, cure ?? 'Look at docs/redis.md, "Settings".');
@@ -81,8 +90,6 @@ export async function lookAtRedis({
       );
       return found.list;
     }
-    const primaries = serversOf(redis);
-    const infos = await Promise.all(primaries.map((primary) => primary.info('replication')));
     const counts = infos.map((info) => primaryIn(info).replicas);
     const alone = counts.filter((count) => count === 0).length;
     const copies =
