@@ -78,6 +78,7 @@ export const LONG_LANE: readonly string[] = [
   'test/scenarios/*.test.ts',
   'test/scenarios/faults/*.test.ts',
   'test/scenarios/security/bounds.test.ts',
+  'test/scenarios/security/expressions.test.ts',
   'test/scenarios/security/canary.test.ts',
   'test/scenarios/security/ended-early.test.ts',
   'test/scenarios/security/ended-elsewhere.test.ts',

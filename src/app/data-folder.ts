@@ -16,7 +16,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
     await make(folder);
     await access(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
-    const reason = error instanceof Error ? error.message.replace(/, \w+ '.*'$/, '') : String(error);
+    const reason = error instanceof Error ? error.message.replace(/, \w+ '.*/s, '') : String(error);
     throw new ConfigError(
       `The configuration is wrong:\n  DATA_DIR: got ${JSON.stringify(dataDir)}, which cannot be used (${reason}); wants a folder that this process may write to.`,
       { cause: error },

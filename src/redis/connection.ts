@@ -115,7 +115,7 @@ class LastingRedis extends Redis {
     if (event === 'error' && error instanceof Error && error.message.startsWith('All sentinels')) {
       const failure = this.#sentinelFailure;
       // Until the first watching connection has failed too, ioredis' own message is all there is.
-      const reason = failure === undefined ? /Last error: (.*)$/.exec(error.message)?.[1] : saidBy(failure);
+      const reason = failure === undefined ? error.message.split('Last error: ')[1] : saidBy(failure);
       const more = reason === undefined ? '' : `: ${reason}`;
       return super.emit(event, new Error(`No Sentinel can be asked${more}`, { cause: failure ?? error }));
     }
@@ -213,7 +213,7 @@ export function silenceOf(redis: RedisClient, error: Error): string {
     .slice(0, MAX_MESSAGE)
     .replace(FULL_STOP, '')
     .replace(/\b(E[A-Z_]+) \S+$/, '$1')
-    .replace(/(altnames): .*$/, '$1');
+    .replace(/(altnames): .*/s, '$1');
 }
 
 function connectAll(url: string, options: RedisConnectOptions): RedisClient {

@@ -133,7 +133,7 @@ function cureOf(reason: string): string {
   if (/NOAUTH|WRONGPASS/.test(reason)) {
     return 'Put the right user and password into REDIS_URL: redis://user:password@host:6379.';
   }
-  if (/NOPERM.*'select'/.test(reason)) {
+  if (reason.includes('NOPERM') && reason.includes("'select'")) {
     return `${KEPT_IN_0} give the user of REDIS_URL the rights of docs/redis.md, "Rights".`;
   }
   if (/NOPERM/.test(reason)) return 'Give the user of REDIS_URL the rights of docs/redis.md, "Rights".';

@@ -108,7 +108,7 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 
 /** Returns the addresses at which a primary says that its replicas listen. */
 function replicasIn(info: string): readonly RedisNode[] {
-  return [...info.matchAll(/^slave\d+:ip=([^,]+),port=(\d+),/gm)].map(([, host = '', port]) => ({
+  return [...info.matchAll(/^slave\d+:ip=([^,\s]+),port=(\d+),/gm)].map(([, host = '', port]) => ({
     host,
     port: Number(port),
   }));
