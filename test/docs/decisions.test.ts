@@ -13,6 +13,7 @@ import { refusalError } from '../../src/resolvers/service-refusal.ts';
 import { pasarela } from '../cli/run.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startRedis } from '../helpers/redis.ts';
+import { callerToken, serviceFor } from '../helpers/service.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
 import { until } from '../helpers/until.ts';
 import { readPage } from './pages.ts';
@@ -318,7 +319,25 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     await first;
     expect(await movements()).toBe(before + 1);
   },
-  'UPSTREAM_UNAVAILABLE PAYMENTS_STOPPED': async () => {
+  'path ["createMoneyOut", "transaction", "bank"] FORBIDDEN': async () => {
+    const { sandbox } = gateway;
+    const service = serviceFor(sandbox);
+    await using serving = await startGateway({ sandbox, webhooks: false, config: { service } });
+    const paying = { authorization: `Bearer ${await callerToken({ scope: 'money:move:out' })}` };
+    const document = `mutation ($input: CreateMoneyOutInput!) { createMoneyOut(input: $input) {
+      __typename ... on CreateMoneyOutSuccess { transaction { id bank { name } } } } }`;
+    const before = await movements();
+    const { data, errors } = await serving.query(document, { input: out() }, paying);
+    expect(errors).toMatchObject([
+      { path: ['createMoneyOut', 'transaction', 'bank'], extensions: { code: 'FORBIDDEN' } },
+    ]);
+    expect(data.createMoneyOut).toEqual({
+      __typename: 'CreateMoneyOutSuccess',
+      transaction: { id: expect.any(String), bank: null },
+    });
+    expect(await movements()).toBe(before + 1);
+  },
+  'UPSTREAM_UNAVAILABLE PAYMENTS_STOPPED path': async () => {
     const before = await movements();
     const input = out();
     const stopped = { topLevel: 'PAYMENTS_STOPPED' };
