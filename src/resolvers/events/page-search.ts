@@ -54,7 +54,8 @@ export interface SearchContext {
  * Reads the log for one page. A caller who may see every event of the client gets what was found within the bounds of a page and
  * of the operation, with a cursor to read on from. A caller narrowed to a customer never learns where reading ended, as that would
  * tell how many events of other customers there are, and when they came. For such a caller the gateway reads until the page is
- * full or the log ends; if a bound comes first, it answers an error.
+ * full or the log ends; if a bound comes first, it answers an error. Where the bound comes while the gateway looks for what follows
+ * a full page, the page may go on.
  */
 export class PageSearch {
   readonly #wanted: Wanted;
@@ -158,14 +159,18 @@ export class PageSearch {
     return { events, goesOn, end: events.at(-1)?.cursor ?? null };
   }
 
-  /** No more may be read. What has been looked through need not be again: the page ends where reading ended. */
+  /**
+   * No more may be read. What has been looked through need not be again: the page ends where reading ended. A full page of a narrowed
+   * caller ends with its last event, as any other.
+   */
   #stopped(scan: LogScan): Found {
-    const { signal } = this.#context.budget.log;
-    signal.throwIfAborted();
+    this.#context.budget.log.signal.throwIfAborted();
+    const ended = this.#ended(scan, true);
+    if (this.#isNarrowed && ended.events.length === this.#wanted.size) return ended;
     if (this.#isNarrowed || this.#position === this.#wanted.from) {
       throw new LogReadingError('reading the event log takes longer than it may');
     }
-    return { ...this.#ended(scan, true), end: this.#position };
+    return { ...ended, end: this.#position };
   }
 }
 

@@ -206,6 +206,42 @@ describe('a page of a narrowed caller', () => {
     expect((await page({ first: 1, ownerId: randomUUID() }, how)).nodes).toEqual([]);
   });
 
+  it.each([
+    ['forward', 'first', 'hasNextPage'],
+    ['back', 'last', 'hasPreviousPage'],
+  ] as const)(
+    'is answered %s where it is full and the time of the operation is over',
+    async (_way, end, more) => {
+      let isOver = false;
+      const overOnceFound =
+        (read: EventLog['readAfter']): EventLog['readAfter'] =>
+        async (...how) => {
+          const found = await read(...how);
+          isOver = found.events.some(({ payload }) => JSON.stringify(payload).includes(customerId));
+          return found;
+        };
+      const hurried: EventLog = Object.assign(Object.create(log), {
+        sealKey: (client: string) => log.sealKey(client),
+        readAfter: overOnceFound((...how) => log.readAfter(...how)),
+        readBefore: overOnceFound((...how) => log.readBefore(...how)),
+      });
+      const timed = () =>
+        new LogReading({
+          turn: () => undefined,
+          deadline: () => (isOver ? 0 : Number.POSITIVE_INFINITY),
+          signal: new AbortController().signal,
+        });
+      const { nodes, pageInfo } = await page({ [end]: 1 }, { narrowed: true, reading: timed() }, hurried);
+      expect(nodes).toMatchObject([{ ownerId: customerId }]);
+      const [{ cursor } = { cursor: '' }] = nodes;
+      expect(pageInfo).toMatchObject({ [more]: true, startCursor: cursor, endCursor: cursor });
+      isOver = false;
+      await expect(page({ [end]: 2 }, { narrowed: true, reading: timed() }, hurried)).rejects.toThrow(
+        LogReadingError,
+      );
+    },
+  );
+
   it('is not answered in part where the time of the operation is over', async () => {
     await expect(page({ first: 1 }, { narrowed: true, ...reading(Date.now()) })).rejects.toThrow(
       LogReadingError,
