@@ -31,8 +31,8 @@ export async function createAuthenticator(
   const shareOf =
     redisUrl &&
     stores &&
-    (({ clientId, clientSecret }: ServiceClient) =>
-      stores.openSharedTokenStore({ redisUrl: redisUrl.reveal(), clientId, clientSecret, logger }));
+    ((client: ServiceClient) =>
+      stores.openSharedTokenStore({ ...client, redisUrl: redisUrl.reveal(), logger }));
   return createService(
     { ...service, utcOffset: config.upstreamUtcOffset },
     restFor,

@@ -13,6 +13,7 @@ export interface SharedTokenStoreOptions {
   readonly redisUrl: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
+  readonly apiKey: Secret;
   readonly logger: Logger;
 }
 
@@ -44,15 +45,17 @@ const Stored = z.object({
 });
 
 /**
- * Opens the store that keeps a client's token in Redis, for all processes. The token is encrypted under a key that is derived
- * from the client's secret, so access to Redis alone does not reveal it. While Redis is away every process fetches its own
- * token.
+ * Opens the store that keeps a client's token in Redis, for all processes with the same credentials. The token is encrypted
+ * under a key that is derived from them, so access to Redis alone does not reveal it. Its name in Redis is derived likewise: a
+ * process with a new API key or secret neither takes over the token of the old ones, which would hide that the service does not
+ * know the new ones, nor replaces it. While Redis is away every process fetches its own token.
  */
 export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTokenStore {
-  const { redisUrl, clientId, clientSecret, logger } = options;
-  const box = sealedWith(clientSecret, clientId);
-  const name = `pasarela:token:{${clientId}}`;
-  const lock = `${name}:lock`;
+  const { redisUrl, clientId, logger } = options;
+  const box = sealedWith(derived(options, 'pasarela upstream token', 32), clientId);
+  const prefix = `pasarela:token:{${clientId}}`;
+  const name = `${prefix}:${derived(options, 'pasarela upstream token name', 9).toString('base64url')}`;
+  const lock = `${prefix}:lock`;
   const redis = connectRedis(redisUrl, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
@@ -117,9 +120,18 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Seals and opens tokens: AES-256-GCM under a key from HKDF-SHA-256 (RFC 5869). The client's id is authenticated with it. */
-function sealedWith(secret: Secret, clientId: string) {
-  const key = Buffer.from(hkdfSync('sha256', secret.reveal(), clientId, 'pasarela upstream token', 32));
+/** Derives bytes for one use from a client's credentials (HKDF-SHA-256, RFC 5869). */
+function derived(
+  { clientId, clientSecret, apiKey }: SharedTokenStoreOptions,
+  use: string,
+  length: number,
+): Buffer {
+  const credentials = JSON.stringify([clientSecret.reveal(), apiKey.reveal()]);
+  return Buffer.from(hkdfSync('sha256', credentials, clientId, use, length));
+}
+
+/** Seals and opens tokens with AES-256-GCM. The client's id is authenticated with them. */
+function sealedWith(key: Buffer, clientId: string) {
   const context = Buffer.from(clientId);
   return {
     seal(token: ServiceToken): string {
@@ -128,7 +140,7 @@ function sealedWith(secret: Secret, clientId: string) {
       const text = Buffer.concat([cipher.update(JSON.stringify(token), 'utf8'), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
     },
-    /** Returns undefined for a text that another secret has sealed, and for anything else. */
+    /** Returns undefined for a text that another key has sealed, and for anything else. */
     open(text: string): ServiceToken | undefined {
       const bytes = Buffer.from(text, 'base64url');
       const body = bytes.subarray(NONCE_BYTES + TAG_BYTES);

@@ -303,11 +303,29 @@ describe('the gateway’s own token', () => {
     const { counts } = await control(ending, 'GET', '/sandbox/requests');
     expect(counts[`POST ${TOKENS}`]).toBe(1);
     const keys = await redis.admin.keys('pasarela:token:*');
-    expect(keys).toEqual([`pasarela:token:{${ending.clientId}}`]);
+    expect(keys).toEqual([expect.stringContaining(`pasarela:token:{${ending.clientId}}:`)]);
     const stored = (await redis.admin.get(keys[0] ?? '')) ?? '';
     expect(stored.length).toBeGreaterThan(100);
     expect(Buffer.from(stored, 'base64url').toString('latin1')).not.toContain('eyJ');
     expect(await redis.admin.pttl(keys[0] ?? '')).toBeGreaterThan(0);
+  });
+
+  it('is not taken over by a process with a wrong API key, which says at once that the service gives it none', async () => {
+    await using redis = await startRedis();
+    await using ending = await startSandbox({ port: 0, speed: 0, seed: 1 });
+    const redisUrl = new Secret(redis.url);
+    const right = { service: serviceFor(ending), redisUrl };
+    const wrong = { service: serviceFor({ ...ending, apiKey: 'not known yet' }), redisUrl };
+    await using before = await startGateway({ sandbox: ending, webhooks: false, config: right });
+    await using changed = await startGateway({ sandbox: ending, webhooks: false, config: wrong });
+    const authorization = await bearer();
+    expect((await ask(authorization, CLIENT, before)).errors).toBeUndefined();
+    const kept = await redis.admin.keys('pasarela:token:*');
+    expect((await ask(authorization, CLIENT, changed)).errors?.[0]).toMatchObject({
+      message: 'The service gave the gateway no access token.',
+      extensions: { code: 'UPSTREAM_UNAVAILABLE' },
+    });
+    expect(await redis.admin.keys('pasarela:token:*')).toEqual(kept);
   });
 
   it('is fetched by each process alone while Redis is away', async () => {

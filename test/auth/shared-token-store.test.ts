@@ -22,23 +22,27 @@ afterAll(async () => {
 });
 
 const CLIENT_ID = '11111111-2222-4333-8444-555555555555';
-const NAME = `pasarela:token:{${CLIENT_ID}}`;
-const LOCK = `${NAME}:lock`;
+const LOCK = `pasarela:token:{${CLIENT_ID}}:lock`;
+
+/** The names of the tokens in Redis. */
+const names = async (): Promise<readonly string[]> =>
+  (await server.admin.keys(`pasarela:token:{${CLIENT_ID}}*`)).filter((name) => name !== LOCK);
 
 /** The store of one more process, once it answers. */
-async function open(secret = 's1'): Promise<SharedTokenStore> {
+async function open(secret = 's1', apiKey = 'k1'): Promise<SharedTokenStore> {
   const store = openSharedTokenStore({
     redisUrl: server.url,
     clientId: CLIENT_ID,
     clientSecret: new Secret(secret),
+    apiKey: new Secret(apiKey),
     logger: silentLogger,
   });
   stores.push(store);
   await until(async () => {
     await store.write(tokenOf('probe'));
-    return (await server.admin.exists(NAME)) === 1;
+    return (await names()).length > 0;
   });
-  await server.admin.del(NAME);
+  await server.admin.flushall();
   return store;
 }
 
@@ -49,14 +53,37 @@ const tokenOf = (token: string): ServiceToken => ({
   refusedAt: undefined,
 });
 
-it('gives one process what another has left, and nothing to one with another secret', async () => {
-  const [one, two, other] = [await open(), await open(), await open('s2')];
+it('gives one process what another has left', async () => {
+  const [one, two] = [await open(), await open()];
   const token = tokenOf('secret-token');
   await one.write(token);
   expect(await two.read()).toEqual(token);
+  const [name = ''] = await names();
+  expect(name).not.toMatch(/s1|k1/);
+  expect(await server.admin.get(name)).not.toContain('secret-token');
+  expect(await server.admin.pttl(name)).toBeLessThanOrEqual(600_000);
+});
+
+it.each([
+  ['secret', 's2', 'k1'],
+  ['API key', 's1', 'k2'],
+])('neither gives a process with another %s the token, nor lets it replace it', async (_, secret, apiKey) => {
+  const [one, two, other] = [await open(), await open(), await open(secret, apiKey)];
+  const token = tokenOf('of the first');
+  await one.write(token);
   expect(await other.read()).toBeUndefined();
-  expect(await server.admin.get(NAME)).not.toContain('secret-token');
-  expect(await server.admin.pttl(NAME)).toBeLessThanOrEqual(600_000);
+  await other.write(tokenOf('of the other'));
+  expect(await two.read()).toEqual(token);
+});
+
+it('reads nothing that another has written under its name', async () => {
+  const [one, other] = [await open(), await open('s1', 'k2')];
+  await one.write(tokenOf('of the first'));
+  const [first = ''] = await names();
+  await other.write(tokenOf('of the other'));
+  const second = (await names()).find((name) => name !== first) ?? '';
+  await server.admin.rename(second, first);
+  expect(await one.read()).toBeUndefined();
 });
 
 it('lets one process work at a time', async () => {
