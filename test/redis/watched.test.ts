@@ -191,6 +191,27 @@ it('a primary that the Sentinels take for gone is not known by them, though it a
   await until(async () => (await watchers.ask(primary)) === undefined);
 });
 
+it('a replica of priority 0, which Sentinels never promote, does not count among those that could be', async () => {
+  await using redis = await startPartable(2);
+  const watchers = failoverAuthorityOf(redis.url);
+  const [primary] = serversOf(connect(redis.primary.url));
+  if (watchers === undefined || primary === undefined) throw new Error('all are there');
+  const { admin } = redis.sentinel;
+  // They ask each replica for its priority once in this time, in milliseconds.
+  await admin.call('SENTINEL', 'DEBUG', 'INFO-PERIOD', '100');
+  const isTold = async (count: number) => {
+    const word = await watchers.ask(primary);
+    return typeof word === 'object' && word.promotable === count;
+  };
+  await until(() => isTold(2));
+  for (const [index, replica] of redis.replicas.entries()) {
+    await replica.admin.config('SET', 'replica-priority', '0');
+    await until(() => isTold(1 - index));
+  }
+  await redis.replicas[0]?.admin.config('SET', 'replica-priority', '100');
+  await until(() => isTold(1));
+});
+
 it('a primary that one of two Sentinels takes for gone is not known by the word of the other', async () => {
   await using redis = await startPartable(0);
   await using other = await startSentinel(redis.primary.port);
