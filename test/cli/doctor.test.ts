@@ -639,6 +639,15 @@ it('finds each time that the certificate of Redis is not trusted, and nothing wr
   for (let round = 0; round < 10; round += 1) await Promise.all([untrusted(), trusted()]);
 });
 
+it.each([
+  ['of another host', { names: 'DNS:redis.example.mx' }, /altnames/, /^Name the host in REDIS_URL/],
+  ['that has expired', { days: -1 }, /certificate has expired/, /^Renew the certificate/],
+])('finds a certificate of Redis %s', async (_, issued, message, cure) => {
+  await using redis = await startSecureRedis(false, issued);
+  const changes = { REDIS_URL: redis.url, REDIS_TLS_CA: redis.authority };
+  await expectOnly(changes, { check: 'redis', status: 'failure', message, cure });
+});
+
 it('finds that Redis asks for a certificate, in words, and nothing wrong with one that it trusts', async () => {
   await using redis = await startSecureRedis(true);
   const { authority, certificate, key } = redis;

@@ -16,12 +16,21 @@ export interface Certificates {
 
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** Makes an authority that nobody trusts, and a certificate of its own for 127.0.0.1 and localhost, in a folder. */
-export async function makeCertificates(dir: string): Promise<Certificates> {
+/** The names in a certificate, and for how many days from now it is good. */
+interface Issued {
+  readonly names?: string;
+  readonly days?: number;
+}
+
+/** Makes an authority that nobody trusts, and a certificate of its own, in a folder. */
+export async function makeCertificates(
+  dir: string,
+  { names = 'IP:127.0.0.1,DNS:localhost', days = 30 }: Issued = {},
+): Promise<Certificates> {
   const at = (name: string) => join(dir, name);
-  await writeFile(at('names'), 'subjectAltName=IP:127.0.0.1,DNS:localhost');
+  await writeFile(at('names'), `subjectAltName=${names}`);
   await makeAuthority(dir, 'ca', 'private');
-  await renewCertificate(dir);
+  await renewCertificate(dir, 'ca', days);
   return { authority: at('ca.crt'), certificate: at('own.crt'), key: at('own.key') };
 }
 
@@ -31,14 +40,18 @@ async function makeAuthority(dir: string, file: string, name: string): Promise<v
 }
 
 /** Puts another certificate, with a key of its own, in the place of that which a folder has. */
-export async function renewCertificate(dir: string, authority: 'ca' | 'next' = 'ca'): Promise<void> {
+export async function renewCertificate(
+  dir: string,
+  authority: 'ca' | 'next' = 'ca',
+  days = 30,
+): Promise<void> {
   const at = (name: string) => join(dir, name);
   const asked = ['-keyout', at('own.key'), '-out', at('own.csr'), '-subj', '/CN=redis'];
   await run('openssl', ['req', ...KEY, ...asked]);
   const by = ['-CA', at(`${authority}.crt`), '-CAkey', at(`${authority}.key`), '-CAcreateserial'];
   await run('openssl', [
     ...['x509', '-req', '-in', at('own.csr'), ...by],
-    ...['-extfile', at('names'), '-out', at('own.crt')],
+    ...['-extfile', at('names'), '-days', String(days), '-out', at('own.crt')],
   ]);
 }
 
@@ -67,11 +80,11 @@ export interface SecureRedis extends AsyncDisposable, Pick<RedisServer, 'kill' |
 }
 
 /** A real Redis that speaks TLS under a certificate of a private authority; `asks` clients for theirs where told. */
-export async function startSecureRedis(asks = false): Promise<SecureRedis> {
+export async function startSecureRedis(asks = false, issued: Issued = {}): Promise<SecureRedis> {
   const port = await freePort();
   let made = { authority: '', certificate: '', key: '' };
   const redis: RedisServer = await startRedis(undefined, async (dir) => {
-    made = await makeCertificates(dir);
+    made = await makeCertificates(dir, issued);
     const files = ['--tls-cert-file', made.certificate, '--tls-key-file', made.key];
     return [
       '--tls-port',

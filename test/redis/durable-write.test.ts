@@ -273,6 +273,11 @@ it('tells why a Redis cannot be reached, in the words of the attempt to connect,
     'tlsv13 alert certificate required',
   );
   await reasonOf(redis.url, 'self-signed certificate in certificate chain');
+  await using elsewhere = await startSecureRedis(false, { names: 'IP:192.0.2.1' });
+  await reasonOf(
+    withTlsFiles(elsewhere.url, { ca: elsewhere.authority, cert: undefined, key: undefined }),
+    "Hostname/IP does not match certificate's altnames",
+  );
   const port = await freePort();
   await reasonOf(`redis://127.0.0.1:${port}`, 'connect ECONNREFUSED');
   await reasonOf('redis://nowhere.invalid', 'getaddrinfo ENOTFOUND');

@@ -154,8 +154,14 @@ function cureOf(reason: string): string {
   if (/alert/.test(reason)) {
     return 'Redis ends the connection: show it a certificate that an authority of its own has signed, REDIS_TLS_CERT and REDIS_TLS_KEY.';
   }
+  if (/certificate (has expired|is not yet valid)/.test(reason)) {
+    return 'Renew the certificate of Redis, and look at the clock of this machine.';
+  }
+  if (/altnames/.test(reason)) {
+    return 'Name the host in REDIS_URL as the certificate does, or have its name signed into the certificate.';
+  }
   if (/certificate/.test(reason)) {
-    return 'Name the authority that signed it, REDIS_TLS_CA=/path/to/ca.pem, and name the host as the certificate does.';
+    return 'Name the authority that signed it, REDIS_TLS_CA=/path/to/ca.pem.';
   }
   return 'Check host, port and TLS (rediss://) of REDIS_URL, and that this machine may connect.';
 }
