@@ -270,6 +270,15 @@ it('finds a Redis whose replicas nobody watches, and settings that a failover ma
   await using primary = await startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
   await using replica = await startRedis([...DURABLE, '--replicaof', '127.0.0.1', String(primary.port)]);
   await inStep(primary, replica);
+  await expectOnly(
+    { REDIS_URL: replica.url },
+    {
+      check: 'redis',
+      status: 'failure',
+      message: /is a replica, which takes no writes/,
+      cure: /Name the primary/,
+    },
+  );
   const found = await wrongs({ REDIS_URL: primary.url });
   expect(found).toMatchObject([
     {
