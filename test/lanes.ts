@@ -36,6 +36,7 @@ export const LONG_LANE: readonly string[] = [
   'test/deploy/chart.test.ts',
   'test/deploy/dockerfile.test.ts',
   'test/deploy/proxies.test.ts',
+  'test/deploy/sentinel.test.ts',
   'test/docs/clients.test.ts',
   'test/docs/first-screen.test.ts',
   'test/docs/operations.test.ts',

@@ -68,7 +68,8 @@ export async function writeProxies(
   };
 }
 
-async function withOwn(file: URL, own: Readonly<Record<string, string>>): Promise<string> {
+/** The text of a file, with what stands in it once in the place of what is not of this machine. */
+export async function withOwn(file: URL, own: Readonly<Record<string, string>>): Promise<string> {
   let text = await readFile(file, 'utf8');
   for (const [theirs, ours] of Object.entries(own)) {
     if (text.split(theirs).length !== 2) throw new Error(`${file.pathname} does not hold "${theirs}" once.`);
