@@ -45,6 +45,11 @@ for (const { name, command, transports } of CLIENTS) {
   }
 }
 
+it('a payment may be POSTed also where streams go over a socket', LONG, async () => {
+  for (const one of cases.filter(({ command }) => command.do === 'pay').slice(0, 1))
+    expect(await play(one, 'websocket', ['python3', PYTHON])).toBeUndefined();
+});
+
 interface Mutant {
   readonly rule: string;
   /** What is written in the place of what. */

@@ -144,6 +144,13 @@ describe('the files of a gateway without Redis', () => {
       await isHeld(third, what.includes('deleted') ? [] : old, paid);
       await third.stop();
     }
+    // Once payments go on, a key that the record has forgotten is one that was never used.
+    await using last = await start();
+    const forgotten = paid.filter(({ mutation }) => mutation === 'createInternalTransaction');
+    for (const payment of forgotten) {
+      expect(await pay(last, payment)).toBe(done(payment));
+      expect(await movementsOf(sandbox, payment.tag)).toHaveLength(2);
+    }
   });
 
   it('hold nothing in a new folder, after a start again, or where the count beside the record is gone', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/common/secret.ts';
 import { readMetric } from '../helpers/fleet.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { speiCredit } from '../helpers/ingress.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { subscribeOverWebSocket, TRANSPORTS } from '../helpers/subscriber.ts';
 import { until } from '../helpers/until.ts';
@@ -18,37 +19,48 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-it('a log that has been lost takes what is delivered again for new, after its readers were told of the gap', async () => {
-  await using server = await startRedis();
-  await using gateway = await startGateway({
-    webhooks: false,
-    config: { redisUrl: new Secret(server.url) },
-  });
-  const deliver = () =>
-    fetch(gateway.ingress.url(gateway.sandbox.clientId, 'STATUS_UPDATE') ?? '', {
-      method: 'POST',
-      body: JSON.stringify({ id_msg: 'delivered again' }),
+const { id_msg: _, ...withoutId } = speiCredit();
+
+it.each([
+  ['STATUS_UPDATE', { id_msg: 'delivered again' }, { isSameId: true }],
+  ['MONEY_IN', withoutId, { isSameId: false }],
+] as const)(
+  'a log that has been lost takes a %s that is delivered again for new, after its readers were told of the gap',
+  async (type, body, { isSameId }) => {
+    await using server = await startRedis();
+    await using gateway = await startGateway({
+      webhooks: false,
+      config: { redisUrl: new Secret(server.url) },
     });
-  const subscribe = (after?: string) =>
-    subscribeOverWebSocket(gateway.graphql, gateway.sandbox.accessToken, {
-      query: EVENTS,
-      variables: { after },
-    });
-  const { eventCursor } = (await gateway.query('{ eventCursor }')).data;
-  await using stream = subscribe(eventCursor);
-  // Its answer never reaches the provider, who delivers it again.
-  await deliver();
-  await stream.received(1);
-  await server.admin.flushall();
-  expect((await deliver()).status).toBe(201);
-  await stream.ended;
-  const [first, told] = stream.results;
-  expect(told).toMatchObject({ errors: [{ extensions: { code: 'EVENTS_GAP' } }] });
-  await using again = subscribe(String(told?.errors?.[0]?.extensions?.['oldest']));
-  const [second] = await again.received(1);
-  expect(second?.data.events.id).toBe(first?.data.events.id);
-  expect(second?.data.events.cursor).not.toBe(first?.data.events.cursor);
-});
+    const deliver = () =>
+      fetch(gateway.ingress.url(gateway.sandbox.clientId, type) ?? '', {
+        method: 'POST',
+        body: JSON.stringify(body),
+      });
+    const subscribe = (after?: string) =>
+      subscribeOverWebSocket(gateway.graphql, gateway.sandbox.accessToken, {
+        query: `subscription ($after: Cursor) { events(after: $after) {
+        id cursor ... on MoneyInEvent { transactionId } } }`,
+        variables: { after },
+      });
+    const { eventCursor } = (await gateway.query('{ eventCursor }')).data;
+    await using stream = subscribe(eventCursor);
+    // Its answer never reaches the provider, who delivers it again.
+    await deliver();
+    await stream.received(1);
+    await server.admin.flushall();
+    expect((await deliver()).status).toBe(201);
+    await stream.ended;
+    const [first, told] = stream.results;
+    expect(told).toMatchObject({ errors: [{ extensions: { code: 'EVENTS_GAP' } }] });
+    await using again = subscribe(String(told?.errors?.[0]?.extensions?.['oldest']));
+    const [second] = await again.received(1);
+    // Of an event without an `id_msg` the gateway makes the id: `transactionId` alone tells that it is the same credit.
+    expect(second?.data.events.id === first?.data.events.id).toBe(isSameId);
+    expect(second?.data.events.transactionId).toBe(first?.data.events.transactionId);
+    expect(second?.data.events.cursor).not.toBe(first?.data.events.cursor);
+  },
+);
 
 describe.each([
   ['Redis', () => ({ redisUrl: new Secret(redis.url) })],
