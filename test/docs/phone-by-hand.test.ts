@@ -92,6 +92,26 @@ it('names steps with their scopes, rules of PROTOCOL.md, and operations that are
   ]);
 });
 
+it('tells codes apart as PROTOCOL.md does, and names no other', async () => {
+  const [, table = ''] = page.split('\n## What comes instead\n');
+  const rows = [...table.matchAll(/^\| (.*?) \| .* \| .* \|$/gm)].map(([, codes = '']) => [
+    ...codes.matchAll(/`([A-Z_]{5,})`/g),
+  ]);
+  const codes = rows.map((row) => row.map(([, code]) => code));
+  const { E4 } = Object.fromEntries(
+    [...(await readPage('PROTOCOL.md')).matchAll(/^\| (E4) \| ([^.]*)\./gm)].map(([, id, text]) => [
+      id,
+      text,
+    ]),
+  );
+  expect([...(E4 ?? '').matchAll(/`([A-Z_]+)`/g)].map(([, code]) => code)).toEqual(
+    codes.find((row) => row.includes('FORBIDDEN')),
+  );
+  const listed = (await readPage('docs/graph.md')).split('\n## Error codes\n')[1];
+  expect(codes.flat()).toHaveLength(9);
+  for (const code of codes.flat()) expect(listed).toContain(`\`${code}\``);
+});
+
 it('misses nothing between an empty list and the stream, nor between a list and the stream', async () => {
   const { eventCursor: start } = await dataOf('Start', FOLLOW);
   const empty = await listed(start);
@@ -140,6 +160,8 @@ it('finds a source and a recipient, registers one, pays it once, and learns what
 
   const first = (await dataOf('PayOut', PAY, { input })).createMoneyOut;
   expect(first).toMatchObject({ __typename: 'CreateMoneyOutSuccess', replayed: false });
+  const { headers } = await fetch(gateway.graphql, { method: 'POST' });
+  expect(Math.abs(Date.parse(headers.get('date') ?? '') - Date.now())).toBeLessThan(86_400_000);
   // Its answer was lost: the very same again.
   expect((await dataOf('PayOut', PAY, { input })).createMoneyOut).toEqual({ ...first, replayed: true });
   const { id } = first.transaction;
@@ -147,6 +169,13 @@ it('finds a source and a recipient, registers one, pays it once, and learns what
     state: 'DONE',
     transactionId: id,
   });
+
+  const receipt = {
+    query: 'subscription ($id: ID!) { cepStatus(transactionId: $id) { kind } }',
+    variables: { id },
+  };
+  await using none = subscribeOverWebSocket(gateway.graphql, await callerToken({ scope: END }), receipt);
+  expect(await none.received(1)).toMatchObject([{ errors: [{ extensions: { code: 'BAD_USER_INPUT' } }] }]);
 
   await using stream = await subscribe('Follow', END, { id });
   await stream.received(1);
