@@ -21,7 +21,7 @@ export const STEPS: readonly Step[] = [
   },
   {
     name: 'Redis failover',
-    done: 'SIGKILL to the primary; Sentinel promotes the replica, and the old primary follows it.',
+    done: 'SIGKILL to the primary; the Sentinel, whose down-after-milliseconds is 1 s, promotes the replica; then the old primary is started, and made to follow by REPLICAOF.',
     async run(stage) {
       const { primary, replica } = await rolesOf(stage.store);
       await primary.kill();
