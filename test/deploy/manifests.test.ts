@@ -16,6 +16,7 @@ import { Service } from 'kubernetes-models/v1/Service';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readVariables } from '../../src/app/config.ts';
+import { longestEndMs } from '../../src/app/shutdown.ts';
 import { createClientAddress } from '../../src/common/client-address.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -46,13 +47,19 @@ const gatewayContainer = async () => {
   return { pod: set?.['spec'].template.spec, container: set?.['spec'].template.spec.containers[0] };
 };
 
-const environmentOfPods = async (): Promise<Record<string, string>> => {
+const asShipped = async (): Promise<Record<string, string>> => {
   const data = [
     ...(await ofKind('ConfigMap')).map((map) => map['data']),
     ...(await ofKind('Secret')).map((secret) => secret['stringData']),
   ];
   return Object.assign({}, ...data);
 };
+
+/** With the secret that a user fills in. */
+const environmentOfPods = async (): Promise<Record<string, string>> => ({
+  ...(await asShipped()),
+  WEBHOOK_SECRET: 'x'.repeat(32),
+});
 
 const configured = async () => readVariables(await environmentOfPods());
 
@@ -164,6 +171,11 @@ describe('the Kubernetes manifests', () => {
     for (const name of Object.keys(environment)) expect(known).toContain(name);
   });
 
+  it('start no gateway with a secret that everybody can read here', async () => {
+    const shipped = await asShipped();
+    expect(() => readVariables(shipped)).toThrow('WEBHOOK_SECRET: is not set');
+  });
+
   it('give a drain longer than it takes, probe what is served, and keep the spool', async () => {
     const { pod, container } = await gatewayContainer();
     const { SHUTDOWN_DELAY_MS: delayMs, SHUTDOWN_GRACE_MS: graceMs } = await configured();
@@ -204,6 +216,26 @@ describe('compose.yaml', () => {
     expect(command).toContain('--maxmemory-policy noeviction');
     for (const { volumes: mounted } of [services.redis, services.gateway]) {
       for (const mount of mounted) expect(Object.keys(volumes)).toContain(mount.split(':')[0]);
+    }
+  });
+
+  it('gives an end the time that it takes at most, its traces too', async () => {
+    const { services } = parse(await read('compose.yaml'));
+    const { SHUTDOWN_DELAY_MS, SHUTDOWN_GRACE_MS, OPERATION_TIMEOUT_MS } = readVariables({});
+    const endMs = longestEndMs(
+      { delayMs: SHUTDOWN_DELAY_MS, graceMs: SHUTDOWN_GRACE_MS },
+      OPERATION_TIMEOUT_MS,
+    );
+    expect(Number.parseInt(services.gateway.stop_grace_period, 10) * 1_000).toBeGreaterThan(endMs + 2_000);
+  });
+
+  it('believes a proxy of the machine, which comes from a network of Docker', async () => {
+    const { services } = parse(await read('compose.yaml'));
+    const [, networks = ''] = /:-(.*)\}$/.exec(services.gateway.environment.TRUSTED_PROXIES) ?? [];
+    const addressOf = createClientAddress(readVariables({ TRUSTED_PROXIES: networks }).TRUSTED_PROXIES);
+    for (const remoteAddress of ['172.18.0.1', '192.168.16.1']) {
+      const socket = { remoteAddress } as Socket;
+      expect(addressOf({ socket, headers: { 'x-forwarded-for': '203.0.113.9' } })).toBe('203.0.113.9');
     }
   });
 

@@ -111,6 +111,7 @@ async function samples(): Promise<readonly Sample[]> {
 interface Rule {
   readonly alert: string;
   readonly expr: string;
+  readonly for?: string;
   readonly labels: { readonly severity: string };
   readonly annotations: { readonly summary: string; readonly runbook_url: string };
 }
@@ -193,7 +194,8 @@ describe('the alerting rules', () => {
 });
 
 it('Prometheus finds the pods of the manifests, under the name that the rules go by', async () => {
-  const { rule_files: files, scrape_configs: jobs } = parse(await read('deploy/prometheus/prometheus.yaml'));
+  const configuration = parse(await read('deploy/prometheus/prometheus.yaml'));
+  const { global, rule_files: files, scrape_configs: jobs } = configuration;
   expect(files).toEqual(['alerts.yaml']);
   const [{ job_name: job, relabel_configs: relabelling }] = jobs;
   const [label, port] = relabelling[0].regex.split(';');
@@ -205,6 +207,12 @@ it('Prometheus finds the pods of the manifests, under the name that the rules go
     [...expr.matchAll(/job="(\w+)"/g)].map(([, name]) => name),
   );
   expect(new Set(named)).toEqual(new Set([job]));
+  // Several evaluations within the shortest `for`.
+  const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+  const seconds = (time: string) => Number.parseInt(time, 10) * (UNITS[time.slice(-1)] ?? Number.NaN);
+  const waits = (await rules()).flatMap((rule) => (rule.for === undefined ? [] : [seconds(rule.for)]));
+  expect(seconds(global.evaluation_interval)).toBeLessThanOrEqual(Math.min(...waits) / 4);
+  expect(seconds(global.scrape_interval)).toBeLessThanOrEqual(Math.min(...waits) / 4);
 });
 
 describe('the Grafana dashboard', () => {
