@@ -47,7 +47,8 @@ export class SettingsWatch {
     this.#lookedAt = clock.monotonic();
     // A Redis that is away tells nothing of its settings.
     if (this.#redis.status !== 'ready') return;
-    const found = await redisWarnings(this.#redis, this.#url, this.#evicting);
+    const found = await redisWarnings(this.#redis, this.#url, this.#evicting).catch(() => undefined);
+    if (found === undefined) return;
     const known = new Set(this.#found.map(({ text }) => text));
     this.#found = found;
     for (const { text } of found) if (!known.has(text)) this.#logger.warn({}, text);

@@ -22,8 +22,8 @@ export interface RedisWarning {
 
 /**
  * Returns what weakens the promises of the log and of payments: servers and their settings. Replicas are looked at too,
- * because each may be promoted. Empty if all is well. Never fails: if a managed Redis forbids CONFIG, that is one of the
- * sentences.
+ * because each may be promoted. Empty if all is well. If a managed Redis forbids CONFIG, that is one of the sentences. Rejects where
+ * a primary does not answer.
  *
  * @param url what `redis` is connected to, in any form that `parseRedisUrl` reads
  * @param evicting the run ids of servers that have evicted keys, as earlier looks found: those that this one finds are added, and one
@@ -55,7 +55,7 @@ export async function redisWarnings(
       if (settings.get('cluster-replica-validity-factor') === '0' && replicas > 0) warn(ANY_AGE);
       for (const node of replicasIn(info)) await lookAtReplica({ url, node, least, warnings, evicting });
     } catch (error) {
-      warn(unread(error));
+      warn(unread(refusalIn(error)));
     }
   };
   for (const primary of serversOf(redis)) await look(primary);

@@ -77,3 +77,15 @@ it('a replica is asked for its settings by a connection of each look, which ends
   await until(async () => (await connections()).split('\n').length === 1);
   client.disconnect();
 });
+
+it('a look amid which the connection breaks says nothing of the settings', async () => {
+  await using redis = await startRedis();
+  const client = connectRedis(redis.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0 });
+  client.on('error', () => undefined);
+  await until(() => client.status === 'ready');
+  const logger = recordingLogger();
+  const looking = new SettingsWatch(client, redis.url, logger).look();
+  client.disconnect();
+  await looking;
+  expect(logger.lines).toEqual([]);
+});
