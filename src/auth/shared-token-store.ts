@@ -4,7 +4,7 @@ import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
-import { connectRedis } from '../redis/connection.ts';
+import { connectRedis, type RedisClient } from '../redis/connection.ts';
 import { logOutages } from '../redis/outages.ts';
 import type { ServiceToken, SharedTokenStore } from './service-token.ts';
 
@@ -66,8 +66,10 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
     connectionName: 'pasarela-token',
   });
   logOutages(redis, logger, "the access token's Redis is away");
+  const tried = firstTry(redis);
 
   const attempt = async <T>(step: string, work: () => Promise<T>): Promise<T | undefined> => {
+    await tried;
     try {
       return await work();
     } catch (error) {
@@ -115,6 +117,22 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
       redis.disconnect();
     },
   };
+}
+
+/**
+ * Resolves once the first connection is there or has failed. A command before that would fail, so that a process that has just
+ * started, such as a command line, would fetch a token of its own beside the one that is shared.
+ */
+function firstTry(redis: RedisClient): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimeout(resolve, COMMAND_TIMEOUT_MS);
+    for (const event of ['ready', 'error', 'close']) {
+      redis.once(event, () => {
+        clock.clearTimeout(timer);
+        resolve();
+      });
+    }
+  });
 }
 
 const NONCE_BYTES = 12;

@@ -18,7 +18,7 @@ import {
   lookAtPort,
 } from './doctor/local.ts';
 import { lookAtRedis } from './doctor/redis.ts';
-import { lookAtIdentity, lookAtToken, lookAtUpstream } from './doctor/upstream.ts';
+import { lookAtIdentity, lookAtOwn, lookAtToken, lookAtUpstream } from './doctor/upstream.ts';
 import { lookAtAddress, lookAtWebhooks } from './doctor/webhooks.ts';
 
 /** Looks at everything that the gateway depends on, and says what to do. */
@@ -30,9 +30,9 @@ folder, the port, Redis and its persistence settings, the upstream, the clock, t
 given, the webhooks registered there for each client, and where they are set the identity provider, the decider and the
 trusted documents. It changes nothing. It runs beside a gateway as well as before one.
 
-In service mode the gateway's own credentials are tried: through the token that the processes share in Redis, or, without
-Redis, with a new one (should that end the older, a running gateway fetches another at its next call). Otherwise
-PASARELA_TOKEN is: an access token of the service.
+In service mode the gateway's own API key and secret are tried, by the service's list of credentials. The access token is the
+one that processes with the same two share in Redis, or, where there is none, a new one (should that end the older, a running
+gateway fetches another at its next call). Otherwise the token is PASARELA_TOKEN, an access token of the service.
 
   pasarela doctor && npm start     starts the gateway only where nothing is wrong
 
@@ -87,6 +87,7 @@ async function* lookAtCredentials(variables: Variables, isUp: boolean): AsyncGen
     const { access, findings } = await lookAtToken(own, isUp, named);
     try {
       yield* findings;
+      if (access?.own !== undefined) yield* await lookAtOwn(access.own, named);
       yield* await lookAtWebhooks(own, access?.rest, named);
     } finally {
       await access?.[Symbol.asyncDispose]();

@@ -9,7 +9,7 @@ import { entropy } from '../common/entropy.ts';
 import { silentLogger } from '../common/logger.ts';
 import type { Requester } from '../common/party.ts';
 import { createBreaker } from '../upstream/call/breaker.ts';
-import type { Authorize } from '../upstream/call/credential.ts';
+import { type Authorize, fixedCredential } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { createHttp } from '../upstream/call/http.ts';
 import { createRest, type Rest } from '../upstream/call/rest.ts';
@@ -22,6 +22,8 @@ const OPERATOR: Requester = { caller: 'operator', group: 'operator' };
 export interface UpstreamAccess extends AsyncDisposable {
   /** Calls for the client that the credentials stand for. */
   readonly rest: Rest;
+  /** The gateway's own credentials, and calls under their API key alone; undefined in passthrough. */
+  readonly own: { readonly client: ServiceClient; readonly withKey: Rest } | undefined;
 }
 
 /**
@@ -80,7 +82,11 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
               share && (() => share),
             ).authorize('', client.clientId),
           );
-    return { rest, [Symbol.asyncDispose]: close };
+    const own = client && {
+      client,
+      withKey: restFor(client.clientId, fixedCredential({ 'x-api-key': client.apiKey.reveal() })),
+    };
+    return { rest, own, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;

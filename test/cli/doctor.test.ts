@@ -15,6 +15,7 @@ import { control, type RunningGateway, startGateway } from '../helpers/gateway.t
 import { startSecureRedis } from '../helpers/private-ca.ts';
 import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
 import { inStep, startWithSentinel } from '../helpers/redis-topologies.ts';
+import { callerToken, serviceEnvironment, serviceFor } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';
 import { pasarela } from './run.ts';
 
@@ -427,6 +428,69 @@ it('ends by itself where the processes of the gateway share their token, whether
   );
 });
 
+it('tries the API key and the secret themselves, and leaves the token alone that the processes share', async () => {
+  await using redis = await startRedis();
+  await using sandbox = await startSandbox({
+    port: 0,
+    speed: 0,
+    seed: 1,
+    choices: { newTokenEndsOlder: true },
+  });
+  const { clientId, apiKey, clientSecret } = sandbox;
+  const config = { service: serviceFor(sandbox), redisUrl: new Secret(redis.url) };
+  await using running = await startGateway({ sandbox, webhooks: false, config });
+  const authorization = `Bearer ${await callerToken({ sub: 'alma' })}`;
+  const works = async () =>
+    expect(
+      (await running.query('{ client { accounts(first: 1) { nodes { id } } } }', {}, { authorization }))
+        .errors,
+    ).toBeUndefined();
+  await works();
+  const [name = '', ...others] = await redis.admin.keys('pasarela:token:*');
+  expect(others).toEqual([]);
+  const kept = await redis.admin.get(name);
+  await control(sandbox, 'DELETE', '/sandbox/requests');
+
+  const changes = {
+    ...serviceEnvironment({ clientId, apiKey, clientSecret }),
+    UPSTREAM_URL: sandbox.url,
+    REDIS_URL: redis.url,
+  };
+  const about = async (more = {}) => {
+    const { stdout } = await pasarela(['doctor', '--json'], { ...healthy, ...changes, ...more });
+    const { findings }: { findings: readonly Finding[] } = JSON.parse(stdout);
+    return findings
+      .filter(({ check }) => check === 'token' || check === 'credentials')
+      .map(({ status, message }) => `${status} ${message}`);
+  };
+  const accepted = `ok accepted for client ${clientId}`;
+  expect(await about()).toEqual([accepted, 'ok the API key is accepted, and the client secret is ACTIVE']);
+  expect(await about({ UPSTREAM_API_KEY: 'hunter2' })).toEqual([
+    expect.stringMatching(/^failure the service issues no token: /),
+  ]);
+  // The key, or the secret, is revoked after the token was issued.
+  const path = `/v1/clients/${clientId}/credentials`;
+  const refusing = { match: { method: 'GET', path }, fault: { status: 401 }, times: 1 };
+  await control(sandbox, 'POST', '/sandbox/faults', refusing);
+  expect(await about()).toEqual([accepted, 'failure the service does not accept the API key (status 401)']);
+  const listing = { ...refusing, fault: { status: 200, body: { data: [{ id: 'c1', status: 'ACTIVE' }] } } };
+  await control(sandbox, 'POST', '/sandbox/faults', listing);
+  expect(await about()).toEqual([
+    accepted,
+    'warning the API key is accepted, but the service lists no ACTIVE secret that is this one',
+  ]);
+  await control(sandbox, 'POST', '/sandbox/faults', { ...refusing, fault: { status: 503 }, times: 9 });
+  const [, unclear] = await about();
+  expect(unclear).toMatch(/^warning the API key cannot be tried: .*503/);
+
+  expect(await redis.admin.keys('pasarela:token:*')).toEqual([name]);
+  expect(await redis.admin.get(name)).toBe(kept);
+  await works();
+  const { counts } = await control(sandbox, 'GET', '/sandbox/requests');
+  // The one with the wrong API key, which got none.
+  expect(counts['POST /v1/clients/{clientId}/auth/credential-tokens']).toBe(1);
+});
+
 it('finds an identity provider that shows no keys', () => {
   const { AUTH_JWT_SECRET: _, ...rest } = service();
   return expectOnly(
@@ -517,6 +581,29 @@ it('finds a webhook that leads elsewhere', () =>
       message: /leads to https:\/\/old\.example\.mx/,
       cure: /webhooks sync/,
     });
+  }));
+
+it('finds a webhook that is signed with another secret beside a right one, and does not call the rotation done', () =>
+  withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    await register(sandbox, 'CEP', signed(sandbox, 'CEP'));
+    const rotating = { ...changes, WEBHOOK_SECRET: `${SECRET},${OLDER}` };
+    const rotated = async () => {
+      const { stdout } = await pasarela(['doctor', '--json'], { ...healthy, ...rotating });
+      return /all [0-9] webhooks of client .* are signed with the first/.exec(stdout)?.[0].slice(0, 14);
+    };
+    expect(await rotated()).toBe('all 2 webhooks');
+    const id = await register(sandbox, 'CEP', signed(sandbox, 'CEP', 'a third secret that is long enough'));
+    expect((await wrongs(rotating)).at(-1)).toEqual({
+      check: 'webhooks',
+      status: 'failure',
+      message: `the CEP webhook ${id} is signed with another WEBHOOK_SECRET: its deliveries get 401`,
+      cure: `pasarela webhooks remove ${id}, unless it is needed.`,
+    });
+    expect(await rotated()).toBeUndefined();
+    const path = `/v1/clients/${sandbox.clientId}/webhooks/${id}`;
+    await control(sandbox, 'PATCH', path, { webhook_status: 'INACTIVE' });
+    expect(await rotated()).toBe('all 2 webhooks');
   }));
 
 it('finds a webhook that is signed with another secret, or with the older of two', () =>

@@ -34,7 +34,10 @@ const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
     /has evicted keys/,
     'Set maxmemory-policy noeviction, and look up the payments and credits of that time; then redis-cli CONFIG RESETSTAT.',
   ],
-  [/cannot be asked/, 'Let the gateway reach every replica at the address that INFO replication names.'],
+  [
+    /cannot be asked/,
+    'Let the gateway reach every replica at the address that INFO replication names, with the user, the password and the certificates of REDIS_URL: users are not replicated.',
+  ],
 ];
 
 /** Checks that Redis answers, that it keeps what it is given, and that a copy of it exists. */

@@ -6,6 +6,7 @@ import { readToken } from '../../auth/passthrough.ts';
 import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import { isUuid } from '../../upstream/call/path.ts';
+import { readCredentials } from '../../upstream/credentials.ts';
 import { listsOwnInstruments } from '../../upstream/instruments.ts';
 import { openUpstream, type UpstreamAccess } from '../upstream.ts';
 import { aboutClient, type Finding, Findings, reasonOf } from './finding.ts';
@@ -103,6 +104,41 @@ export async function lookAtToken(
   }
 }
 
+/**
+ * Tries the gateway's own API key and secret. The token that was accepted may be one that the processes share, and older than
+ * what became of the two. The list of credentials shows both without a new token, which might end theirs.
+ */
+export async function lookAtOwn(
+  { client, withKey }: NonNullable<UpstreamAccess['own']>,
+  named?: string,
+): Promise<readonly Finding[]> {
+  const found = new Findings('credentials', aboutClient(named));
+  const cure = `${correctOwn(named !== undefined)} A process that needs its next token gets none.`;
+  try {
+    const listed = await readCredentials(withKey);
+    const isActive = listed.some(
+      ({ client_secret: secret, status }) => status === 'ACTIVE' && secret === client.clientSecret.reveal(),
+    );
+    if (isActive) found.ok('the API key is accepted, and the client secret is ACTIVE');
+    else
+      found.warning('the API key is accepted, but the service lists no ACTIVE secret that is this one', cure);
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    const { refusal, code, message } = error;
+    if (refusal === undefined || code === 'UPSTREAM_RATE_LIMITED') {
+      found.warning(`the API key cannot be tried: ${message}`, 'Run the doctor again, or ask the provider.');
+    } else {
+      found.failure(`the service does not accept the API key (status ${refusal.httpStatus})`, cure);
+    }
+  }
+  return found.list;
+}
+
+const correctOwn = (several: boolean): string =>
+  several
+    ? 'Correct its apiKey, clientId and clientSecret in the file that UPSTREAM_CLIENTS names.'
+    : 'Correct UPSTREAM_API_KEY, UPSTREAM_CLIENT_ID and UPSTREAM_CLIENT_SECRET.';
+
 function report(
   error: UnauthenticatedError | UpstreamError,
   {
@@ -124,12 +160,7 @@ function report(
   } else if (!isRefused) {
     found.skipped(`cannot be tried: ${told.message}`, 'The check of the upstream says more.');
   } else if (isService) {
-    found.failure(
-      `the service issues no token: ${told.message}`,
-      several
-        ? 'Correct its apiKey, clientId and clientSecret in the file that UPSTREAM_CLIENTS names.'
-        : 'Correct UPSTREAM_API_KEY, UPSTREAM_CLIENT_ID and UPSTREAM_CLIENT_SECRET.',
-    );
+    found.failure(`the service issues no token: ${told.message}`, correctOwn(several));
   } else {
     found.failure(`PASARELA_TOKEN: ${told.message}`, NEW_TOKEN);
   }

@@ -155,7 +155,7 @@ function lookAtOne(registration: Registration, look: Look): void {
   } else if (leads === 'here-other-address') {
     found.failure(atOtherAddress(registration), sync);
   } else if (leads === 'here-unsigned') {
-    found.failure(`${name} is signed with another WEBHOOK_SECRET: its deliveries get 401`, sync);
+    found.failure(byAnother(registration), sync);
   } else if (leads === 'here-unknown-type') {
     found.failure(
       `${name} has the address of a type that this version does not know: its deliveries get 401`,
@@ -173,6 +173,9 @@ function lookAtOne(registration: Registration, look: Look): void {
 const bySecond = (registration: Registration): string =>
   `${nameOf(registration)} is signed with the second WEBHOOK_SECRET`;
 
+const byAnother = (registration: Registration): string =>
+  `${nameOf(registration)} is signed with another WEBHOOK_SECRET: its deliveries get 401`;
+
 const atOtherAddress = (registration: Registration): string =>
   `${nameOf(registration)} has the address of another type or client (${maskIngressUrl(registration.webhook.url)}): its messages are refused there, or kept as that client's`;
 
@@ -184,6 +187,8 @@ function lookAtFurther(registration: Registration, { found, command, told }: Loo
   const isKnown = EVENT_TYPES.some((type) => type === webhook.webhookType);
   if (leads === 'here-other-address' && isActive) {
     found.failure(atOtherAddress(registration), remove);
+  } else if (leads === 'here-unsigned' && isActive) {
+    found.failure(byAnother(registration), remove);
   } else if (!isKnown) {
     found.warning(
       `${nameOf(registration)} leads here, and has a type that this version does not know`,
@@ -196,12 +201,12 @@ function lookAtFurther(registration: Registration, { found, command, told }: Loo
 
 /** Says that no webhook of the client needs an older secret any more. Silence could also mean that nothing was looked at. */
 function lookAtRotation(clientId: string, registrations: readonly Registration[], found: Findings): void {
-  const count = (wanted: Registration['leads']) =>
-    registrations.filter(({ leads }) => leads === wanted).length;
-  const signed = count('here');
-  const open = count('here-older-secret') + count('here-other-address') + count('here-unknown-type');
-  if (signed === 0 || open > 0) return;
+  // One that is switched off and that no secret has signed needs none, and no finding is about it.
+  const here = registrations.filter(
+    ({ leads, isActive }) => leads.startsWith('here') && (isActive || leads !== 'here-unsigned'),
+  );
+  if (here.length === 0 || here.some(({ leads }) => leads !== 'here')) return;
   found.ok(
-    `all ${signed} webhooks of client ${clientId} that lead here are signed with the first WEBHOOK_SECRET: the second serves deliveries alone that the provider repeats`,
+    `all ${here.length} webhooks of client ${clientId} that lead here are signed with the first WEBHOOK_SECRET: the second serves deliveries alone that the provider repeats`,
   );
 }
