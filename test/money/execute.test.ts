@@ -620,6 +620,22 @@ describe('createMoneyOut', () => {
     expect([movements(), posts()]).toEqual([1, 2]);
   });
 
+  it.each([
+    ['reset-after', true],
+    [409, false],
+  ] as const)(
+    'may be sent again after a stop that came before its repeat unless a first answer has closed it: %s',
+    async (fault, safeToRetry) => {
+      upstream.faults.push(fault);
+      const stopped = { why: 'stopped', since: 0, missing: 0, copied: undefined } as const;
+      const own = moneyOver({ held: async () => [stopped] });
+      expect(await own.execute(make('createMoneyOut'), limits())).toMatchObject({
+        ...{ kind: 'unknown', safeToRetry },
+      });
+      expect(posts()).toBe(1);
+    },
+  );
+
   it('is unknown, and alarmed of, when it is answered with what the record has of another payment', async () => {
     const made = make('createMoneyOut');
     const another = recordName({ ...made, key: 'another-intent' });

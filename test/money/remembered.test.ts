@@ -145,6 +145,32 @@ it('keeps the token that lasts longer, and goes on under another once that was r
   expect(looksWith()).toEqual([next]);
 });
 
+it('is looked at soon under another token, though it was looked at seldom under the one that was refused', () => {
+  const remembered = new Remembered();
+  let isRefused = false;
+  const add = (credential: string, now: number) =>
+    remembered.add(
+      { clientId: ONE, hash: 'one' },
+      later(
+        callsOf(() => isRefused),
+        LONG,
+        credential,
+      ),
+      now,
+    );
+  add('token', 0);
+  let now = 0;
+  for (const pause of [5_000, 2_000, 4_000, 8_000, 16_000]) {
+    now += pause;
+    for (const kept of remembered.due(ONE, now)) remembered.begin(kept, now);
+  }
+  // The next look is 20 s away.
+  isRefused = true;
+  remembered.add({ clientId: ONE, hash: 'one' }, later(callsOf(), LONG, 'other token'), now + 1_000);
+  expect(remembered.due(ONE, now + 1_000 + FIRST_DUE_MS - 1)).toEqual([]);
+  expect(remembered.due(ONE, now + 1_000 + FIRST_DUE_MS)).toMatchObject([{ credential: 'other token' }]);
+});
+
 it('what a mutation has left unknown takes the place of what was only asked about, and anything that of what was given up', () => {
   const remembered = new Remembered();
   const add = (hash: string, isOfMutation: boolean) =>

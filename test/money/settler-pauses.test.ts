@@ -149,6 +149,32 @@ it('ends a look when three in a row have no answer, not three of many', async ()
   expect(pauses).toEqual([1_000, 500]);
 });
 
+it('goes on without a pause as long as more is due than one look finds, and some of it is settled', async () => {
+  const open = new Set(Array.from({ length: 120 }, (_, number) => `${number}`));
+  const settled: string[] = [];
+  let looks = 0;
+  const { settler, over } = createWorld(1, {
+    tidy: async () => undefined,
+    async due(clientId, limit) {
+      looks += 1;
+      return [...open].slice(0, limit).map((hash) => ({ clientId, hash }));
+    },
+    takeOpen: async (name) => openPayment(name),
+    isPutBack: async () => false,
+    async answer({ hash }) {
+      settled.push(hash);
+      return open.delete(hash);
+    },
+  });
+  settler.serve(CLIENT, {
+    ...CALLS,
+    look: async () => ({ kind: 'done', text: '{}', transactionId: undefined }),
+  });
+  await over;
+  await settler.drain();
+  expect([looks, settled.length, new Set(settled).size]).toEqual([3, 120, 120]);
+});
+
 it('a payment that a server of the record does not know is kept until it is certain that nobody knows it', async () => {
   const again = Promise.withResolvers<void>();
   let looks = 0;
@@ -375,6 +401,23 @@ it('a stop waits for the line of what the store takes at the very end', async ()
     ['the record of a payment is written after all, or nothing is left to write', expect.any(String)],
     ['payment settled', expect.any(String)],
   ]);
+});
+
+it('looks after what is remembered as often as before once the store answers again', async () => {
+  const { settler, over, pauses } = createWorld(7, {
+    async takeOpen(name) {
+      if (pauses.length < 5) throw new Error('The store is away.');
+      return openPayment(name);
+    },
+    putOff: async () => undefined,
+  });
+  const look: SettlingCalls['look'] = async () => ({ kind: 'open', seen: 'nothing' });
+  for (const hash of ['one', 'two', 'three', 'four'])
+    settler.remember({ clientId: CLIENT, hash }, { ...LATER, calls: () => ({ ...CALLS, look }) });
+  await over;
+  await settler.drain();
+  // Half of the longest of each: in the first look one payment is due alone, then three looks fail, and two do not.
+  expect(pauses).toEqual([1_000, 1_000, 500, 1_000, 2_000, 1_000, 1_000]);
 });
 
 it('comes back soon once the store answers again, and tidies what it could not tidy', async () => {
