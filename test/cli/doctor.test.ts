@@ -289,7 +289,7 @@ it('finds a Redis whose replicas nobody watches, and settings that a failover ma
     },
     {
       check: 'redis',
-      message: expect.stringContaining('min-replicas-to-write 0, not 1'),
+      message: expect.stringContaining('min-replicas-to-write 0, a choice with a risk'),
       cure: expect.stringContaining('to the number of replicas'),
     },
   ]);

@@ -132,10 +132,10 @@ const ANY_AGE =
   'Redis runs with cluster-replica-validity-factor 0, not 10: a replica takes over however old its data is.';
 
 const trusting = (replicas: number, least: number): string =>
-  `Redis has ${replicas} ${replicas === 1 ? 'replica' : 'replicas'} and runs with min-replicas-to-write ${least}, ` +
-  `not ${replicas}: while one of them has been down for long the others are trusted, and a failover to that one, should ` +
-  'it come back at such a moment, loses what was written without it, also the records of payments. With ' +
-  `${replicas}, nothing is taken while one is down: events are spooled, and no payment is sent, until it is back.`;
+  `Redis has ${replicas} ${replicas === 1 ? 'replica' : 'replicas'} and runs with min-replicas-to-write ${least}, a choice ` +
+  'with a risk: once a replica has been down for long, what is written without it counts, and a failover to that one, should ' +
+  `it come back at such a moment, loses that, also the records of payments. With ${replicas} nothing of it is lost, and ` +
+  'nothing is taken while a replica is down: events are spooled, and no payment is sent, until it is back. docs/redis.md, "Two servers or three, and the Sentinels", says which to choose.';
 
 const unread = (error: unknown): string =>
   `Redis does not let its settings be read (${messageOf(error)}): make sure of appendonly yes, appendfsync always, ` +

@@ -667,7 +667,7 @@ describe('the settings of Redis', () => {
     });
     expect(warnings).toEqual([
       expect.stringContaining('names one Redis, which has replicas'),
-      expect.stringContaining('min-replicas-to-write 0, not 1'),
+      expect.stringContaining('min-replicas-to-write 0, a choice with a risk'),
     ]);
   });
 
