@@ -135,7 +135,7 @@ const trusting = (replicas: number, least: number): string =>
   `Redis has ${replicas} ${replicas === 1 ? 'replica' : 'replicas'} and runs with min-replicas-to-write ${least}, a choice ` +
   'with a risk: once a replica has been down for long, what is written without it counts, and a failover to that one, should ' +
   `it come back at such a moment, loses that, also the records of payments. With ${replicas} nothing of it is lost, and ` +
-  'nothing is taken while a replica is down: events are spooled, and no payment is sent, until it is back. docs/redis.md, "Two servers or three, and the Sentinels", says which to choose.';
+  'nothing is taken while a replica is down: events are spooled, and no payment is sent, until it is back. docs/redis.md says which number to choose.';
 
 const unread = (error: unknown): string =>
   `Redis does not let its settings be read (${messageOf(error)}): make sure of appendonly yes, appendfsync always, ` +
