@@ -226,14 +226,17 @@ export class Operator {
     sim.after(LOOK_MS, undefined, () => this.#look());
   }
 
-  /** True if a call of this process that had sent the payment before the record was put back may still repeat it. */
+  /**
+   * True if a call of this process that had noted the payment before the record was put back may still repeat it. It may have sent it
+   * a moment later.
+   */
   #isRepeated(process: Process, body: string): boolean {
     const { elapsed } = this.#world.sim;
     const sentAt = this.#firstSentAt.get(process) ?? new Map<string, number>();
     this.#firstSentAt.set(process, sentAt);
     const first = sentAt.get(body) ?? elapsed;
     sentAt.set(body, first);
-    return first < (this.#putBack.at ?? 0) && elapsed - first < CALL_MS;
+    return first < (this.#putBack.at ?? 0) + ON_ITS_WAY_MS && elapsed - first < CALL_MS;
   }
 
   #onPayment(process: Process, body: string, isAgain: boolean): void {

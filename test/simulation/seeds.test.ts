@@ -40,6 +40,8 @@ const SEEDS = [
   9_700_492,
   // The simulation promoted a replica that a gateway which had begun since could not know of, and wanted its payments not to be held.
   165_028_627,
+  // The simulation took the repeat of a payment that was noted before its record was put back, and left after, for one that was held.
+  244_237_241,
 ];
 /** Each of these within more. */
 const LONGER_HOURS = 0.02;
