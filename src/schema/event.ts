@@ -76,7 +76,7 @@ const MoneyInDecisionType = builder.enumType('MoneyInDecision', {
     REJECTED: { description: 'The SPEI credit was rejected: the upstream refunds it.' },
     INFORMED: {
       description:
-        'Nothing was to be decided: the money had been moved already, as with internal credits, or the message named no sub-category that is decided on.',
+        'Nothing was decided. With `subCategory: INT_CREDIT` an internal transaction had moved the money already. With any other the gateway does not know what the credit is: do not ship for it, and have a person ask the provider.',
     },
   },
 });

@@ -12,6 +12,7 @@ import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payments/servi
 import { refusalError } from '../../src/resolvers/service-refusal.ts';
 import { pasarela } from '../cli/run.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { speiCredit } from '../helpers/ingress.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
@@ -145,7 +146,8 @@ const statusOf = async (id: string, by = gateway) => {
 const creditOf = async (happening: () => Promise<unknown>) => {
   const { data } = await gateway.query('{ eventCursor }');
   await happening();
-  const query = 'subscription ($after: Cursor) { moneyIn(after: $after) { decision transactionId } }';
+  const query =
+    'subscription ($after: Cursor) { moneyIn(after: $after) { decision subCategory rawSubCategory transactionId } }';
   return (await lastOf(query, { after: data.eventCursor }, 1))?.moneyIn;
 };
 const decisionOn = async (amount: string) => (await creditOf(() => credit(amount))).decision;
@@ -439,11 +441,21 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
   'moneyIn decision: REJECTED': async () => {
     expect(await decisionOn('13.00')).toBe('REJECTED');
   },
-  'moneyIn decision: INFORMED': async () => {
+  'moneyIn decision: INFORMED subCategory: INT_CREDIT': async () => {
     const told = await creditOf(() => pay('Internal', toAnother()));
-    expect(told).toMatchObject({ decision: 'INFORMED' });
+    expect(told).toMatchObject({ decision: 'INFORMED', subCategory: 'INT_CREDIT' });
     const refund = { idempotencyKey: randomUUID(), transactionId: told.transactionId, as: { reason: 'No' } };
     expect(await pay('Refund', refund)).toMatchObject({ code: 'REFUND_NOT_ALLOWED' });
+  },
+  'moneyIn decision: INFORMED subCategory': async () => {
+    const address = gateway.ingress.url(gateway.sandbox.clientId, 'MONEY_IN');
+    // The second is one that nobody has heard of, and the decider would send it back.
+    for (const sub_category of [undefined, 'SPEI_CREDIT_2']) {
+      const body = JSON.stringify(speiCredit({ body: { amount: '13.00', sub_category } }));
+      const told = await creditOf(() => fetch(address, { method: 'POST', body }));
+      expect(told).toMatchObject({ decision: 'INFORMED', subCategory: 'OTHER' });
+      expect(told.rawSubCategory).toBe(sub_category ?? null);
+    }
   },
   'cepStatus COMPLETED': async () => {
     const other = await receiptOf(world.otherHolderInstrumentId, 600);

@@ -58,6 +58,9 @@ const subscribe = async (name: string, scope: string | undefined, variables: Rec
 const arrive = (amount: string) =>
   control(sandbox, 'POST', '/sandbox/spei-credits', { clabe: world.accounts[0].clabe, amount });
 
+/** What the page has an app decide on. */
+const SHIPPED = { decision: 'ACCEPTED', subCategory: 'SPEI_CREDIT', rawSubCategory: 'SPEI_CREDIT' };
+
 /** Steps 2 and 3 of the page: the list, oldest first, and the place behind it. */
 async function listed(start: string) {
   // biome-ignore lint/suspicious/noExplicitAny: what the page's own document selects.
@@ -119,10 +122,13 @@ it('misses nothing between an empty list and the stream, nor between a list and 
   await arrive('10.00');
   {
     await using stream = await subscribe('MoneyIn', FOLLOW, { after: empty.place });
-    expect((await stream.received(1))[0]?.data.moneyIn).toMatchObject({ amount: { amount: '10.00' } });
+    expect((await stream.received(1))[0]?.data.moneyIn).toMatchObject({
+      ...SHIPPED,
+      amount: { amount: '10.00' },
+    });
   }
   const full = await listed((await dataOf('Start', FOLLOW)).eventCursor);
-  expect(full.list.map(({ amount }) => amount.amount)).toEqual(['10.00']);
+  expect(full.list).toMatchObject([{ ...SHIPPED, amount: { amount: '10.00' } }]);
   expect(full.place).toBe(full.list[0].cursor);
   await arrive('20.00');
   await using stream = await subscribe('MoneyIn', FOLLOW, { after: full.place });

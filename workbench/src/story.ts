@@ -172,6 +172,7 @@ export const STORY: readonly Step[] = [
     }
     paymentConcept
     decision
+    subCategory
     owner {
       ... on Client {
         id

@@ -9,9 +9,11 @@ export function CreditRow({ credit }: { readonly credit: Credit }) {
   const { styles } = useStyles();
   const { t, money, time } = useSpeech();
   const [open, setOpen] = useState(false);
-  const { payer, amount, paymentConcept, receivedAt, decision } = credit;
+  const { payer, amount, paymentConcept, receivedAt, decision, subCategory } = credit;
   const name = payer.name ?? t.credits.anonymous;
-  const badge = t.credits.decisions[decision];
+  // INFORMED is also said of a credit whose kind the gateway does not know.
+  const isUnclear = decision === 'INFORMED' && subCategory !== 'INT_CREDIT';
+  const badge = isUnclear ? t.credits.unclear : t.credits.decisions[decision];
   return (
     <View style={styles.card} testID="credit">
       <Pressable

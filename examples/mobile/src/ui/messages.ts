@@ -138,6 +138,7 @@ const es = {
       refundReason: 'Motivo del rechazo',
     },
     decisions: { ACCEPTED: undefined, INFORMED: 'Interno', REJECTED: 'Rechazado' },
+    unclear: 'Por aclarar',
   },
 };
 
@@ -281,6 +282,7 @@ const en: Messages = {
       refundReason: 'Why it was rejected',
     },
     decisions: { ACCEPTED: undefined, INFORMED: 'Internal', REJECTED: 'Rejected' },
+    unclear: 'To be clarified',
   },
 };
 

@@ -4,9 +4,11 @@ import type { Credit } from './documents.ts';
 /** One credit; it opens to all that is known of it. */
 export function CreditRow({ credit }: { readonly credit: Credit }) {
   const { t, money, time } = useSpeech();
-  const { payer, beneficiary, amount, paymentConcept, receivedAt, decision } = credit;
+  const { payer, beneficiary, amount, paymentConcept, receivedAt, decision, subCategory } = credit;
   const name = payer.name ?? t.credits.anonymous;
-  const badge = t.credits.decisions[decision];
+  // INFORMED is also said of a credit whose kind the gateway does not know.
+  const isUnclear = decision === 'INFORMED' && subCategory !== 'INT_CREDIT';
+  const badge = isUnclear ? t.credits.unclear : t.credits.decisions[decision];
   const to = beneficiary.name ?? beneficiary.account;
   return (
     <li>

@@ -27,6 +27,7 @@ graphql(`
     trackingKey
     transactionDate
     decision
+    subCategory
     refundReason
   }
 `);
