@@ -448,7 +448,7 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     expect(await pay('Refund', refund)).toMatchObject({ code: 'REFUND_NOT_ALLOWED' });
   },
   'moneyIn decision: INFORMED subCategory': async () => {
-    const address = gateway.ingress.url(gateway.sandbox.clientId, 'MONEY_IN');
+    const address = gateway.ingress.url(gateway.sandbox.clientId, 'MONEY_IN') ?? '';
     // The second is one that nobody has heard of, and the decider would send it back.
     for (const sub_category of [undefined, 'SPEI_CREDIT_2']) {
       const body = JSON.stringify(speiCredit({ body: { amount: '13.00', sub_category } }));
