@@ -20,6 +20,7 @@ export const LAYERS = [
   'credential-end',
   'stream-limit',
   'trusted-documents',
+  'media-types',
   'csrf-prevention',
   'sharing',
   'admission',

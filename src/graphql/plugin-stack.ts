@@ -22,6 +22,7 @@ import type { Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
 import { useKeptDocuments } from './plugins/kept-documents.ts';
 import { type Limits, useLimits } from './plugins/limits.ts';
+import { useMediaTypes } from './plugins/media-types.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { type Done, useOperationMetrics } from './plugins/operation-metrics.ts';
 import { usePrefetch } from './plugins/prefetch.ts';
@@ -104,6 +105,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): ReturnType<ty
       }),
     ),
     sharing: unless('sharing', shared.plugin),
+    'media-types': useMediaTypes(),
     'csrf-prevention': useCsrfPrevention(),
     'trusted-documents': useTrustedDocuments(config.trustedDocuments),
     'stream-limit': useStreamLimit(),

@@ -1,0 +1,51 @@
+import { createGraphQLError, isAsyncIterable, type Plugin } from 'graphql-yoga';
+
+/** The media types of a single result that Yoga writes, and of a stream. */
+const WRITTEN: readonly string[] = [
+  'application/json',
+  'application/graphql-response+json',
+  'multipart/mixed',
+  'text/event-stream',
+];
+
+const refuse = (status: number, message: string): Error =>
+  createGraphQLError(message, { extensions: { code: 'BAD_USER_INPUT', http: { status } } });
+
+/**
+ * Refuses a request whose body is of a form that is not read (415), or whose answer would have to be of one that is not written (406;
+ * RFC 9110, 12.5.1), before anything of it runs. Yoga would find the latter once a mutation has run, and hide what became of it.
+ */
+export function useMediaTypes(): Plugin {
+  return {
+    onRequestParse({ request: { headers } }) {
+      const encoding = headers.get('content-encoding') ?? 'identity';
+      if (encoding !== 'identity')
+        throw refuse(415, `The body of a GraphQL request is not compressed; this one is ${encoding}.`);
+      const accept = headers.get('accept');
+      if (accept && !acceptsWritten(accept))
+        throw refuse(406, `No answer is ${accept}: accept one of ${WRITTEN.join(', ')}, in UTF-8.`);
+    },
+    onResultProcess({ result, resultProcessor, setResultProcessor }) {
+      // A refusal is written all the same, because a person reads it.
+      if (resultProcessor === undefined && !isAsyncIterable(result))
+        setResultProcessor(
+          (refusal, fetchAPI) => fetchAPI.Response.json(refusal, { status: 406 }),
+          'application/json',
+        );
+    },
+  };
+}
+
+/** Whether Yoga writes a type that is in one of these media ranges: it knows no charset but UTF-8, and takes weights for nothing. */
+function acceptsWritten(accept: string): boolean {
+  return accept.split(',').some((range) => {
+    const [type = '', ...parameters] = range.replace(/\s/g, '').toLowerCase().split(';');
+    const charset = parameters.find((parameter) => parameter.includes('charset=')) ?? 'charset=utf-8';
+    if (charset !== 'charset=utf-8') return false;
+    const [main, sub] = type.split('/');
+    return WRITTEN.some((written) => {
+      const [writtenMain, writtenSub] = written.split('/');
+      return (main === '*' || main === writtenMain) && (sub === '*' || sub === writtenSub);
+    });
+  });
+}

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { control, sendQuery, startGateway } from '../helpers/gateway.ts';
+
+const INTERNAL = `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) {
+  ... on CreateInternalTransactionSuccess { replayed } } }`;
+
+it('pays nothing where the answer could not be written, and says which forms can be', async () => {
+  await using gateway = await startGateway();
+  // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
+  const world: any = await control(gateway.sandbox, 'GET', '/sandbox');
+  const destination = world.instruments.find(
+    ({ role, status }: { role: string; status: string }) => role === 'internal' && status === 'ACTIVE',
+  );
+  const input = {
+    idempotencyKey: randomUUID(),
+    sourceInstrumentId: world.centralizingInstrumentId,
+    destinationInstrumentId: destination.id,
+    amount: '12.34',
+    description: 'rent',
+    externalReference: '7654321',
+  };
+  for (const accept of [
+    'text/html',
+    'image/png, application/xml',
+    'application/json; charset=utf-16',
+    '/',
+    'text',
+  ])
+    expect(await gateway.query(INTERNAL, { input }, { accept })).toMatchObject({
+      status: 406,
+      errors: [
+        {
+          message: expect.stringMatching(
+            /^No answer is .*: accept one of application\/json, application\/graphql-response\+json, multipart\/mixed, text\/event-stream/,
+          ),
+          extensions: { code: 'BAD_USER_INPUT' },
+        },
+      ],
+    });
+  expect(await gateway.query(INTERNAL, { input })).toMatchObject({ data: { paid: { replayed: false } } });
+});
+
+it('answers what accepts anything, a whole type, or one of its forms among others', async () => {
+  await using gateway = await startGateway();
+  for (const accept of [
+    '*/*',
+    'application/*',
+    'text/html, APPLICATION/JSON;q=0.1',
+    'text/html,*/*;q=0.8',
+    '',
+  ]) {
+    const answer = await sendQuery(gateway.graphql, '{ __typename }', {}, { accept });
+    expect({ accept, ...answer }).toMatchObject({ accept, status: 200, data: { __typename: 'Query' } });
+  }
+});
