@@ -170,3 +170,16 @@ it('a watcher that has left is told nothing, whoever has it leave', async () => 
   expect(told).toEqual(['first event-1', 'first end']);
   first.stop();
 });
+
+it('a watcher that learns of more topics, each time, is given what it has missed of all that it has learned', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const watch = await log.watch(CLIENT, ['STATUS_UPDATE'], { event: () => {}, end: () => {} });
+  const types = ['CEP', 'MONEY_IN'] as const;
+  const [receipt, credit] = types.map((type) => source.append(CLIENT, type, {}, 'once').event.id);
+  const given = (type: string) => watch.add([type])?.map(({ id }) => id);
+  expect(given('CEP')).toEqual([receipt]);
+  expect(given('MONEY_IN')).toEqual([receipt, credit]);
+  watch.stop();
+  await log.stop();
+});

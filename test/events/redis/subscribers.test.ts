@@ -25,6 +25,10 @@ it('connections to primaries that carry no channel are ended, and made again whe
   const used: ReadonlySet<RedisClient> = new Set([kept]);
   shards.prune(used);
   expect(idle.status).toBe('ready');
+  // One that is asked for again is as one that has just been made.
+  expect(await shards.subscribe(elsewhere)).toBe(idle);
+  shards.prune(used);
+  expect(shards.connections).toEqual([kept, idle]);
   shards.prune(used);
   await until(() => idle.status === 'end');
   expect(kept.status).toBe('ready');

@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { clock, useClock } from '../../../src/common/clock.ts';
 import { OtherHistoryError, StoreUnavailableError, UnreplicatedError } from '../../../src/events/errors.ts';
 import type { Appended, NewEvent } from '../../../src/events/log.ts';
 import { type EventMetrics, silentMetrics } from '../../../src/events/metrics.ts';
@@ -24,6 +25,8 @@ class Remote extends SqliteLog implements RemoteLog {
   readonly awayFor = new Set<string>();
   /** How many steps of draining have begun. */
   steps = 0;
+  /** The client of each of them. */
+  readonly asked: string[] = [];
   gate: Promise<void> | undefined;
   /** Names the history of its data; the replicas of that, if it has some, lack everything. */
   unreplicated: string | undefined;
@@ -45,6 +48,7 @@ class Remote extends SqliteLog implements RemoteLog {
     history?: string,
   ): Promise<readonly Appended[]> {
     this.steps += 1;
+    this.asked.push(clientId);
     await this.gate;
     if (history !== undefined && history !== this.unreplicated)
       throw new OtherHistoryError('It has another history.');
@@ -262,6 +266,57 @@ it('events of one client do not wait for those of others whose part of the log s
   }
   remote.awayFor.clear();
   await until(async () => (await log.health()).spooled === 0);
+  await log.stop();
+});
+
+it('a pass begins with the clients that the one before did not reach, though one that it had reached failed after that', async () => {
+  const dataDir = await newFolder();
+  const refused = Array.from({ length: 8 }, (_, number) => `b${number}`);
+  const before = openSpool(dataDir);
+  // Two steps of the first client.
+  for (const client of [...Array.from({ length: 65 }, () => 'a'), ...refused, 'c'])
+    await before.add(client, moneyIn());
+  before.close();
+  for (const client of refused) remote.awayFor.add(client);
+  remote.afterStep = async (client) => client === 'a' && remote.awayFor.add(client);
+  const log = open(dataDir);
+  await until(() => remote.asked.includes('c'));
+  expect(remote.asked.slice(0, 11)).toEqual(['a', ...refused, 'a', 'c']);
+  remote.afterStep = undefined;
+  remote.awayFor.clear();
+  await until(async () => (await log.health()).spooled === 0);
+  await log.stop();
+});
+
+it('pauses grow while the log refuses, none follows a pass in which nothing failed, and the next one is short again', async () => {
+  const pauses: number[] = [];
+  const restore = useClock({
+    ...clock,
+    async sleep(ms, options) {
+      pauses.push(ms);
+      await clock.immediate();
+      options?.signal?.throwIfAborted();
+    },
+  });
+  onTestFinished(restore);
+  const log = open(await newFolder());
+  remote.isAway = true;
+  await log.append(CLIENT, moneyIn());
+  await until(() => pauses.length > 5);
+  expect(pauses.slice(0, 6)).toEqual([25, 50, 100, 200, 400, 400]);
+  // More steps than one pass makes; then the log refuses again.
+  let taken = 0;
+  let before = 0;
+  remote.afterStep = async () => {
+    await log.append(CLIENT, moneyIn());
+    if (taken === 0) before = pauses.length;
+    taken += 1;
+    remote.isAway = taken > 200;
+  };
+  remote.isAway = false;
+  await until(() => taken > 200 && pauses.length > before + 2);
+  expect(taken).toBe(201);
+  expect(pauses.slice(before, before + 3)).toEqual([25, 50, 100]);
   await log.stop();
 });
 
