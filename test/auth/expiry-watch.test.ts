@@ -129,6 +129,19 @@ describe('the credentials of sockets and streams', () => {
     await until(() => socket.closed === 1);
   });
 
+  it('end at their own time also where it could not be found out shortly before whether they hold', async () => {
+    const { watch, asked, pass, now } = start(() => new Error('away'), 2 * MINUTE);
+    const [socket, doubted] = [new Socket(), new Socket()];
+    watch.watch(socket, 'one', { expiresAt: now() + 2 * MINUTE + 10_000 });
+    watch.watch(doubted, 'two', { expiresAt: now() + 2 * MINUTE + 10_000 });
+    await pass(2 * MINUTE);
+    await until(() => asked.size === 2);
+    expect(await watch.doubt('two')).toBe(false);
+    expect([socket.closed, doubted.closed]).toEqual([0, 0]);
+    await pass(10_000);
+    expect([socket.closed, doubted.closed, asked.get('one')]).toEqual([1, 1, 1]);
+  });
+
   it('that an operation was refused for are asked about at once, and once for all who want to know', async () => {
     const { watch, asked } = start((count) => {
       if (count === 1) return 9_000_000;

@@ -75,6 +75,19 @@ it('a seat that is handed on is its new holder’s, also beyond what that one ma
   expect(freeSeats(queue)).toBe(3);
 });
 
+it('who waits, and is handed the seats that it may have, enters once it has given one back', async () => {
+  const queue = queueOf();
+  const [one, other, third] = [requester('one'), requester('other'), requester('third')];
+  expect([queue.tryEnter(one), queue.tryEnter(third)]).toEqual([true, true]);
+  const seat = queue.enter(new Party(waiter('other')));
+  queue.move(one, other);
+  // Nobody else waits for the seat that becomes free.
+  queue.leave(third);
+  expect([queue.waiting, freeSeats(queue)]).toEqual([1, 1]);
+  queue.leave(other);
+  expect(await seat).toEqual(other);
+});
+
 it('a seat is handed on to a caller of the same name in another group', () => {
   const queue = queueOf({ total: 9, perCaller: 9, perGroup: 1 });
   const [own, other] = [

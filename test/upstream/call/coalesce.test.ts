@@ -312,6 +312,18 @@ describe('an answer that is kept', () => {
     expect(reads).toHaveLength(3);
   });
 
+  it.each(['forget', 'noteChange'] as const)(
+    'serves nobody after a %s, also where it was in place of one of before',
+    async (hears) => {
+      await answered('old');
+      now = keptMs + 1;
+      await answered('new');
+      coalescer[hears]('one');
+      await answered('newest');
+      expect(reads).toHaveLength(3);
+    },
+  );
+
   it.each(['forget', 'noteChange'] as const)('is not kept after a %s while it was read', async (hears) => {
     const asked = ask({ keptMs });
     coalescer[hears]('one');
