@@ -118,3 +118,26 @@ it('a check that is asked for while channels are subscribed again subscribes all
   expect(asked).toHaveLength(6);
   other.disconnect();
 });
+
+it('a lost channel is asked for again and again, however often that fails', async () => {
+  using time = stillTime();
+  const { channels, connection, asked, events } = start();
+  let looks = 0;
+  const resync = () => {
+    looks += 1;
+  };
+  const attached = channels.attach(randomUUID(), { receive: () => {}, resync });
+  asked[0]?.resolve(connection);
+  await attached;
+  events.lost(connection);
+  for (const failed of [1, 2, 3]) {
+    await time.pass(500);
+    expect([asked.length, channels.isComplete, looks]).toEqual([failed + 1, false, 0]);
+    asked[failed]?.reject(new Error('the connection has ended'));
+    await time.pass(0);
+  }
+  await time.pass(500);
+  asked[4]?.resolve(connection);
+  await time.pass(0);
+  expect([asked.length, channels.isComplete, looks]).toEqual([5, true, 1]);
+});

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { SEEN_FOR_MS } from '../../../src/events/entry.ts';
-import { StoreUnavailableError } from '../../../src/events/errors.ts';
-import { RECALL } from '../../../src/events/redis/scripts.ts';
+import { StoreUnavailableError, UnreplicatedError } from '../../../src/events/errors.ts';
+import { APPEND, historyOf, RECALL } from '../../../src/events/redis/scripts.ts';
 import { RedisWriters } from '../../../src/events/redis/writers.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/connection.ts';
-import { DurableWrites } from '../../../src/redis/durable-write.ts';
+import { DurableWrites, UnacknowledgedError } from '../../../src/redis/durable-write.ts';
+import type { Script } from '../../../src/redis/script.ts';
 import { recordingLogger } from '../../helpers/events.ts';
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
@@ -24,7 +25,7 @@ afterAll(async () => {
 });
 
 /** Writers whose connections lead to these places, in this order. */
-function writersTo(urls: readonly string[]): RedisWriters {
+function writersTo(urls: readonly string[], writes = new DurableWrites(redis.url, 500)): RedisWriters {
   const left = [...urls];
   const connect = (): RedisClient => {
     const connection = connectRedis(left.shift() ?? gone, { enableOfflineQueue: false });
@@ -36,7 +37,7 @@ function writersTo(urls: readonly string[]): RedisWriters {
   return new RedisWriters({
     connect,
     redisUrl,
-    writes: new DurableWrites(redisUrl, 500),
+    writes,
     logger: recordingLogger(),
     deadlineMs: 1000,
   });
@@ -55,6 +56,7 @@ it.each([[[0]], [[1]], [[2]], [[0, 2]]])(
     for (let count = 0; count < 12; count += 1) used.add(connections.indexOf(writers.next()));
     expect([...used].sort()).toEqual(standing);
     for (let count = 0; count < 12; count += 1) expect(await run(writers)).toEqual([]);
+    expect([await writers.check(), writers.problems]).toEqual([true, []]);
   },
 );
 
@@ -64,4 +66,25 @@ it('takes turns where all stand, and says so where none does', async () => {
   const order = Array.from({ length: 6 }, () => all.connections.indexOf(all.next()));
   expect(order).toEqual([0, 1, 2, 0, 1, 2]);
   await expect(run(writersTo([gone, gone, gone]))).rejects.toThrow(StoreUnavailableError);
+});
+
+it('a write that replicas lack is told as such where it has appended, to a server that names its history', async () => {
+  const lacking = async (durable: Script, replid: string): Promise<unknown> => {
+    const writes = new DurableWrites(redis.url, 500);
+    writes.write = async () => {
+      throw new UnacknowledgedError('1 replica should have this', replid, ['an epoch', 0, [1, '1-0']]);
+    };
+    const keys = ['{c}:meta', '{c}:log', '{c}:seen'];
+    return writersTo([redis.url], writes)
+      .run(durable, keys, [])
+      .catch((error: unknown) => error);
+  };
+  const told = await lacking(APPEND, 'a1');
+  expect(told).toBeInstanceOf(UnreplicatedError);
+  expect(told).toHaveProperty('history', historyOf('a1', 'an epoch'));
+  for (const [durable, replid] of [[APPEND, ''] as const, [RECALL, 'a1'] as const]) {
+    const error = await lacking(durable, replid);
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    expect(error).not.toBeInstanceOf(UnreplicatedError);
+  }
 });
