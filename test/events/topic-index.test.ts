@@ -22,6 +22,28 @@ it('an index knows nobody any more who has left, whether it stood alone in a top
   expect(index.size).toBe(0);
 });
 
+it('an index knows nobody any more who has left, where it waited for every entry, or for a topic that it learned of since', () => {
+  const index = new TopicIndex();
+  const topics = ['a'];
+  const learning = { ...subscriber(), topics };
+  const [whole, other] = [
+    { ...subscriber(), topics: undefined },
+    { ...subscriber(), topics: undefined },
+  ];
+  for (const each of [learning, whole, other]) index.add(each);
+  topics.push('b');
+  index.addTopics(learning, ['b', 'b']);
+  expect([...index.subscribersTo(['b'])]).toEqual([whole, other, learning]);
+  expect(index.delete(whole)).toBe(true);
+  expect(index.delete(learning)).toBe(true);
+  expect(index.delete(learning)).toBe(false);
+  expect([...index.subscribersTo(['a', 'b'])]).toEqual([other]);
+  index.add(learning);
+  index.clear();
+  expect([...index.subscribersTo(['a', 'b'])]).toEqual([]);
+  expect([index.size, index.delete(other)]).toEqual([0, false]);
+});
+
 it('a ring holds the last entries that fit, however many have gone through it', () => {
   const ring = new Ring();
   const size = QUEUE_LIMIT.size / 4;
