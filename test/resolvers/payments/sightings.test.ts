@@ -59,6 +59,29 @@ it.each([
   },
 );
 
+it('of looks that have waited for another one alone goes on at a time, so that none begins anew amid its pages', async () => {
+  await using made = await openLog(4);
+  const { log, now, named } = made;
+  let underWay = 0;
+  let most = 0;
+  const sightings = new Sightings(
+    {
+      async readAfter(...asked) {
+        underWay += 1;
+        most = Math.max(most, underWay);
+        const page = await log.readAfter(...asked);
+        underWay -= 1;
+        return page;
+      },
+      givenUpTo: (clientId) => log.givenUpTo(clientId),
+    },
+    CLIENT_ID,
+  );
+  const looks = named.toReversed().map(({ at }) => sightings.since(at - SECOND, now));
+  expect((await Promise.all(looks)).map((found) => found.length)).toEqual([1, 2, 3, 4]);
+  expect(most).toBe(1);
+});
+
 it('one look that fails does not keep the next from all events', async () => {
   await using made = await openLog(2);
   const { log, now, named } = made;
