@@ -123,7 +123,7 @@ const READ_BY_TRANSACTIONS = script(`${NOW} ${HERE} ${READ_RECORD}
 /**
  * KEYS: sets. ARGV: prefix of the client's keys, where to begin, where to end, limit, whether the oldest come first. Returns the
  * place where it ended, empty where nothing is left, then records. Takes members out whose record has expired, where Redis takes writes now: the sets keep a member for
- * twice as long, as a record lives on from each write, and a search through all of them again would take a reply for each page.
+ * twice as long, as sending a payment and storing its answer each prolong its record, and a search through all of them again would take a reply for each page.
  */
 const SEARCH = script(`${NOW}
   local base = ARGV[1]

@@ -12,8 +12,9 @@ import { NAMED } from './transaction-index.ts';
  * to it.
  *
  * Twins are the hashes of customers' records, with commas between; of a version before, one hash. All are of the same client, and so in
- * the same slot; the journal is as well. They outlast the records, which are kept from their last write on. A record that is gone or
- * free, or was taken for another input, stays named until the next customer's claim, and is passed over.
+ * the same slot; the journal is as well. They are kept for twice as long as a record after its claim, as its first sending and its
+ * stored answer each prolong it. A record that is gone or free, or was taken for another input, stays named until the next customer's
+ * claim, and is passed over.
  */
 export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
   local state, owner, lease, input, whose, line, past =
