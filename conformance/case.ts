@@ -30,6 +30,9 @@ const SEND = z.union([
 /** The next line that the client writes, or that it ends. */
 const CLIENT = z.strictObject({ client: z.union([z.literal('ends'), z.record(z.string(), z.unknown())]) });
 
+/** The client's program is killed, unless it has ended, and started anew with the same command. */
+const RESTART = z.strictObject({ restart: z.literal('client') });
+
 const CASE = z.strictObject({
   name: z.string(),
   /** Identifiers of PROTOCOL.md. */
@@ -41,7 +44,7 @@ const CASE = z.strictObject({
     saved: z.string().optional(),
     tokens: z.array(z.string()).default(['first']),
   }),
-  script: z.array(z.union([EXPECT, SEND, CLIENT])),
+  script: z.array(z.union([EXPECT, SEND, CLIENT, RESTART])),
 });
 
 export type Case = z.infer<typeof CASE>;

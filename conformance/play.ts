@@ -1,13 +1,12 @@
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Case, Send, Step, Transport } from './case.ts';
+import { ENDED, type Program, startProgram } from './program.ts';
+import { Queue } from './queue.ts';
 import { type Arrival, startServer } from './server.ts';
 
-/** How long the client may take for a step of the script, in milliseconds. */
-const PATIENCE_MS = 30_000;
-/** How long a client may take for a case, in milliseconds. */
-const LIFETIME_MS = 300_000;
 /** What a client says last. */
 const ENDINGS = ['refused', 'done', 'unknown'];
 /** By how much a timer of the client may be early, in milliseconds. */
@@ -41,50 +40,67 @@ export async function play(
   await using server = await disposable(
     startServer((arrival) => (arrival.kind === 'pong' ? pongs : operations).push(arrival)),
   );
-  await using client = startClient(command, {
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-conformance-'));
+  await using _ = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+  const given = {
     ...one.command,
     url: server.url,
     transport,
+    store: join(folder, 'store'),
     ...(one.command.do === 'follow' ? { query: SUBSCRIPTION } : { query: MUTATION, input: INPUT }),
-  });
-  void client.ended.then(() => {
-    for (const queue of [operations, pongs]) queue.end();
-  });
-  const run = new Run(operations, pongs, client.lines);
+  };
+  await using run = new Run(operations, pongs, () => startProgram(command, given));
   try {
     for (const [index, step] of one.script.entries()) {
       const wrong = await run.take(step);
       if (wrong !== undefined)
-        return `step ${index + 1}, ${JSON.stringify(step)}: ${wrong}${client.complaint()}`;
+        return `step ${index + 1}, ${JSON.stringify(step)}: ${wrong}${run.complaint()}`;
     }
-    const more = operations.waiting[0];
-    return more && `sent ${told(more)} that the case does not ask for`;
+    return run.more();
   } catch (cause) {
-    return `${String(cause)}${client.complaint()}`;
+    return `${String(cause)}${run.complaint()}`;
   }
 }
 
 class Run {
   readonly #operations: Queue<Arrival>;
   readonly #pongs: Queue<Arrival>;
-  readonly #lines: Queue<unknown>;
+  readonly #start: () => Program;
+  #program: Program;
   #current: Arrival | undefined;
   #sentAt = 0;
   #input: { readonly idempotencyKey?: unknown } | undefined;
 
-  constructor(operations: Queue<Arrival>, pongs: Queue<Arrival>, lines: Queue<unknown>) {
+  constructor(operations: Queue<Arrival>, pongs: Queue<Arrival>, start: () => Program) {
     this.#operations = operations;
     this.#pongs = pongs;
-    this.#lines = lines;
+    this.#start = start;
+    this.#program = this.#started();
+  }
+
+  [Symbol.asyncDispose](): PromiseLike<void> {
+    return this.#program[Symbol.asyncDispose]();
+  }
+
+  complaint(): string {
+    return this.#program.complaint();
+  }
+
+  /** @returns what the client has sent and no step has asked for. */
+  more(): string | undefined {
+    const more = this.#operations.waiting[0];
+    return more && `the client sends ${told(more)}, which the case does not ask for`;
   }
 
   /** @returns what is wrong with what the client did. */
   async take(step: Step): Promise<string | undefined> {
+    if ('restart' in step) return this.more() ?? this.#restart();
     if ('client' in step) {
+      const { lines } = this.#program;
       const isEnd = step.client === 'ends';
       // A client that should end, or say how the payment or the stream has ended, and sends something instead, is not waited for.
       const isLast = isEnd || ENDINGS.some((ending) => Object.hasOwn(Object(step.client), ending));
-      const line = await (isLast ? Promise.race([this.#lines.next(), this.#sent()]) : this.#lines.next());
+      const line = await (isLast ? Promise.race([lines.next(), this.#sent()]) : lines.next());
       return isDeepStrictEqual(line, isEnd ? ENDED : step.client)
         ? undefined
         : `the client says ${JSON.stringify(line)}`;
@@ -110,6 +126,22 @@ class Run {
     return step.noSoonerThanMs !== undefined && waitedMs < step.noSoonerThanMs - EARLY_MS
       ? `the client comes back after ${Math.round(waitedMs)} ms`
       : undefined;
+  }
+
+  #started(): Program {
+    const queues = [this.#operations, this.#pongs];
+    for (const queue of queues) queue.reopen();
+    const program = this.#start();
+    void program.ended.then(() => {
+      if (program === this.#program) for (const queue of queues) queue.end();
+    });
+    return program;
+  }
+
+  /** The program is killed, unless it has ended, and started anew. */
+  async #restart(): Promise<undefined> {
+    await this.#program[Symbol.asyncDispose]();
+    this.#program = this.#started();
   }
 
   /** What the client sends next; never, where it ends first. */
@@ -140,88 +172,10 @@ class Run {
   }
 }
 
-/** What stands behind a client's last line. */
-const ENDED = 'the end';
-
 const told = ({ kind, after }: Arrival): string =>
   kind === 'subscribe' ? `${kind} after ${JSON.stringify(after)}` : kind;
-
-/** What one side has done and the script has not yet come to. */
-class Queue<Item> {
-  readonly waiting: Item[] = [];
-  #wake: (() => void) | undefined;
-  #ended = false;
-
-  push(item: Item): void {
-    this.waiting.push(item);
-    this.#wake?.();
-  }
-
-  /** Nothing more will come. */
-  end(): void {
-    this.#ended = true;
-    this.#wake?.();
-  }
-
-  /** @throws where the client does nothing for too long. */
-  async next(): Promise<Item> {
-    if (this.waiting.length === 0 && !this.#ended) {
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      this.#wake = resolve;
-      const late = setTimeout(
-        () => reject(new Error(`The client did nothing for ${PATIENCE_MS} ms.`)),
-        PATIENCE_MS,
-      );
-      await promise.finally(() => clearTimeout(late));
-    }
-    const [item] = this.waiting.splice(0, 1);
-    if (item === undefined) throw new Error('The client has ended.');
-    return item;
-  }
-}
 
 async function disposable<Server extends { close(): void }>(server: Promise<Server>) {
   const started = await server;
   return { ...started, [Symbol.asyncDispose]: async () => started.close() };
-}
-
-/** Starts the client's program, gives it its command as a line, and reads what it writes. */
-function startClient([program = '', ...words]: readonly string[], command: object) {
-  const lines = new Queue<unknown>();
-  const client = spawn(program, words, { stdio: 'pipe', timeout: LIFETIME_MS, killSignal: 'SIGKILL' });
-  const ended = Promise.withResolvers<void>();
-  let complaint = '';
-  const complain = (said: unknown) => {
-    complaint += String(said);
-  };
-  client.stderr.on('data', complain);
-  client.on('error', (cause) => {
-    complain(cause);
-    ended.resolve();
-  });
-  // A program that has ended takes no command.
-  client.stdin.on('error', complain);
-  client.stdin.end(`${JSON.stringify(command)}\n`);
-  createInterface(client.stdout).on('line', (line) => lines.push(parsed(line)));
-  client.on('close', () => {
-    lines.push(ENDED);
-    ended.resolve();
-  });
-  return {
-    lines,
-    ended: ended.promise,
-    complaint: () => (complaint === '' ? '' : `\n${complaint}`),
-    async [Symbol.asyncDispose]() {
-      client.kill('SIGKILL');
-      await ended.promise;
-    },
-  };
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return line;
-  }
 }

@@ -13,6 +13,9 @@ if (command.length === 0 || transports.length === 0) {
   process.exit(2);
 }
 
+// So that the client's program ends too.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+
 let count = 0;
 let failures = 0;
 for (const transport of transports) {

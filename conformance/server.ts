@@ -114,6 +114,8 @@ function replyByHttp(response: ServerResponse, send: Send): void {
   else if (send.send === 'complete') complete();
   else if (send.send === 'later')
     answer(response, failed({ code: 'DRAINING', retryable: true }), 503, { 'retry-after': '1' });
+  else if (send.send === 'defect')
+    response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>No such page</h1>');
   else response.destroy();
 }
 

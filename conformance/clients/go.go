@@ -33,20 +33,25 @@ type result struct {
 }
 
 var command struct {
-	Do, URL, Query, Saved string
-	Tokens                []string
-	Input                 object
+	Do, URL, Query, Saved, Store string
+	Tokens                       []string
+	Input                        object
 }
 
-var final = map[string]bool{"BAD_USER_INPUT": true, "FORBIDDEN": true, "NOT_FOUND": true, "TOO_COMPLEX": true,
-	"GRAPHQL_PARSE_FAILED": true, "GRAPHQL_VALIDATION_FAILED": true}
+var final = set("BAD_USER_INPUT FORBIDDEN NOT_FOUND TOO_COMPLEX GRAPHQL_PARSE_FAILED GRAPHQL_VALIDATION_FAILED")
 
 // Every other code, such as one of a proxy, does not say how far a payment came.
-var movedNothing = map[string]bool{"BAD_USER_INPUT": true, "UNAUTHENTICATED": true, "FORBIDDEN": true,
-	"PERSISTED_QUERY_NOT_SUPPORTED": true, "TOO_COMPLEX": true, "CURSOR_INVALID": true, "EVENTS_GAP": true,
-	"UPSTREAM_TIMEOUT": true, "UPSTREAM_UNAVAILABLE": true, "UPSTREAM_RATE_LIMITED": true, "UPSTREAM_INVALID": true,
-	"RATE_LIMITED": true, "STORE_UNAVAILABLE": true, "PAYMENTS_STOPPED": true, "DRAINING": true,
-	"GRAPHQL_PARSE_FAILED": true, "GRAPHQL_VALIDATION_FAILED": true}
+var movedNothing = set(`BAD_USER_INPUT UNAUTHENTICATED FORBIDDEN PERSISTED_QUERY_NOT_SUPPORTED TOO_COMPLEX CURSOR_INVALID EVENTS_GAP
+	UPSTREAM_TIMEOUT UPSTREAM_UNAVAILABLE UPSTREAM_RATE_LIMITED UPSTREAM_INVALID RATE_LIMITED STORE_UNAVAILABLE PAYMENTS_STOPPED
+	DRAINING GRAPHQL_PARSE_FAILED GRAPHQL_VALIDATION_FAILED`)
+
+func set(codes string) map[string]bool {
+	all := map[string]bool{}
+	for _, code := range strings.Fields(codes) {
+		all[code] = true
+	}
+	return all
+}
 
 func say(key string, value any) {
 	line, _ := json.Marshal(object{key: value})
@@ -70,13 +75,25 @@ func post(query string, variables object, accept string) (*http.Response, *time.
 	return response, silence, err
 }
 
+// The text of an answer that is no stream. E11: a 4xx that is no GraphQL, but 408 and 429, comes of another address, or of a defect.
+// Of a payment it says nothing.
+func textOf(response *http.Response) []byte {
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	status, answer := response.StatusCode, result{}
+	isRefusal := command.Do == "follow" && status >= 400 && status < 500 && status != 408 && status != 429
+	if isRefusal && (json.Unmarshal(text, &answer) != nil || len(answer.Errors) == 0) {
+		say("refused", strconv.Itoa(status))
+		os.Exit(0)
+	}
+	return text
+}
+
 func ask(query string, variables object) (answer result, err error) {
 	response, _, err := post(query, variables, "application/json")
-	if err != nil {
-		return
+	if err == nil {
+		err = json.Unmarshal(textOf(response), &answer)
 	}
-	defer response.Body.Close()
-	err = json.NewDecoder(response.Body).Decode(&answer)
 	return
 }
 
@@ -183,8 +200,7 @@ func follow() {
 			} else {
 				seconds, _ := strconv.ParseFloat(response.Header.Get("Retry-After"), 64)
 				least = seconds * 1000
-				text, _ := io.ReadAll(response.Body)
-				take(map[string]string{"event": "next", "data": string(text)})
+				take(map[string]string{"event": "next", "data": string(textOf(response))})
 			}
 			response.Body.Close()
 		}
@@ -194,57 +210,106 @@ func follow() {
 	}
 }
 
+// A payment as it outlasts this program. An app has a list of them, in its database.
+type payment struct {
+	Input object // with its key
+	Made  time.Time
+	Calls int    // how many may have moved money
+	Says  object // how it ended, as the app is told
+}
+
+// Keeps a payment; with `says` also how it ended, and tells the app.
+func (one *payment) keep(says object) {
+	one.Says = says
+	text, _ := json.Marshal(one)
+	file, err := os.Create(command.Store + ".new")
+	if err == nil {
+		_, err = file.Write(text)
+	}
+	if err != nil || file.Sync() != nil || file.Close() != nil || os.Rename(file.Name(), command.Store) != nil {
+		panic("The payment cannot be kept.")
+	}
+	for name, value := range says {
+		say(name, value)
+	}
+}
+
+// The payment that an earlier start has kept, or a new one.
+func current() (one payment) {
+	text, err := os.ReadFile(command.Store)
+	if !os.IsNotExist(err) && (err != nil || json.Unmarshal(text, &one) != nil) {
+		panic("The payment cannot be read.")
+	}
+	if one.Input == nil || one.Says["refused"] != nil {
+		random := make([]byte, 16)
+		rand.Read(random)
+		one = payment{Input: command.Input, Made: time.Now()}
+		one.Input["idempotencyKey"] = fmt.Sprintf("%x", random)
+	}
+	return
+}
+
+// Sends a payment once. `says` is how it ended; nothing is sent after a call that `isFinal`.
+func (one *payment) send() (says object, isFinal bool, least float64) {
+	// P2 and P14: the key, and a call that may move money, before it is sent.
+	one.Calls++
+	one.keep(nil)
+	answer, err := ask(command.Query, object{"input": one.Input})
+	var told struct {
+		Typename    string `json:"__typename"`
+		Code        string
+		SafeToRetry bool
+	}
+	code, hasMovedNothing, isRefusal := "", false, false
+	if err != nil {
+		return
+	} else if json.Unmarshal(answer.Data["createMoneyOut"], &told) != nil || told.Typename == "" {
+		var retryable bool
+		code, least, retryable, _ = failure(answer)
+		hasMovedNothing, isFinal = movedNothing[code], final[code] && !retryable
+		isRefusal = isFinal
+		for _, told := range answer.Errors {
+			// An error within the result says that the mutation was executed.
+			hasMovedNothing = hasMovedNothing && len(told.Path) <= 1
+		}
+	} else if strings.HasSuffix(told.Typename, "Success") {
+		return object{"done": true}, true, 0
+	} else if told.Typename == "OutcomeUnknown" && !told.SafeToRetry {
+		// An app asks `payment` from now on (P12).
+		return object{"unknown": true}, true, 0
+	} else {
+		code, isFinal = told.Code, told.Code == "IDEMPOTENCY_KEY_REUSED"
+		hasMovedNothing = code != "" && code != "IDEMPOTENCY_IN_PROGRESS" && !isFinal
+		isRefusal = hasMovedNothing
+	}
+	if hasMovedNothing {
+		one.Calls--
+	}
+	if isRefusal && one.Calls == 0 {
+		says = object{"refused": code}
+	}
+	return
+}
+
 func pay() {
-	// An app keeps the key beside the input before it sends anything (P2), and goes on with it after a restart.
-	random := make([]byte, 16)
-	rand.Read(random)
-	input := object{"idempotencyKey": fmt.Sprintf("%x", random)}
-	for name, value := range command.Input {
-		input[name] = value
-	}
-	unclear := false
-	for tries, until := 0, time.Now().Add(time.Minute); time.Now().Before(until); tries++ {
-		answer, err := ask(command.Query, object{"input": input})
-		var told struct {
-			Typename    string `json:"__typename"`
-			Code        string
-			SafeToRetry bool
-		}
-		least := 0.0
-		if err != nil {
-			unclear = true
-		} else if json.Unmarshal(answer.Data["createMoneyOut"], &told) != nil || told.Typename == "" {
-			code, asked, retryable, _ := failure(answer)
-			least = asked
-			unclear = unclear || !movedNothing[code]
-			for _, told := range answer.Errors {
-				// An error within the result says that the mutation was executed.
-				unclear = unclear || len(told.Path) > 1
-			}
-			if final[code] && !retryable {
-				if unclear {
-					break
-				}
-				say("refused", code)
-				return
-			}
-		} else if strings.HasSuffix(told.Typename, "Success") {
-			say("done", true)
-			return
-		} else if told.Typename == "OutcomeUnknown" || told.Code == "IDEMPOTENCY_IN_PROGRESS" {
-			unclear = true
-			if told.Typename == "OutcomeUnknown" && !told.SafeToRetry {
-				break
-			}
-		} else if told.Code == "IDEMPOTENCY_KEY_REUSED" {
+	one := current()
+	// P15: an app lets go of a payment once the person has seen how it ended.
+	says, isFinal, least := one.Says, one.Says != nil, 0.0
+	const day = 24 * time.Hour
+	for tries, until := 0, time.Now().Add(time.Minute); !isFinal && says == nil && time.Now().Before(until); tries++ {
+		// P8: the gateway forgets a key.
+		if age := time.Since(one.Made.Round(0)); age < -day || age > 29*day {
 			break
-		} else if !unclear {
-			say("refused", told.Code)
-			return
 		}
-		pause(tries, least)
+		if says, isFinal, least = one.send(); !isFinal && says == nil {
+			one.keep(nil)
+			pause(tries, least)
+		}
 	}
-	say("unknown", true)
+	one.keep(says)
+	if says == nil {
+		say("unknown", true)
+	}
 }
 
 func main() {

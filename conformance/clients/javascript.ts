@@ -1,11 +1,12 @@
 // @pasarela/client, as the suite tries it.
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import {
   follow,
+  intentStore,
   isGap,
-  memoryIntents,
   memoryStore,
   pay,
   Refused,
@@ -18,6 +19,7 @@ interface Command {
   readonly transport: 'sse' | 'websocket';
   readonly query: string;
   readonly saved?: string;
+  readonly store: string;
   readonly tokens: readonly string[];
   readonly input?: Readonly<Record<string, string>>;
 }
@@ -47,19 +49,36 @@ async function followed(): Promise<void> {
   if (saved !== undefined) await store.save(undefined, saved);
   const feed = follow(source, document, { store });
   let before = feed.status;
+  let isOver = false;
   feed.onChange(() => {
+    const { code } = Object(feed.problem) as { readonly code?: unknown };
+    // The feed comes back, as a proxy may have answered so for a while. This app takes another address for a defect.
+    if (!isOver && Number(code) >= 400 && Number(code) < 500 && code !== 408 && code !== 429) {
+      isOver = true;
+      say({ refused: String(code) });
+      void feed.close();
+    }
     if (feed.status === 'live' && before !== 'live') say({ live: true });
     before = feed.status;
   });
   for await (const item of feed) say(isGap(item) ? { gap: item.reason } : { event: item.cursor });
 }
 
+/** As `localStorage`, in the file of the case. */
+const storage = {
+  getItem: () => readFile(command.store, 'utf8').catch(() => null),
+  async setItem(_key: string, text: string) {
+    await writeFile(`${command.store}.new`, text);
+    await rename(`${command.store}.new`, command.store);
+  },
+};
+
 async function paid(): Promise<void> {
   const document = typed<
     { readonly createMoneyOut: { readonly __typename: string } },
     { readonly input: { readonly idempotencyKey: string } }
   >(query);
-  const outcome = await pay(source, document, input, { store: memoryIntents() });
+  const outcome = await pay(source, document, input, { store: intentStore(storage, 'payments') });
   if (outcome.status === 'done') say({ done: true });
   else if (outcome.status === 'refused') say({ refused: outcome.code });
   else say({ unknown: true });

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import random
 import sys
 import time
@@ -16,6 +17,7 @@ MOVED_NOTHING = {
     "EVENTS_GAP", "UPSTREAM_TIMEOUT", "UPSTREAM_UNAVAILABLE", "UPSTREAM_RATE_LIMITED", "UPSTREAM_INVALID", "RATE_LIMITED",
     "STORE_UNAVAILABLE", "PAYMENTS_STOPPED", "DRAINING", "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED",
 }
+DAY = 86_400
 BROKEN = (OSError, http.client.HTTPException, ValueError)
 command = json.loads(sys.stdin.readline())
 address = urllib.parse.urlsplit(command["url"])
@@ -59,12 +61,25 @@ def failure(answer):
     return extensions.get("code"), extensions.get("retryAfterMs", 0) / 1000, extensions
 
 
+def told_by(response):
+    """The text of an answer that is no stream. E11: a 4xx that is no GraphQL, but 408 and 429, comes of another address, or of a defect."""
+    text = response.read().decode()
+    if 400 <= response.status < 500 and response.status not in (408, 429):
+        try:
+            if json.loads(text)["errors"]:
+                return text
+        except (ValueError, TypeError, LookupError):
+            pass
+        sys.exit(say(refused=str(response.status)))
+    return text
+
+
 def read_head():
     """C4. Null is no cursor: the read has failed."""
     for tries in range(10**9):
         least = 0
         try:
-            answer = json.load(post("query { eventCursor }", {}))
+            answer = json.loads(told_by(post("query { eventCursor }", {})))
             head = (answer.get("data") or {}).get("eventCursor")
             if head is not None:
                 return head
@@ -87,7 +102,7 @@ def follow():
             response = post(command["query"], {"after": cursor}, "text/event-stream", 30)
             if not response.getheader("Content-Type", "").startswith("text/event-stream"):
                 least = float(response.getheader("Retry-After") or 0)
-                stream = [{"event": "next", "data": response.read().decode()}]
+                stream = [{"event": "next", "data": told_by(response)}]
             else:
                 stream = blocks(response)
             for block in stream:
@@ -116,38 +131,71 @@ def follow():
         tries += 1
 
 
+def kept():
+    """The payment that an earlier start has kept. An app has a list, in its database."""
+    try:
+        with open(command["store"]) as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def keep(payment, **says):
+    """Keeps a payment, so that it outlasts this program; with `says` also how it ended, and tells the app."""
+    payment.update(says=says)
+    with open(command["store"] + ".new", "w") as file:
+        json.dump(payment, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(command["store"] + ".new", command["store"])
+    if says:
+        say(**says)
+
+
 def pay():
-    # An app keeps the key beside the input before it sends anything (P2), and goes on with it after a restart.
-    key = str(uuid.uuid4())
-    unclear = False
+    payment = kept()
+    if payment is None or "refused" in payment["says"]:
+        payment = {"key": str(uuid.uuid4()), "input": command["input"], "made": time.time(), "calls": 0, "says": {}}
+    if payment["says"]:
+        # P15: an app lets go of a payment once the person has seen this.
+        return say(**payment["says"])
     until = time.monotonic() + 60
     tries = 0
-    while time.monotonic() < until:
-        least = 0
+    # P8: the gateway forgets a key.
+    while time.monotonic() < until and -DAY < time.time() - payment["made"] < 29 * DAY:
+        # P2 and P14: the key, and a call that may move money, before it is sent.
+        payment["calls"] += 1
+        keep(payment)
+        least, refusal, is_final = 0, None, False
         try:
-            answer = json.load(post(command["query"], {"input": {**command["input"], "idempotencyKey": key}}))
+            answer = json.load(post(command["query"], {"input": {**payment["input"], "idempotencyKey": payment["key"]}}))
             result = (answer.get("data") or {}).get("createMoneyOut")
             if result is None:
                 code, least, extensions = failure(answer)
                 # An error within the result says that the mutation was executed.
                 was_executed = any(len(error.get("path") or []) > 1 for error in answer.get("errors") or [])
-                unclear = unclear or was_executed or code not in MOVED_NOTHING
+                if not was_executed and code in MOVED_NOTHING:
+                    payment["calls"] -= 1
                 if code in FINAL and not extensions.get("retryable"):
-                    return say(unknown=True) if unclear else say(refused=code)
-            elif result["__typename"].endswith("Success"):
-                return say(done=True)
-            elif result["__typename"] == "OutcomeUnknown":
-                unclear = True
-                if not result["safeToRetry"]:
-                    return say(unknown=True)
-            elif result["code"] == "IDEMPOTENCY_IN_PROGRESS":
-                unclear = True
-            elif result["code"] == "IDEMPOTENCY_KEY_REUSED":
+                    refusal, is_final = code, True
+            elif result.get("__typename", "").endswith("Success"):
+                return keep(payment, done=True)
+            elif result.get("__typename") == "OutcomeUnknown":
+                if not result.get("safeToRetry"):
+                    # An app asks `payment` from now on (P12).
+                    return keep(payment, unknown=True)
+            elif result.get("code") == "IDEMPOTENCY_KEY_REUSED":
                 return say(unknown=True)
-            elif not unclear:
-                return say(refused=result["code"])
+            elif result.get("code") not in (None, "IDEMPOTENCY_IN_PROGRESS"):
+                payment["calls"] -= 1
+                refusal = result["code"]
         except BROKEN:
-            unclear = True
+            pass
+        if refusal and payment["calls"] == 0:
+            return keep(payment, refused=refusal)
+        if is_final:
+            return keep(payment) or say(unknown=True)
+        keep(payment)
         pause(tries, least)
         tries += 1
     say(unknown=True)

@@ -132,7 +132,9 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     rule: 'E1',
-    edits: [['        pause(tries, least)\n        tries += 1\n\n\ndef pay', '        return\n\n\ndef pay']],
+    edits: [
+      ['        pause(tries, least)\n        tries += 1\n\n\ndef kept', '        return\n\n\ndef kept'],
+    ],
     found: ENDED,
   },
   {
@@ -178,15 +180,15 @@ const MUTANTS: readonly Mutant[] = [
     edits: [
       ['FINAL |= {', 'FINAL |= {"DRAINING", '],
       [
-        'if code in FINAL and not extensions.get("retryable"):\n                    return say(unknown',
-        'if code in FINAL:\n                    return say(unknown',
+        'if code in FINAL and not extensions.get("retryable"):\n                    refusal',
+        'if code in FINAL:\n                    refusal',
       ],
     ],
     found: ENDED,
   },
   {
     rule: 'E9',
-    edits: [['        pause(tries, least)\n        tries += 1\n\n\ndef pay', '        pass\n\n\ndef pay']],
+    edits: [['        pause(tries, least)\n        tries += 1\n\n\ndef kept', '        pass\n\n\ndef kept']],
     found: 'the client comes back after',
   },
   { rule: 'E10', edits: [['least = max(least, asked)', 'pass']], found: 'the client comes back after' },
@@ -200,59 +202,69 @@ const MUTANTS: readonly Mutant[] = [
     edits: [['say(event=cursor)', 'say(refused="PART") if result.get("errors") else say(event=cursor)']],
     found: 'the client says {"refused":"PART"}',
   },
-  { rule: 'P2', edits: [['key = str(uuid.uuid4())', 'key = "short"']], found: 'the key is short' },
+  {
+    rule: 'E11',
+    edits: [['sys.exit(say(refused=str(response.status)))', 'pass']],
+    found: 'the client says {"sends":"subscribe after',
+  },
+  { rule: 'P2', edits: [['"key": str(uuid.uuid4())', '"key": "short"']], found: 'the key is short' },
+  {
+    rule: 'P2',
+    edits: [
+      ['payment = kept()', 'payment = None'],
+      ['    os.replace(', '    0 and os.replace('],
+    ],
+    found: 'the client repeats with another key',
+  },
   {
     rule: 'P3',
-    edits: [['"idempotencyKey": key', '"idempotencyKey": str(uuid.uuid4())']],
+    edits: [['"idempotencyKey": payment["key"]', '"idempotencyKey": str(uuid.uuid4())']],
     found: 'the client repeats with another key',
   },
   {
     rule: 'P4',
     edits: [
       [
-        'except BROKEN:\n            unclear = True',
-        'except BROKEN:\n            unclear, key = True, str(uuid.uuid4())',
+        'except BROKEN:\n            pass\n        if refusal',
+        'except BROKEN:\n            payment["key"] = str(uuid.uuid4())\n        if refusal',
       ],
     ],
     found: 'the client repeats with another key',
   },
   {
     rule: 'P4',
-    edits: [['code not in MOVED_NOTHING', 'code in (None, "INTERNAL")']],
+    edits: [['code in MOVED_NOTHING', 'code not in (None, "INTERNAL")']],
     found: 'the client says {"refused":"FORBIDDEN"}',
   },
   {
     rule: 'P4',
-    edits: [['elif result["code"] == "IDEMPOTENCY_KEY_REUSED":', 'elif result["code"] == "":']],
+    edits: [['elif result.get("code") == "IDEMPOTENCY_KEY_REUSED":', 'elif result.get("code") == "":']],
     found: 'the client says {"refused":"IDEMPOTENCY_KEY_REUSED"}',
   },
   {
     rule: 'P5',
     edits: [
       [
-        '**command["input"], "idempotencyKey"',
-        '**command["input"], "amount": float(command["input"]["amount"]), "idempotencyKey"',
+        '**payment["input"], "idempotencyKey"',
+        '**payment["input"], "amount": float(payment["input"]["amount"]), "idempotencyKey"',
       ],
     ],
     found: 'the input is {"amount":1250,',
   },
   {
     rule: 'P7',
-    edits: [['say(unknown=True) if unclear else say(refused=code)', 'say(refused=code)']],
+    edits: [['if refusal and payment["calls"] == 0:', 'if is_final or refusal and payment["calls"] == 0:']],
     found: 'the client says {"refused":"FORBIDDEN"}',
   },
   {
     rule: 'P9',
-    edits: [['return say(refused=result["code"])', 'say(refused=result["code"])']],
+    edits: [['return keep(payment, refused=refusal)', 'keep(payment, refused=refusal)']],
     found: 'the client says {"sends":"mutation"}',
   },
   {
     rule: 'P9',
     edits: [
-      [
-        '            elif not unclear:\n                return say(refused=result["code"])',
-        '            else:\n                return say(refused=result["code"])',
-      ],
+      ['if refusal and payment["calls"] == 0:', 'if refusal and (payment["calls"] == 0 or not is_final):'],
     ],
     found: ENDED,
   },
@@ -263,18 +275,30 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     rule: 'P11',
-    edits: [['unclear or was_executed or', 'unclear or']],
+    edits: [['not was_executed and code', 'code']],
     found: 'the client says {"refused":"FORBIDDEN"}',
   },
   {
     rule: 'P10',
     edits: [
       [
-        'if code in FINAL and not extensions.get("retryable"):\n                    return say(unknown',
-        'if code:\n                    return say(unknown',
+        'if code in FINAL and not extensions.get("retryable"):\n                    refusal',
+        'if code:\n                    refusal',
       ],
     ],
     found: ENDED,
+  },
+  {
+    rule: 'P14',
+    edits: [
+      ['payment["calls"] += 1\n        keep(payment)\n', 'keep(payment)\n        payment["calls"] += 1\n'],
+    ],
+    found: 'the client says {"refused":"FORBIDDEN"}',
+  },
+  {
+    rule: 'P15',
+    edits: [['if payment["says"]:', 'if "unknown" in payment["says"]:']],
+    found: 'the client says {"sends":"mutation"}',
   },
 ];
 
