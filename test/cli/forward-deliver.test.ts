@@ -1,0 +1,153 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { deliver, deliverAgain } from '../../src/cli/forward/deliver.ts';
+import { Letters } from '../../src/cli/forward/letters.ts';
+import type { ForwardedEvent, Problem } from '../../src/cli/forward/receiver.ts';
+import { clock, useClock } from '../../src/common/clock.ts';
+
+const AWAY: Problem = { text: 'it cannot be reached', isAway: true };
+const REFUSED: Problem = { text: 'the receiver answered 422', isAway: false };
+const MINUTE_MS = 60_000;
+
+let folder: string;
+let letters: Letters;
+let now: number;
+let restoreClock: () => void;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-deliver-'));
+  letters = new Letters(join(folder, 'a.sqlite'));
+  now = Date.parse('2026-11-22T10:00:00Z');
+  // Each pause is over at once, by the clock.
+  restoreClock = useClock({
+    ...clock,
+    now: () => now,
+    async sleep(ms) {
+      now += ms;
+    },
+  });
+});
+afterEach(async () => {
+  restoreClock();
+  letters.close();
+  await rm(folder, { recursive: true });
+});
+
+const event = (id: string): ForwardedEvent => ({
+  id,
+  type: 'CEP',
+  cursor: `cursor of ${id}`,
+  receivedAt: '2026-11-22T09:00:00.000Z',
+});
+
+/** A delivery to a receiver that gives these answers, then takes all; and the ids that it was asked to take. */
+function deliveryTo(answers: readonly (Problem | undefined)[], schedule?: readonly number[]) {
+  const left = [...answers];
+  const asked: string[] = [];
+  const receiver = {
+    id: 'a',
+    shownAs: 'a receiver',
+    async take({ id }: ForwardedEvent) {
+      asked.push(id);
+      return left.shift();
+    },
+    close: async () => undefined,
+  };
+  return { receiver, letters, schedule, asked };
+}
+
+const { signal: never } = new AbortController();
+
+it('an event is given up after one refusal more than the schedule has pauses, however often its receiver was away', async () => {
+  const refusedTwice = [AWAY, REFUSED, AWAY, AWAY, REFUSED];
+  const delivery = deliveryTo([...refusedTwice, REFUSED], [MINUTE_MS, 2 * MINUTE_MS]);
+  const began = now;
+  expect(await deliver(delivery, event('one'), never)).toBe(true);
+  expect(delivery.asked).toHaveLength(6);
+  expect(now - began).toBeGreaterThanOrEqual(3 * MINUTE_MS);
+  expect(letters.all()).toEqual([
+    {
+      event: event('one'),
+      attempts: 6,
+      refusals: 3,
+      firstAt: began,
+      lastAt: now,
+      nextAt: null,
+      problem: REFUSED.text,
+      isDead: true,
+      isWanted: false,
+    },
+  ]);
+});
+
+it('an event that is taken in the end leaves no letter, also where another command had begun with it', async () => {
+  const stopped = new AbortController();
+  const first = deliveryTo([REFUSED], [MINUTE_MS]);
+  const { take } = first.receiver;
+  first.receiver.take = async (one) => {
+    stopped.abort();
+    return take(one);
+  };
+  expect(await deliver(first, event('one'), stopped.signal)).toBe(false);
+  expect(letters.find('one')).toMatchObject({
+    attempts: 1,
+    refusals: 1,
+    nextAt: now + MINUTE_MS,
+    isDead: false,
+  });
+  expect(await deliver(deliveryTo([]), event('one'), never)).toBe(true);
+  expect(letters.all()).toEqual([]);
+});
+
+it('an event that is still being tried is not posted beside that, though an operator has asked for it', async () => {
+  for (const [id, isDead] of [['dead', true] as const, ['tried', false] as const])
+    letters.put({
+      event: event(id),
+      attempts: 1,
+      refusals: 1,
+      firstAt: isDead ? now - 1 : now,
+      lastAt: now,
+      nextAt: isDead ? null : now + MINUTE_MS,
+      problem: REFUSED.text,
+      isDead,
+    });
+  expect([letters.want(['nobody knows it']), letters.want(undefined)]).toEqual([0, 2]);
+  const delivery = deliveryTo([REFUSED]);
+  await deliverAgain(delivery, never);
+  // Once for each time that it is asked for.
+  await deliverAgain(delivery, never);
+  expect(delivery.asked).toEqual(['dead']);
+  expect(letters.all()).toMatchObject([
+    { event: event('dead'), attempts: 2, refusals: 1, nextAt: null, isDead: true, isWanted: false },
+    { event: event('tried'), attempts: 1, isDead: false, isWanted: true },
+  ]);
+  await deliver(delivery, event('tried'), never);
+  expect(delivery.asked).toEqual(['dead', 'tried']);
+  expect(letters.want(['dead', 'tried'])).toBe(1);
+});
+
+it('events that an operator has asked for stay asked for where the command ends before their turn', async () => {
+  for (const id of ['one', 'two'])
+    letters.put({
+      event: event(id),
+      attempts: 1,
+      refusals: 1,
+      firstAt: now,
+      lastAt: now,
+      nextAt: null,
+      problem: REFUSED.text,
+      isDead: true,
+    });
+  letters.want(undefined);
+  const stopped = new AbortController();
+  const delivery = deliveryTo([]);
+  const { take } = delivery.receiver;
+  delivery.receiver.take = async (one) => {
+    stopped.abort();
+    return take(one);
+  };
+  await deliverAgain(delivery, stopped.signal);
+  expect(delivery.asked).toEqual(['one']);
+  expect(letters.wanted()).toMatchObject([{ event: event('two'), isWanted: true }]);
+});
