@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type Gap,
   isGap,
@@ -80,6 +80,28 @@ it('a tab whose write has failed is no further than before: it writes nothing ov
   await other.save(event('c'), 'c');
   await one.save(event('x'), 'x');
   expect(await other.load()).toMatchObject({ cursor: 'c', events: [event('a'), event('b'), event('c')] });
+});
+
+it('one write that has failed does not keep later ones from a storage whose platform has no locks', async () => {
+  vi.stubGlobal('navigator', undefined);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const values = new Map<string, string>();
+  let isFull = true;
+  const store = keyValueStore<Event>(
+    {
+      getItem: (key) => values.get(key) ?? null,
+      setItem(key, value) {
+        if (isFull) throw new Error('The disk is full.');
+        values.set(key, value);
+      },
+    },
+    'feed',
+  );
+  for (const _time of ['first', 'second'])
+    await expect(store.save(event('a'), 'a')).rejects.toThrow('The disk is full.');
+  isFull = false;
+  await store.save(event('a'), 'a');
+  expect(await store.load()).toMatchObject({ cursor: 'a', events: [event('a')] });
 });
 
 /** Makes the stores of tabs that share what is stored. */
