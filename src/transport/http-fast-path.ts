@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import {
@@ -92,6 +93,13 @@ class FastPath<TContext extends object> {
     const body = await this.#options.readBody(request, response);
     switch (body.kind) {
       case 'whole': {
+        if (headers['content-encoding'] === undefined && !isUtf8(body.bytes)) {
+          this.#allowOrigin(request, response);
+          response
+            .writeHead(400, { 'content-type': 'application/json' })
+            .end(JSON.stringify({ errors: [NOT_UTF8] }));
+          return undefined;
+        }
         const turn = this.#options.turn(request, context);
         if (turn !== undefined) await turn;
         // Its client may have left while it waited.
@@ -211,6 +219,12 @@ class FastPath<TContext extends object> {
     await this.#yoga(readable, response, context);
   }
 }
+
+/** What a body in another encoding is answered (RFC 8259, 8.1): another text than the caller's might be paid with. */
+const NOT_UTF8 = {
+  message: 'The body of a GraphQL request is JSON in UTF-8; this one is not UTF-8.',
+  extensions: { code: 'BAD_USER_INPUT' },
+};
 
 /** Why there is no room for a body, with the HTTP status and the limit. */
 const REFUSALS = {

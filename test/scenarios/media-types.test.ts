@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import type { Sandbox } from '../../packages/sandbox/src/index.ts';
 import { control, sendQuery, startGateway } from '../helpers/gateway.ts';
 
 const INTERNAL = `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) {
   ... on CreateInternalTransactionSuccess { replayed } } }`;
 
-it('pays nothing where the answer could not be written, and says which forms can be', async () => {
-  await using gateway = await startGateway();
+/** A payment within the client, with a new key. */
+async function inputOn(sandbox: Sandbox) {
   // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
-  const world: any = await control(gateway.sandbox, 'GET', '/sandbox');
+  const world: any = await control(sandbox, 'GET', '/sandbox');
   const destination = world.instruments.find(
     ({ role, status }: { role: string; status: string }) => role === 'internal' && status === 'ACTIVE',
   );
-  const input = {
+  return {
     idempotencyKey: randomUUID(),
     sourceInstrumentId: world.centralizingInstrumentId,
     destinationInstrumentId: destination.id,
@@ -20,6 +21,11 @@ it('pays nothing where the answer could not be written, and says which forms can
     description: 'rent',
     externalReference: '7654321',
   };
+}
+
+it('pays nothing where the answer could not be written, and says which forms can be', async () => {
+  await using gateway = await startGateway();
+  const input = await inputOn(gateway.sandbox);
   for (const accept of [
     'text/html',
     'image/png, application/xml',
@@ -38,6 +44,28 @@ it('pays nothing where the answer could not be written, and says which forms can
         },
       ],
     });
+  expect(await gateway.query(INTERNAL, { input })).toMatchObject({ data: { paid: { replayed: false } } });
+});
+
+it.each([
+  ['fast path', 'application/json'],
+  ['Yoga', 'application/json; charset=iso-8859-1'],
+])('pays nothing for a body in another encoding than UTF-8: %s', async (_, type) => {
+  await using gateway = await startGateway();
+  const input = await inputOn(gateway.sandbox);
+  const body = JSON.stringify({
+    query: INTERNAL,
+    variables: { input: { ...input, description: 'Se\u00f1al' } },
+  });
+  const sent = await fetch(gateway.graphql, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.sandbox.accessToken}`, 'content-type': type },
+    body: Buffer.from(body, 'latin1'),
+  });
+  expect(sent.status).toBe(400);
+  expect(await sent.json()).toEqual({
+    errors: [{ message: expect.stringContaining('is not UTF-8'), extensions: { code: 'BAD_USER_INPUT' } }],
+  });
   expect(await gateway.query(INTERNAL, { input })).toMatchObject({ data: { paid: { replayed: false } } });
 });
 
