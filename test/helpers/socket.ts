@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { until } from './until.ts';
 
@@ -22,6 +23,15 @@ export async function connect({ graphql }: { readonly graphql: string }, authori
     got,
     send,
     ask: (id: string, query: string) => send({ type: 'subscribe', id, payload: { query } }),
+    /** Sends messages that come with the same bytes. */
+    together(messages: readonly object[]): void {
+      const { _socket: stream } = socket as unknown as { readonly _socket: Duplex };
+      stream.cork();
+      for (const message of messages) send(message);
+      stream.uncork();
+    },
+    /** Resolves with the next message, as soon as it comes. */
+    heard: () => once(socket, 'message'),
     /** How an operation has ended. */
     end: (id: string) => until(() => got.find((one) => one.id === id && one.type !== 'next')),
     /** Resolves with the code that the other side closes it with. */

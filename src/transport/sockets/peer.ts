@@ -4,8 +4,9 @@ import type { Expiring } from '../../auth/expiry-watch.ts';
 import { clock } from '../../common/clock.ts';
 import type { Turns } from '../../common/turns.ts';
 import { CONNECT_AGAIN } from './lifetime.ts';
-import { shortened } from './messages.ts';
+import { taken } from './messages.ts';
 import type { StreamSeat } from './open-streams.ts';
+import { OperationIds } from './operation-ids.ts';
 import type { Outlet } from './reader.ts';
 
 /** Close code for a reader for whom, or for whose shared stream, too many events wait (IANA, WebSocket close codes); clients connect again after it. */
@@ -27,6 +28,9 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 /** The longest reason of a close frame, in bytes (RFC 6455, 5.5.1). */
 const MAX_REASON_BYTES = 123;
+
+/** What is done for an operation: it is prepared, or executed as a mutation. */
+type BusyWith = 'preparation' | 'mutation';
 
 /** A socket in the form that the protocol needs. Thousands of them wait for events, so each holds as little as possible. */
 export class Peer implements ProtocolSocket, Expiring {
@@ -53,8 +57,9 @@ export class Peer implements ProtocolSocket, Expiring {
   #payload: SubscribePayload | undefined;
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
-  /** Ids of operations that are prepared, and of mutations that are executed. */
-  #busy: Set<string> | undefined;
+  /** Operations that are prepared, and mutations that are executed, by their ids. */
+  #busy: Map<string, BusyWith> | undefined;
+  #ids: OperationIds | undefined;
 
   constructor(socket: WebSocket, { authorization, address, turnKey, seat }: Arrival, options: PeerOptions) {
     this.seat = seat;
@@ -86,28 +91,30 @@ export class Peer implements ProtocolSocket, Expiring {
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
-    const taken = (data: RawData): void => {
-      const { text, payload } = shortened(String(data));
-      this.#payload = payload;
+    const handOver = (data: RawData): void => {
+      const message = taken(String(data));
+      this.#payload = message.payload;
       // graphql-ws reads the payload before this call returns.
-      take(text).catch(() => this.failed());
+      const worked = take(message.text).catch(() => this.failed());
       this.#payload = undefined;
+      this.#ids ??= new OperationIds();
+      this.#ids.note(message, worked);
     };
     this.#socket.on('message', (data) => {
       // The first message identifies the caller. It has to arrive within a moment, so it waits for no turn.
       if (!this.#isGreeted) {
         this.#isGreeted = true;
-        taken(data);
+        handOver(data);
       } else if (this.#unread === undefined) {
-        const turn = this.#turn();
+        const turn = this.#turn(data);
         if (turn === undefined) {
-          taken(data);
+          handOver(data);
           return;
         }
         // Nothing more is read from the socket meanwhile, except messages that came with the same bytes.
         this.#unread = [data];
         this.#socket.pause();
-        turn.then(() => this.#takeNext(taken));
+        turn.then(() => this.#takeNext(handOver));
       } else {
         this.#unread.push(data);
       }
@@ -115,20 +122,25 @@ export class Peer implements ProtocolSocket, Expiring {
   }
 
   /** Takes one waiting message. The next one waits for a turn of its own, after those of other sockets. */
-  #takeNext(taken: (data: RawData) => void): void {
-    const next = this.#unread?.shift();
-    if (next !== undefined && this.isOpen) taken(next);
-    if (this.#unread?.length === 0 || !this.isOpen) {
+  #takeNext(handOver: (data: RawData) => void): void {
+    const message = this.#unread?.shift();
+    if (message !== undefined && this.isOpen) handOver(message);
+    const next = this.#unread?.[0];
+    if (next === undefined || !this.isOpen) {
       this.#unread = undefined;
       this.#socket.resume();
       return;
     }
-    const turn = this.#turn() ?? Promise.resolve();
-    turn.then(() => this.#takeNext(taken));
+    const turn = this.#turn(next) ?? Promise.resolve();
+    turn.then(() => this.#takeNext(handOver));
   }
 
-  #turn(): Promise<void> | undefined {
-    return this.#options.turns.turn('streams', this.turnKey);
+  #turn(message: RawData): Promise<void> | undefined {
+    const turn = () => this.#options.turns.turn('streams', this.turnKey);
+    const id = this.#ids?.usedAgain(String(message));
+    // A mutation may take half a minute, for which nothing else of the socket is to wait: busyWith closes it.
+    if (id === undefined || this.#busy?.get(id) === 'mutation') return turn();
+    return this.#ids?.ended(id)?.then(turn);
   }
 
   /** Returns the whole payload of the message that is being taken. */
@@ -185,18 +197,18 @@ export class Peer implements ProtocolSocket, Expiring {
   }
 
   /**
-   * Does something for an operation, and closes the socket where the same id is busy already: graphql-ws lets a client use an id again that it
-   * has completed, and would take the earlier operation's stream or answer for the later one's.
+   * Does something for an operation, and closes the socket where the same id is busy already, as with a mutation that its client has
+   * completed: graphql-ws would take its answer for that of the later one.
    *
    * @returns undefined where it was closed
    */
-  async busyWith<T>(id: string, work: () => T): Promise<Awaited<T> | undefined> {
-    this.#busy ??= new Set();
+  async busyWith<T>(id: string, what: BusyWith, work: () => T): Promise<Awaited<T> | undefined> {
+    this.#busy ??= new Map();
     if (this.#busy.has(id)) {
       this.close(CloseCode.SubscriberAlreadyExists, 'Subscriber already exists');
       return undefined;
     }
-    this.#busy.add(id);
+    this.#busy.set(id, what);
     try {
       return await work();
     } finally {

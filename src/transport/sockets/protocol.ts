@@ -97,7 +97,7 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
       const { extra: peer } = connection;
       const prepared = peer.isEnding
         ? await peer.closed()
-        : await peer.busyWith(id, () => prepare(shared, connection, id, message));
+        : await peer.busyWith(id, 'preparation', () => prepare(shared, connection, id, message));
       // The socket is closed where it is undefined: the errors reach nobody.
       return prepared ?? [tooMany()];
     },
@@ -198,8 +198,8 @@ async function prepare(
   const execute = async () => peer.executing(() => enveloped.execute({ ...args, contextValue }));
   if (waiters !== undefined)
     return running(args, () => new Answer({ waiters, execute, failed: () => peer.failed() }));
-  if (operation.type !== OperationTypeNode.SUBSCRIPTION)
-    return running(args, async () => (await peer.busyWith(id, execute)) ?? { errors: [tooMany()] });
+  const mutate = async () => (await peer.busyWith(id, 'mutation', execute)) ?? { errors: [tooMany()] };
+  if (operation.type !== OperationTypeNode.SUBSCRIPTION) return running(args, mutate);
   const alone = async () =>
     withheld(unwrapped(await enveloped.subscribe({ ...args, contextValue })), () =>
       options.expiries.doubt(authorization),

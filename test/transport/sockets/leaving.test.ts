@@ -113,6 +113,50 @@ it('a socket that uses the id of a mutation again which is executed is closed, a
   expect(socket.got.filter(({ id }) => id === 'one')).toEqual([]);
 });
 
+const ANOTHER = { type: 'subscribe', id: 'one', payload: { query: '{ client { id } }' } };
+const STREAM = { type: 'subscribe', id: 'one', payload: { query: 'subscription { moneyIn { cursor } }' } };
+const QUERY = { type: 'subscribe', id: 'one', payload: { query: '{ banks { id } }' } };
+const COMPLETE = { type: 'complete', id: 'one' };
+
+it.each([
+  ['a stream', STREAM, (got: () => unknown[]) => until(() => got().length > 0)],
+  ['a query that is executed', QUERY, () => callTo('/banks')],
+])('the id of %s that its client completes is free at once', async (_, first, isRunning) => {
+  const socket = await connect(gateway, TOKEN);
+  socket.send(first);
+  // A stream tells where it stands as it begins.
+  await isRunning(() => socket.got.filter(({ type }) => type === 'ping'));
+  // Within a moment after another message, the gateway takes both at once.
+  socket.send({ type: 'ping' });
+  await socket.heard();
+  const before = socket.got.length;
+  socket.together([COMPLETE, ANOTHER]);
+  await socket.end('one');
+  expect(socket.got.slice(before)).toMatchObject([
+    { type: 'next', id: 'one', payload: { data: { client: { id: CLIENT_ID } } } },
+    { type: 'complete', id: 'one' },
+  ]);
+  await socket.close();
+});
+
+it.each([
+  ['a stream', STREAM],
+  ['a query', { ...QUERY, payload: { query: '{ client { banks: id } }' } }],
+  ['an operation that is refused', { ...QUERY, payload: { query: '{ nothing }' } }],
+])('the id of %s that its client completes as it begins is free, too', async (_, first) => {
+  const socket = await connect(gateway, TOKEN);
+  socket.send({ type: 'ping' });
+  await socket.heard();
+  socket.together([first, COMPLETE, first, COMPLETE, ANOTHER, { ...ANOTHER, id: 'last' }]);
+  await socket.end('last');
+  const answer = { type: 'next', id: 'one', payload: { data: { client: { id: CLIENT_ID } } } };
+  expect(socket.got.filter(({ id }) => id === 'one').slice(-2)).toMatchObject([
+    answer,
+    { type: 'complete', id: 'one' },
+  ]);
+  await socket.close();
+});
+
 it('a query whose socket closes as its client completes it is left once, and others that have joined it go on', async () => {
   const waiters = new Waiters();
   waiters.add();

@@ -106,7 +106,7 @@ it('a socket whose credential ends amid a mutation is closed once that is answer
   const { client, peer } = ends;
   const closed = once(client, 'close');
   const answer = Promise.withResolvers<void>();
-  const mutation = peer.busyWith('one', () => answer.promise);
+  const mutation = peer.busyWith('one', 'mutation', () => answer.promise);
   peer.expired();
   expect([peer.isOpen, peer.isEnding]).toEqual([true, true]);
   answer.resolve();
