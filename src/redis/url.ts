@@ -55,7 +55,7 @@ export function parseRedisUrl(url: string): RedisTarget {
   const nodes = hosts.split(',').map((host) => node(host, DEFAULT_PORT[form]));
   if (form === 'standalone' && nodes.length > 1) throw wrongForm('redis:// names one host');
   if (form === 'sentinel' && path === '') throw wrongForm('redis+sentinel:// needs the name of the primary');
-  const parameters = new URLSearchParams(query);
+  const parameters = parametersIn(query);
   const db = Number(parameters.get('db') ?? (form === 'sentinel' ? '0' : path || '0'));
   if (!Number.isSafeInteger(db) || db < 0 || (form === 'cluster' && db !== 0)) {
     throw wrongForm('the database is not a number, or the Cluster is given one');
@@ -76,6 +76,23 @@ export function parseRedisUrl(url: string): RedisTarget {
       key: parameters.get('tlsKey') ?? undefined,
     },
   };
+}
+
+const PARAMETERS: ReadonlySet<string> = new Set(['db', 'sentinelPassword', 'tlsCa', 'tlsCert', 'tlsKey']);
+
+/**
+ * Reads what follows the `?`. A `+` stands for itself, as it does in the user and the password. `URLSearchParams` alone would read it as
+ * a space, and so get a password in base64 wrong.
+ */
+function parametersIn(query: string): URLSearchParams {
+  const parameters = new URLSearchParams(query.replaceAll('+', '%2B'));
+  const isStrange = (part: string) => !PARAMETERS.has(part.replace(/=.*/s, ''));
+  if (parameters.has('sentinelPassword') && query.split('&').some(isStrange)) {
+    throw wrongForm(
+      'what follows an & beside sentinelPassword is no parameter; an & within that password has to be written as %26',
+    );
+  }
+  return parameters;
 }
 
 /** True if the user or the password, before the last @, holds a sign that would end it. */

@@ -69,6 +69,24 @@ describe('REDIS_URL', () => {
     });
   });
 
+  it.each([
+    ['a+b/c==', 'a+b/c=='],
+    ['a%2Bb%26c%25d%20e', 'a+b&c%d e'],
+    ['50%off', '50%off'],
+  ])('carries the password of the Sentinels that is written as %s', (written, password) => {
+    const url = `redis+sentinel://s1/main?sentinelPassword=${written}&db=2`;
+    expect(parseRedisUrl(url)).toMatchObject({ sentinelPassword: password, db: 2 });
+  });
+
+  it('ignores a parameter that it does not know, but for what may be the rest of a password', () => {
+    expect(parseRedisUrl('redis://cache?family=4')).toEqual(parseRedisUrl('redis://cache'));
+    for (const password of ['one&hidden', 'one&hidden=2', 'hidden&']) {
+      const cut = (): unknown => parseRedisUrl(`redis+sentinel://s1/main?sentinelPassword=${password}`);
+      expect(cut).toThrow(/%26/);
+      expect(cut).not.toThrow(/hidden/);
+    }
+  });
+
   it('names the nodes of a Cluster', () => {
     expect(parseRedisUrl('rediss+cluster://a:1,b:2')).toEqual({
       ...plain,
