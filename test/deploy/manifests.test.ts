@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { StatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import { Job } from 'kubernetes-models/batch/v1/Job';
 import { Ingress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
@@ -24,7 +25,7 @@ const run = promisify(execFile);
 
 const read = (file: string) => readFile(join(ROOT, file), 'utf8');
 
-const KINDS = { StatefulSet, Ingress, NetworkPolicy, PodDisruptionBudget, ConfigMap, Secret, Service };
+const KINDS = { StatefulSet, Job, Ingress, NetworkPolicy, PodDisruptionBudget, ConfigMap, Secret, Service };
 
 interface Manifest {
   readonly kind: keyof typeof KINDS;
@@ -34,7 +35,7 @@ interface Manifest {
 
 const manifests = async (): Promise<readonly Manifest[]> => {
   const files = await Promise.all(
-    ['pasarela.yaml', 'secret.example.yaml'].map((file) => read(`deploy/kubernetes/${file}`)),
+    ['pasarela.yaml', 'secret.example.yaml', 'doctor.yaml'].map((file) => read(`deploy/kubernetes/${file}`)),
   );
   return files.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS()));
 };
@@ -126,6 +127,17 @@ describe('the Kubernetes manifests', () => {
         expect(names).toContain(`Service/${backend.service.name}`);
     }
     expect(pod.containers).toHaveLength(1);
+  });
+
+  it('have a doctor that looks with the variables, the user and the image of the pods', async () => {
+    const { pod, container } = await gatewayContainer();
+    const [job] = await ofKind('Job');
+    const [doctor] = job?.['spec'].template.spec.containers ?? [];
+    const { image, envFrom, securityContext } = container;
+    expect(doctor).toMatchObject({ image, envFrom, securityContext, args: ['doctor'] });
+    expect(job?.['spec'].template.spec.securityContext).toEqual(pod.securityContext);
+    expect(doctor.volumeMounts[0].mountPath).toBe(container.volumeMounts[0].mountPath);
+    expect(await read('Dockerfile')).toContain('ENTRYPOINT ["node", "lib/pasarela.js"]');
   });
 
   it('let in whoever passes requests on, and whoever scrapes, and give up a tenth of the pods at a time', async () => {
