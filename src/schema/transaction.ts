@@ -216,7 +216,7 @@ builder.subscriptionField('transactionStatus', (t) =>
     nullable: false,
     rights: { scopes: [...ENTERS_GRAPH.scopes, ...ENTERS_LOG.scopes] },
     description:
-      'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED where no refund can follow. A received SPEI credit that is LIQUIDATED can still be refunded. States never go backwards. A state that the upstream has not documented is shown, and is never final. Subscribing again starts with the state at that time, so that a dropped connection loses nothing.',
+      'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED where no refund can follow. A received SPEI credit that is LIQUIDATED can still be refunded. Within one subscription no state steps back. A state that the upstream has not documented is shown, and is never final. Subscribing again starts with what the upstream says at that time, so that a dropped connection loses no final state; it may be behind the last state that was told before.',
     args: {
       transactionId: t.arg.id({ required: true, description: 'UUID of the transaction.' }),
     },

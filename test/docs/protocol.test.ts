@@ -19,3 +19,20 @@ it('every rule of PROTOCOL.md has its own identifier, in order, and names tests 
       await expect(access(new URL(`test/${test}`, ROOT)), rule).resolves.toBeUndefined();
   }
 });
+
+it('says of a key and of states that are followed the same in PROTOCOL.md and in the schema', async () => {
+  const rules = new Map(
+    [...(await readPage('PROTOCOL.md')).matchAll(/^\| ([A-Z]\d+) \| (.+)$/gm)].map(([, rule, text]) => [
+      rule,
+      text,
+    ]),
+  );
+  const schema = await readPage('schema.graphql');
+  const keys = [...schema.matchAll(/Names this intent to pay: any string of .*/g)].map(([text]) => text);
+  expect(keys).toHaveLength(4);
+  for (const text of [...keys, rules.get('P2')]) expect(text).toContain('8 to 128 printable characters');
+  const followed = [...schema.matchAll(/^.*its state now, then every change.*|^.*one transaction now.*/gm)];
+  expect(followed).toHaveLength(2);
+  for (const [text] of followed) expect(text).toMatch(/[Ww]ithin one subscription/);
+  expect(rules.get('C6')).toContain('within one subscription');
+});
