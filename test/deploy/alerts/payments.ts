@@ -8,7 +8,7 @@ import { startAltered } from '../../helpers/altered-service.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { documentOf, inject, payable } from '../../scenarios/faults/payments.ts';
-import { deliverTo, world } from './world.ts';
+import { deliverTo, goOn, world } from './world.ts';
 
 /** A little more than the quarter of an hour after which an unknown payment is told. */
 const LATER_MS = 16 * 60_000;
@@ -74,10 +74,23 @@ export const PAYMENTS = world(
       },
     },
     {
+      alerts: ['PasarelaUpstreamSuspended'],
+      fault: 'The service answers every payment with 503, and all else as ever.',
+      async cause({ sandbox, pay }, ended) {
+        await control(sandbox, 'DELETE', '/sandbox/faults');
+        await inject(sandbox, { method: 'POST', path: '/v1/transactions/' }, { status: 503 });
+        let number = 0;
+        await goOn(ended, () => {
+          number += 1;
+          return pay(`in vain ${number}`);
+        });
+        await control(sandbox, 'DELETE', '/sandbox/faults');
+      },
+    },
+    {
       alerts: ['PasarelaPaymentsHeld'],
       fault: 'An operator stops all payments.',
-      async cause({ dataDir, sandbox }) {
-        await control(sandbox, 'DELETE', '/sandbox/faults');
+      async cause({ dataDir }) {
         await pasarela(['payments', 'stop'], { DATA_DIR: dataDir });
       },
     },
