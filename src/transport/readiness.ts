@@ -11,6 +11,12 @@ const SUSPENDED = {
   some: 'Calls to the REST service are suspended for some callers, as it keeps failing for them.',
 } as const;
 
+/** Likewise about a gateway that is not in rotation. */
+const UNREADY = {
+  full: 'No event can be kept, so that webhooks get 503: neither the event log nor a spool on the disk of DATA_DIR takes one.',
+  unknown: 'The first look at the stores has not ended yet.',
+} as const;
+
 /** After so many milliseconds in which they were asked in vain the stores count as silent. A look at a Redis that is away ends sooner. */
 const SILENT_MS = 10_000;
 
@@ -54,10 +60,17 @@ export interface Condition {
  */
 export function readiness({ draining, suspended, stores }: Condition): {
   readonly status: 200 | 503;
-  readonly body: { readonly status: string; readonly degraded?: readonly string[] };
+  readonly body: {
+    readonly status: string;
+    readonly degraded?: readonly string[];
+    readonly reasons?: readonly string[];
+  };
 } {
-  if (draining || stores?.writable !== true)
-    return { status: 503, body: { status: draining ? 'draining' : 'unready' } };
+  if (draining) return { status: 503, body: { status: 'draining' } };
+  if (stores?.writable !== true) {
+    const why = stores === undefined ? [UNREADY.unknown] : [UNREADY.full, ...(stores.reasons ?? [])];
+    return { status: 503, body: { status: 'unready', reasons: why } };
+  }
   const { ageMs, silentMs, spooled, unreadableSpools, paymentsHeld, reasons = [], risks = [] } = stores;
   const isHeld = paymentsHeld.length > 0;
   const isSilent = silentMs > SILENT_MS;

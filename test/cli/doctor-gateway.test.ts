@@ -55,6 +55,11 @@ it.each([
     ],
   ],
   ['is being stopped', { status: 'draining' }, [['failure', 'runs at URL and is draining']]],
+  [
+    'can keep no event',
+    { status: 'unready', reasons: ['No disk.', 'No Redis.'] },
+    [['failure', 'runs at URL and is unready: No disk. No Redis.']],
+  ],
   ['is another program', { status: 'fine' }, [['failure', 'what answers at URL is not the gateway']]],
 ])('tells of a gateway that %s each thing once', async (_what, state, found) => {
   expect(await findingsOf(state)).toEqual(found);

@@ -51,8 +51,19 @@ it('is degraded with spools that cannot be read, and names them', () => {
 });
 
 it('is taken out of rotation when no event could be kept, while nobody knows, and while it ends', () => {
-  expect(say({ ...WELL, writable: false })).toEqual({ status: 503, body: { status: 'unready' } });
-  expect(say(undefined)).toEqual({ status: 503, body: { status: 'unready' } });
+  const full = expect.stringMatching(/^No event can be kept, so that webhooks get 503: .*DATA_DIR/);
+  expect(say({ ...WELL, writable: false })).toEqual({
+    status: 503,
+    body: { status: 'unready', reasons: [full] },
+  });
+  expect(say({ ...WELL, writable: false, reasons: ['Redis does not answer.'] })).toEqual({
+    status: 503,
+    body: { status: 'unready', reasons: [full, 'Redis does not answer.'] },
+  });
+  expect(say(undefined)).toEqual({
+    status: 503,
+    body: { status: 'unready', reasons: ['The first look at the stores has not ended yet.'] },
+  });
   expect(say(WELL, { draining: true })).toEqual({ status: 503, body: { status: 'draining' } });
   expect(say(undefined, { draining: true })).toEqual({ status: 503, body: { status: 'draining' } });
 });

@@ -167,8 +167,9 @@ export async function lookAtPort({
         );
       }
     } else {
+      const { status, reasons } = state;
       found.failure(
-        `runs at ${url} and is ${state.status}`,
+        `runs at ${url} and is ${[status, ...(reasons === undefined ? [] : [reasons.join(' ')])].join(': ')}`,
         'Unless it is being stopped: make room on the disk of DATA_DIR, and bring Redis back.',
       );
     }
