@@ -18,7 +18,13 @@ import {
   lookAtPort,
 } from './doctor/local.ts';
 import { lookAtRedis } from './doctor/redis.ts';
-import { lookAtIdentity, lookAtOwn, lookAtToken, lookAtUpstream } from './doctor/upstream.ts';
+import {
+  lookAtIdentity,
+  lookAtOwn,
+  lookAtToken,
+  lookAtUpstream,
+  type Surroundings,
+} from './doctor/upstream.ts';
 import { lookAtAddress, lookAtWebhooks } from './doctor/webhooks.ts';
 
 /** Looks at everything that the gateway depends on, and says what to do. */
@@ -32,7 +38,8 @@ trusted documents. It changes nothing. It runs beside a gateway as well as befor
 
 In service mode the gateway's own API key and secret are tried, by the service's list of credentials. The access token is the
 one that processes with the same two share in Redis, or, where there is none, a new one (should that end the older, a running
-gateway fetches another at its next call). Otherwise the token is PASARELA_TOKEN, an access token of the service.
+gateway fetches another at its next call). While Redis is not right neither token nor webhooks are looked at: a new token may
+end those that running gateways hold. In passthrough the token is PASARELA_TOKEN, an access token of the service.
 
   pasarela doctor && npm start     starts the gateway only where nothing is wrong
 
@@ -62,7 +69,8 @@ async function* examine(): AsyncGenerator<Finding, void> {
   if (variables === undefined) return;
   yield* await lookAtFolder(variables);
   yield* await lookAtPort(variables);
-  yield* await lookAtRedis(variables);
+  const redis = await lookAtRedis(variables);
+  yield* redis;
   const upstream = await lookAtUpstream(variables);
   yield* upstream;
   yield* await lookAtIdentity(variables);
@@ -70,11 +78,12 @@ async function* examine(): AsyncGenerator<Finding, void> {
   yield* await lookAtDocuments(variables);
   yield* await lookAtAddress(variables);
   const isUp = upstream.every(({ check, status }) => check !== 'upstream' || status === 'ok');
-  yield* lookAtCredentials(variables, isUp);
+  const canShare = redis.every(({ status }) => status !== 'failure');
+  yield* lookAtCredentials(variables, { isUp, canShare });
 }
 
 /** Looks at the credentials and the webhooks of each client that the gateway stands for, also where a command would act for one. */
-async function* lookAtCredentials(variables: Variables, isUp: boolean): AsyncGenerator<Finding, void> {
+async function* lookAtCredentials(variables: Variables, around: Surroundings): AsyncGenerator<Finding, void> {
   const clients = serviceOf(variables)?.clients ?? [];
   const each =
     clients.length < 2
@@ -84,11 +93,12 @@ async function* lookAtCredentials(variables: Variables, isUp: boolean): AsyncGen
           named: clientId,
         }));
   for (const { variables: own, named } of each) {
-    const { access, findings } = await lookAtToken(own, isUp, named);
+    const { access, rest, findings } = await lookAtToken(own, around, named);
     try {
       yield* findings;
-      if (access?.own !== undefined) yield* await lookAtOwn(access.own, named);
-      yield* await lookAtWebhooks(own, access?.rest, named);
+      if (access?.own !== undefined && (rest !== undefined || around.isUp))
+        yield* await lookAtOwn(access.own, named);
+      yield* await lookAtWebhooks(own, rest, named);
     } finally {
       await access?.[Symbol.asyncDispose]();
     }

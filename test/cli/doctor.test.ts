@@ -491,6 +491,23 @@ it('tries the API key and the secret themselves, and leaves the token alone that
   expect(counts['POST /v1/clients/{clientId}/auth/credential-tokens']).toBe(1);
 });
 
+it('asks for no new token while Redis is not right, and tries the API key and the secret all the same', async () => {
+  await control(gateway.sandbox, 'DELETE', '/sandbox/requests');
+  const look = async (changes: Readonly<Record<string, string>>) => {
+    const { stdout } = await pasarela(['doctor', '--json'], { ...healthy, ...service(), ...changes });
+    const { findings }: { findings: readonly Finding[] } = JSON.parse(stdout);
+    return findings
+      .filter(({ check }) => ['redis', 'token', 'credentials', 'webhooks'].includes(check))
+      .map(({ check, status }) => `${check} ${status}`);
+  };
+  const away = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
+  expect(await look(away)).toEqual(['redis failure', 'token skipped', 'credentials ok', 'webhooks skipped']);
+  const nowhere = { ...away, UPSTREAM_URL: `http://127.0.0.1:${await freePort()}` };
+  expect(await look(nowhere)).toEqual(['redis failure', 'token skipped', 'webhooks skipped']);
+  const { counts } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
+  expect(counts['POST /v1/clients/{clientId}/auth/credential-tokens']).toBeUndefined();
+});
+
 it('finds an identity provider that shows no keys', () => {
   const { AUTH_JWT_SECRET: _, ...rest } = service();
   return expectOnly(

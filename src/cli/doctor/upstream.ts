@@ -6,6 +6,7 @@ import { readToken } from '../../auth/passthrough.ts';
 import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import { isUuid } from '../../upstream/call/path.ts';
+import type { Rest } from '../../upstream/call/rest.ts';
 import { readCredentials } from '../../upstream/credentials.ts';
 import { listsOwnInstruments } from '../../upstream/instruments.ts';
 import { openUpstream, type UpstreamAccess } from '../upstream.ts';
@@ -71,18 +72,30 @@ function lookAtClock(date: string | null): readonly Finding[] {
   return found.list;
 }
 
+/** What is known before the credentials are tried. */
+export interface Surroundings {
+  /** True if the service has answered without them. */
+  readonly isUp: boolean;
+  /** True unless Redis, in which processes share their token of the service, is not right. */
+  readonly canShare: boolean;
+}
+
 /**
  * Checks that the credentials are accepted, and that calls for their client are answered. Returns the open connection to the
- * service if they are.
+ * service if they are, with the calls for that client. No token is had while it cannot be shared: a new one may end those that
+ * running gateways hold. The connection comes without these calls then.
  *
- * @param isUp true if the service has answered without them.
  * @param named the client to act for; undefined if the gateway serves no other.
  */
 export async function lookAtToken(
   variables: Variables,
-  isUp: boolean,
+  { isUp, canShare }: Surroundings,
   named?: string,
-): Promise<{ readonly access?: UpstreamAccess; readonly findings: readonly Finding[] }> {
+): Promise<{
+  readonly access?: UpstreamAccess;
+  readonly rest?: Rest;
+  readonly findings: readonly Finding[];
+}> {
   const found = new Findings('token', aboutClient(named));
   if (variables.UPSTREAM_URL === undefined) {
     found.skipped("the sandbox's own is printed at the start");
@@ -93,9 +106,13 @@ export async function lookAtToken(
   let access: UpstreamAccess | undefined;
   try {
     access = await openUpstream(variables);
+    if (isService && !canShare) {
+      found.skipped('not tried while Redis is not right: a new one may end those that running gateways hold');
+      return { access, findings: found.list };
+    }
     await listsOwnInstruments(access.rest);
     found.ok(`accepted for client ${access.rest.clientId}`);
-    return { access, findings: found.list };
+    return { access, rest: access.rest, findings: found.list };
   } catch (error) {
     await access?.[Symbol.asyncDispose]();
     if (!(error instanceof UnauthenticatedError || error instanceof UpstreamError)) throw error;
