@@ -570,7 +570,7 @@ it('finds webhooks that are not registered', () =>
       check: 'webhooks',
       status: 'failure',
       message: /no CEP webhook is registered/,
-      cure: /webhooks sync/,
+      cure: /^pasarela webhooks sync --types MONEY_IN,CEP,STATUS_UPDATE$/,
     });
   }));
 
@@ -707,7 +707,7 @@ it('finds a webhook whose token the ingress would refuse', async () => {
       check: 'webhooks',
       status: 'failure',
       message: expect.stringContaining('token'),
-      cure: 'pasarela webhooks sync',
+      cure: 'pasarela webhooks sync --types MONEY_IN,CEP,STATUS_UPDATE',
     });
   });
 });

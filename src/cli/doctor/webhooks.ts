@@ -88,8 +88,13 @@ export async function lookAtWebhooks(
     const checksToken = variables.WEBHOOK_TOKEN_HEADER !== undefined;
     const command =
       named === undefined ? 'pasarela webhooks' : `UPSTREAM_CLIENT_ID=${named} pasarela webhooks`;
-    const look = { found, receiver, checksToken, command, told: new Set<string>() };
     const ofType = (type: EventType) => registrations.filter(({ webhook }) => webhook.webhookType === type);
+    // No other type: beside an older process, which refuses a type that it does not know, it must not be registered yet.
+    const types = EVENT_TYPES.filter(
+      (type) => [...NEEDED, WANTED].includes(type) || ofType(type).some(({ leads }) => leads !== 'elsewhere'),
+    );
+    const sync = `${command} sync --types ${types.join(',')}`;
+    const look = { found, receiver, checksToken, command, sync, told: new Set<string>() };
     for (const type of NEEDED) lookAtType(type, ofType(type), look);
     if (ofType(WANTED).some(({ isActive }) => isActive)) lookAtType(WANTED, ofType(WANTED), look);
     for (const registration of registrations) lookAtFurther(registration, look);
@@ -107,12 +112,14 @@ interface Look {
   readonly checksToken: boolean;
   /** The command for the client's webhooks, without its verb. */
   readonly command: string;
+  /** The command that registers the types that are needed, wanted or registered here. */
+  readonly sync: string;
   /** Ids of the webhooks that a finding is about already. */
   readonly told: Set<string>;
 }
 
 function lookAtType(type: EventType, registrations: readonly Registration[], look: Look): void {
-  const { found, command } = look;
+  const { found, command, sync } = look;
   const active = registrations.filter(({ isActive }) => isActive);
   const [first] = active;
   if (first === undefined) {
@@ -121,7 +128,7 @@ function lookAtType(type: EventType, registrations: readonly Registration[], loo
       inactive === undefined
         ? `no ${type} webhook is registered: none of its events arrives`
         : `the ${type} webhook ${inactive.webhook.id} is ${inactive.webhook.webhookStatus}: none of its events arrives`,
-      `${command} sync`,
+      sync,
     );
     if (inactive !== undefined) look.told.add(inactive.webhook.id);
     return;
@@ -142,8 +149,7 @@ const nameOf = ({ webhook: { webhookType, id } }: Registration): string => `the 
 
 function lookAtOne(registration: Registration, look: Look): void {
   const { webhook, leads, tokenIsOurs } = registration;
-  const { found, receiver, checksToken, command, told } = look;
-  const sync = `${command} sync`;
+  const { found, receiver, checksToken, sync, told } = look;
   const name = nameOf(registration);
   told.add(webhook.id);
   if (leads === 'elsewhere') {
