@@ -35,3 +35,43 @@ it('a screen shows once what comes again behind a gap, where the store keeps it'
   expect(saved?.events?.map((item) => (isGap(item) ? 'gap' : item.cursor)).reverse()).toEqual(shown());
   leave();
 });
+
+it('a function that subscribes twice to a store is called back until it has left twice', async () => {
+  const source = createFakeSource();
+  const store = feedStore(source, DOCUMENT, { presence: () => () => {}, initialItems: [{ cursor: 'a' }] });
+  const told: number[] = [];
+  const run = ({ items }: FeedState<Event>) => void told.push(items.length);
+  const [leave, leaveAgain] = [store.subscribe(run), store.subscribe(run)];
+  expect(told).toEqual([1, 1]);
+  // The feed asks where it begins.
+  const call = await until(() => source.calls[0]);
+  call.answer({ data: { eventCursor: 'start' } });
+  const { sink } = await until(() => source.subscriptions[0]);
+  sink.opened();
+  leave();
+  leave();
+  sink.next({ data: { events: { cursor: 'b' } } });
+  await until(() => told.at(-1) === 2);
+  expect(source.subscriptions).toHaveLength(1);
+  leaveAgain();
+  await until(() => source.subscriptions.length === 0);
+});
+
+it('a gap takes nothing from a screen that shows more than the store keeps', async () => {
+  const source = createFakeSource();
+  const store = memoryStore<Event>(2);
+  await store.save(undefined, 'start');
+  let state: FeedState<Event> | undefined;
+  const leave = feedStore(source, DOCUMENT, { store, presence: () => () => {} }).subscribe((next) => {
+    state = next;
+  });
+  const shown = () => state?.items.map((item) => (isGap(item) ? 'gap' : item.cursor));
+  const { sink } = await until(() => source.subscriptions[0]);
+  sink.opened();
+  for (const cursor of ['a', 'b', 'c']) sink.next({ data: { events: { cursor } } });
+  await until(() => shown()?.[0] === 'c');
+  sink.next({ errors: [{ message: 'Gone.', extensions: { code: 'EVENTS_GAP', oldest: 'of the gap' } }] });
+  await until(() => shown()?.[0] === 'gap');
+  expect(shown()).toEqual(['gap', 'c', 'b', 'a']);
+  leave();
+});

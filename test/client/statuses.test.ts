@@ -154,3 +154,23 @@ it('a hook that is given another transaction shows nothing more of the one befor
   await until(() => shown.at(-1) === 'PENDING live');
   expect(shown.slice(before).filter((text) => text.endsWith('final'))).toEqual([]);
 });
+
+it('a hook that is given another transaction stays live over a source that is connected, whatever the one before tells as it is left', async () => {
+  const fake = createFakeSource();
+  const from: Source = {
+    ...fake,
+    subscribe(document, variables, sink) {
+      const leave = fake.subscribe(document, variables, sink);
+      sink.opened();
+      return leave;
+    },
+  };
+  await render(createElement(Receipt, { transactionId: 'one', from }));
+  await shows('undefined live');
+  rendered?.update(createElement(Receipt, { transactionId: 'other', from }));
+  await until(() => fake.subscriptions[0]?.variables['transactionId'] === 'other');
+  await shows('undefined live');
+  // What the first one still tells has been shown by then.
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect(JSON.stringify(rendered?.toJSON())).toContain('undefined live');
+});

@@ -97,6 +97,26 @@ it('a sealed cursor of a form that this version does not know is answered with n
   }
 });
 
+it('the places that two refusals name are not alike to a caller who is narrowed, though no event has come between', async () => {
+  const { source, append, reads } = start();
+  for (let count = 0; count < 3; count += 1) append();
+  const first = source.entries[0]?.event.cursor ?? '';
+  const [sealed = ''] = (await reads.readAfter(CLIENT, null, 10)).events.map(({ cursor }) => cursor);
+  source.trim(1);
+  const refusals = [sealed, sealed, first, first].map((cursor) =>
+    reads.readAfter(CLIENT, cursor, 10).catch((thrown: unknown) => thrown),
+  );
+  const [gap, again, invalid, invalidAgain] = await Promise.all(refusals);
+  const told = [gap, again].filter((error) => error instanceof EventsGapError);
+  const refused = [invalid, invalidAgain].filter((error) => error instanceof CursorInvalidError);
+  const places = [...told, ...refused.map(({ bounds }) => bounds)].flatMap((bounds) => [
+    bounds?.oldest,
+    bounds?.head,
+  ]);
+  expect(places).toHaveLength(8);
+  expect(new Set(places).size).toBe(8);
+});
+
 it('one who watches is shown no cursor of the log itself: of no event, nor of a gap', async () => {
   const { source, log, append, reads } = start();
   const told: (StoredEvent | Error)[] = [];

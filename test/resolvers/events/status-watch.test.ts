@@ -9,6 +9,7 @@ import {
 } from '../../../src/resolvers/events/transaction-states.ts';
 import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import type { Transaction } from '../../../src/upstream/transactions.ts';
+import { until } from '../../helpers/until.ts';
 import { type Reading, type Shared, settled, share, startWatch } from './watching.ts';
 
 const ID = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
@@ -160,6 +161,19 @@ describe('one who leaves', () => {
     await settled();
     expect([watch.ended, all.time.isAsleep]).toEqual([true, false]);
   });
+});
+
+it('a stream whose reader fails is finished by that, and hears nothing more', async () => {
+  const watch = onTransaction(share(), transaction('INITIALIZED'));
+  const failure = new Error('the reader has failed');
+  const finished: unknown[] = [];
+  watch.updates.connect({
+    take: () => Promise.reject(failure),
+    finish: (error) => void finished.push(error),
+  });
+  await until(() => finished.length > 0);
+  await settled();
+  expect([finished, watch.ended]).toEqual([[failure], true]);
 });
 
 it('a reading that fails after another has been shown is told to the operator, and the watch goes on', async () => {
