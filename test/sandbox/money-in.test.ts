@@ -133,6 +133,19 @@ describe.each(READINGS)('incoming SPEI credits, %s choices', (name, choices) => 
     expect((await read(box, transaction.id)).transactionStatus).toBe('LIQUIDATED');
   });
 
+  test('a credit is held while one receiver may still answer, though another is given up', async () => {
+    await using box = await openSandbox(choices);
+    await using off = await openReceiver({ status: 500 });
+    await using rejecting = await openReceiver({ status: 503 }, { status: 422 });
+    const made = (await box.register('MONEY_IN', off.url)).as(spec.webhook);
+    await box.register('MONEY_IN', rejecting.url);
+    const { transaction } = await credit(box);
+    await box.call('PATCH', box.of(`/webhooks/${made.id}`), { webhook_status: 'INACTIVE' });
+    await box.step(60);
+    expect([off.received.length, rejecting.received.length]).toEqual([1, 2]);
+    expect((await read(box, transaction.id)).transactionStatus).toBe('REFUNDED');
+  });
+
   test('a receiver that is gone is recorded with the error', async () => {
     await using box = await openSandbox(choices);
     const receiver = await openReceiver({ status: 201 });

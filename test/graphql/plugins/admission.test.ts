@@ -294,6 +294,44 @@ it('a burst under a token that was verified elsewhere takes no more either, as i
   expect(answers).toHaveLength(40);
 });
 
+it('one who has become known while its operations waited may leave one, which waits for no seat then', async () => {
+  let waiting = 0;
+  const enter = admitting({
+    queue: 2,
+    onWaiting: (count) => {
+      waiting = count;
+    },
+  });
+  let know = (): void => undefined;
+  const identity = {
+    requester: { caller: 'address', group: 'address' },
+    credential: 'one',
+    isStranger: true,
+    isOverSocket: false,
+    onceIdentified(work: () => void) {
+      know = work;
+    },
+  };
+  const ended = Promise.withResolvers<string>();
+  const waiters = new Waiters();
+  let isExecuted = false;
+  const execute = async () => {
+    isExecuted = true;
+  };
+  // The first has the seat of its address, and the second the one that its caller may have.
+  const others = [1, 2].map(() => enter('{ a }', () => ended.promise, {}, identity));
+  const left = enter('{ a }', execute, { waiters }, identity);
+  expect(waiting).toBe(2);
+  Object.assign(identity, { requester: { caller: 'person', group: 'client' }, isStranger: false });
+  know();
+  expect(waiting).toBe(1);
+  waiters.remove();
+  expect(waiting).toBe(0);
+  await left;
+  ended.resolve('ended');
+  expect([await Promise.all(others), isExecuted]).toEqual([['ended', 'ended'], false]);
+});
+
 it('one who has become known only after its operation has ended takes no seat by that', async () => {
   const enter = admitting();
   let know = (): void => undefined;

@@ -162,6 +162,19 @@ describe('those who leave', () => {
   });
 });
 
+it('a reading that waits for its turn is put off by a whole wait where a message brings the state', async () => {
+  const shared = share(1);
+  const begun = shared.time.clock.now();
+  const [first, told] = crowd(shared, 'merchant', 2);
+  if (first === undefined || told === undefined) throw new Error('nobody is there');
+  await live(shared, 3 * SECOND);
+  expect([first.reads, told.reads]).toEqual([1, 0]);
+  shared.polls.putOff(told);
+  shared.polls.remove(first);
+  while (told.reads === 0) await shared.time.ring();
+  expect(shared.time.clock.now() - begun).toBe(6 * SECOND);
+});
+
 describe('a reading that is under way', () => {
   const hanging = () => {
     const shared = share();
