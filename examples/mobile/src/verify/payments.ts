@@ -25,7 +25,10 @@ export interface Verification {
 
 const KEPT = 'pasarela.intents.';
 
-/** Of one client: ids and keys, no names. */
+/**
+ * Of one client: ids and keys, no names. In passthrough a key belongs to the client, whoever has signed in. In service
+ * mode it belongs to the person: name the store by the token's `sub` and customer as well.
+ */
 const storeOf = (clientId: string) => intentStore(AsyncStorage, `${KEPT}${clientId}`);
 
 /** Forgets the payments of all clients whose end was seen. Each other one keeps its key, so that it is not paid again. */

@@ -15,7 +15,10 @@ export function forgetCredits(): void {
   }
 }
 
-/** Keeps a client's list for as long as the screens are there: what was still being saved as they went comes too late. */
+/**
+ * Keeps a client's list for as long as the screens are there: what was still being saved as they went comes too late. Where people
+ * of one client see other credits, as customers do in service mode, name the list by the person as well.
+ */
 function useKept(clientId: string): Store<Credit> {
   const screens = useMemo(() => ({ areThere: false }), []);
   useEffect(() => {
