@@ -1,7 +1,17 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
-import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import {
+  control,
+  type GraphQLAnswer,
+  type RunningGateway,
+  sendQuery,
+  startGateway,
+} from '../helpers/gateway.ts';
+import { folder } from '../helpers/packages.ts';
+import { demoAddresses, startProgram } from '../helpers/program.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { subscribeOverWebSocket } from '../helpers/subscriber.ts';
 import { readPage } from './pages.ts';
@@ -113,6 +123,58 @@ it('tells codes apart as PROTOCOL.md does, and names no other', async () => {
   const listed = (await readPage('docs/graph.md')).split('\n## Error codes\n')[1];
   expect(codes.flat()).toHaveLength(9);
   for (const code of codes.flat()) expect(listed).toContain(`\`${code}\``);
+});
+
+it('names the rules without which an app pays twice, or ships for what nobody knows', () => {
+  for (const rule of ['P2', 'P3', 'P4', 'P8', 'P12', 'P13', 'P14', 'P15', 'B1', 'K1', 'K2', 'K3', 'T7'])
+    expect(page, rule).toMatch(new RegExp(`\\((?:\\w+, )*${rule}(?:, \\w+)*\\)`));
+  expect(page).toContain('for `INFORMED` only where `subCategory` is `INT_CREDIT`');
+  const [, saved = ''] = /\n\| saved \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)/.exec(page) ?? [];
+  expect([...saved.matchAll(/^\| ([\w, ]+) \|/gm)].map(([, name]) => name)).toEqual([
+    'key, input, time',
+    'calls',
+    'end',
+    'seen',
+  ]);
+});
+
+it('reads a body before its status: errors come with 200, and GraphQL with other statuses too', async () => {
+  const answered = async (text: string, scope = CHOOSE) =>
+    gateway.query(
+      text,
+      {},
+      { authorization: `Bearer ${await callerToken({ scope })}`, accept: 'application/json' },
+    );
+  for (const [text, code] of [
+    ['{ eventCursor }', 'FORBIDDEN'],
+    ['{', 'GRAPHQL_PARSE_FAILED'],
+    ['{ nothing }', 'GRAPHQL_VALIDATION_FAILED'],
+  ] as const)
+    expect(await answered(text)).toMatchObject({ status: 200, errors: [{ extensions: { code } }] });
+  const stream = await answered('subscription { moneyIn { cursor } }', FOLLOW);
+  expect(stream).toMatchObject({ status: 406, errors: [{ extensions: { code: 'BAD_USER_INPUT' } }] });
+});
+
+it('starts a gateway in service mode on the sandbox, and makes a token with scopes for it', async () => {
+  const [starts = '', makes = ''] = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, text]) => text);
+  const shell = async (script: string) =>
+    (await promisify(execFile)('sh', ['-c', script], { cwd: folder('.') })).stdout;
+  expect(starts.trim().split('\n').at(-1)).toBe('npm start');
+  const said = await shell(starts.replace('npm start', 'env'));
+  const set = [...said.matchAll(/^((?:AUTH|UPSTREAM)_\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [
+    name,
+    value,
+  ]);
+  expect(set).toHaveLength(7);
+  const environment = { ...Object.fromEntries(set), PORT: '0', SANDBOX_PORT: '0', LOG_LEVEL: 'error' };
+  await using program = startProgram('src/start.js', environment);
+  const { gateway: url } = await demoAddresses(program);
+  const token = (await shell(`${starts.split('\n')[0]}\n${makes}`)).trim();
+  const headers = { authorization: `Bearer ${token}` };
+  const document = '{ eventCursor client { id } payments(first: 1) { nodes { id } } }';
+  const { data, errors } = await sendQuery(`${url}/graphql`, document, {}, headers);
+  expect(errors).toBeUndefined();
+  expect(data.client.id).toBe(environment.UPSTREAM_CLIENT_ID);
 });
 
 it('misses nothing between an empty list and the stream, nor between a list and the stream', async () => {
