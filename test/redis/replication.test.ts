@@ -114,10 +114,15 @@ describe('a write on a primary of which nobody else can be asked', () => {
       expect([replication.isDurable, replication.awaited('a').isStalled]).toEqual([true, false]);
     }
     replication.acknowledged('a', false);
-    pass(2_999);
-    expect(replication.isDurable).toBe(false);
-    pass(1);
-    expect(replication.isDurable).toBe(true);
+    pass(1_000);
+    // The latest counts, each time.
+    for (const _time of ['first', 'second']) {
+      replication.acknowledged('a', false);
+      pass(2_999);
+      expect(replication.isDurable).toBe(false);
+      pass(1);
+      expect(replication.isDurable).toBe(true);
+    }
   });
 
   it('needs the one that it replaced, though this process has never seen a replica', () => {
