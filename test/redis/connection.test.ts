@@ -4,7 +4,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clock, type Timer, useClock } from '../../src/common/clock.ts';
 import { connectRedis, silenceOf } from '../../src/redis/connection.ts';
 import { inTime } from '../../src/redis/in-time.ts';
+import { logOutages } from '../../src/redis/outages.ts';
 import { parseRedisUrl, withTlsFiles } from '../../src/redis/url.ts';
+import { recordingLogger } from '../helpers/events.ts';
 import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
@@ -254,4 +256,24 @@ it('an answer that has come in time leaves no timer', async () => {
   expect(await inTime(Promise.resolve('answer'), 1_000)).toBe('answer');
   await expect(inTime(Promise.reject(new Error('refused')), 1_000)).rejects.toThrow('refused');
   expect(vi.getTimerCount()).toBe(0);
+});
+
+it('an outage is told once for each reason, five at most, and its end once; and so is the next one', () => {
+  const redis = connectRedis('redis://127.0.0.1', { lazyConnect: true });
+  onTestFinished(() => redis.disconnect());
+  const logger = recordingLogger();
+  logOutages(redis, logger, 'Redis is away');
+  redis.emit('ready');
+  expect(logger.lines).toEqual([]);
+  for (const _outage of ['first', 'second']) {
+    for (const reason of ['refused', 'refused', 'reset', 'refused']) redis.emit('error', new Error(reason));
+    for (const time of [1, 2, 3, 4, 5]) redis.emit('error', new Error(`it may be tried at ${time}`));
+    for (const _time of ['once', 'and again']) redis.emit('ready');
+    const told = logger.lines.splice(0);
+    const reasons = ['refused', 'reset', ...[1, 2, 3].map((time) => `it may be tried at ${time}`)];
+    expect(told.slice(0, -1)).toEqual(
+      reasons.map((reason) => ({ level: 'warn', fields: { reason }, message: 'Redis is away' })),
+    );
+    expect(told.at(-1)).toEqual({ level: 'info', fields: {}, message: 'No longer: Redis is away' });
+  }
 });
