@@ -7,7 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
 import { JournalEntries } from '../../src/money/journal/entries.ts';
-import { type Anchor, verifyJournal } from '../../src/money/journal/verify.ts';
+import { digestOf, partsOf } from '../../src/money/journal/journal.ts';
+import type { JournalStore } from '../../src/money/journal/store.ts';
+import { type Anchor, JOURNAL_PAGE, verifyJournal } from '../../src/money/journal/verify.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
@@ -296,5 +298,79 @@ describe('the lines of a journal', () => {
       .toBeGreaterThanOrEqual(9);
     expect((await verify(records, clientId)).problem).toBeUndefined();
     await records.stop();
+  });
+});
+
+/** A journal in memory, of which so many lines have been cut off; more may be, each time that lines are read. */
+function journalOf(written: number, cut: number, cutAtRead = 0) {
+  let digest = '';
+  const all = Array.from({ length: written }, (_, index) => {
+    const line = { id: `${index + 1}-0`, text: `line ${index + 1}` };
+    digest = digestOf(digest, line);
+    return { ...line, digest };
+  });
+  let gone = cut;
+  const journal: JournalStore = {
+    clients: async () => ['one'],
+    async head() {
+      const { id: last = '', digest: newest = '' } = all.at(-1) ?? {};
+      return { written, cut: gone, base: all[gone - 1]?.digest ?? '', last, digest: newest };
+    },
+    async read(_clientId, after, limit) {
+      gone = Math.min(written, gone + (after === undefined ? cutAtRead : 0));
+      const start = after === undefined ? 0 : partsOf(after)[0];
+      return all.slice(Math.max(gone, start)).slice(0, limit);
+    },
+    lines: async () => [],
+  };
+  return { all, journal };
+}
+
+describe('a journal of several pages whose oldest lines were cut off', () => {
+  const [written, cut] = [2 * JOURNAL_PAGE + 10, 7];
+
+  it('is verified to its end, and says how far it has been', async () => {
+    const { all, journal } = journalOf(written, cut);
+    const told: [number, number][] = [];
+    // The anchor is on the first page.
+    const verdict = await verifyJournal(journal, 'one', all[cut + 1], (...lines) => void told.push(lines));
+    const lines = written - cut;
+    expect(verdict).toEqual({
+      lines,
+      last: all.at(-1)?.id,
+      digest: all.at(-1)?.digest,
+      problem: undefined,
+    });
+    expect(told).toEqual([JOURNAL_PAGE, 2 * JOURNAL_PAGE, lines].map((read) => [read, lines]));
+    const { problem } = await verifyJournal(journal, 'one', all[cut - 1], () => {});
+    expect(problem).toEqual({ kind: 'unknown-anchor' });
+  });
+
+  it('names the line that does not follow by its place among all that were ever written', async () => {
+    const { all, journal } = journalOf(written, cut);
+    const place = JOURNAL_PAGE + 500;
+    all.splice(place - 1, 1, { ...all[place - 1], text: 'another' } as (typeof all)[number]);
+    const verdict = await verifyJournal(journal, 'one', undefined, () => {});
+    expect(verdict).toMatchObject({
+      lines: place - 1 - cut,
+      last: all[place - 2]?.id,
+      problem: { kind: 'broken', number: place, id: `${place}-0`, at: place },
+    });
+    all.splice(place - 1, 1);
+    expect((await verifyJournal(journal, 'one', undefined, () => {})).problem).toMatchObject({
+      kind: 'broken',
+      number: place,
+    });
+  });
+
+  it('holds where more are cut off at each read of its first lines, to the last', async () => {
+    for (const atOnce of [1, JOURNAL_PAGE, 2 * written]) {
+      const { journal } = journalOf(written, 0, atOnce);
+      const lines = Math.max(0, written - atOnce);
+      expect(await verifyJournal(journal, 'one', undefined, () => {})).toMatchObject({
+        lines,
+        problem: undefined,
+      });
+    }
   });
 });
