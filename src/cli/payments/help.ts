@@ -131,7 +131,7 @@ Prints one payment, by the id that list prints, or by the UUID of the transactio
 who asked, and for which customer, why it is refused or unknown, until when it may be sent again and is looked for; the credit that a
 refund returns (originalTransactionId), unless it was refused; and a line for each of its steps in the journal. It is found for 30
 days after it was sent, or after its answer was stored: settle does not prolong that. Its lines are kept for JOURNAL_RETENTION: export
-has those.
+has those, also of an earlier payment under the same key, whose record is gone.
 
 Options:
 
