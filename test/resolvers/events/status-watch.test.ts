@@ -10,7 +10,7 @@ import {
 import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import type { Transaction } from '../../../src/upstream/transactions.ts';
 import { until } from '../../helpers/until.ts';
-import { type Reading, type Shared, settled, share, startWatch } from './watching.ts';
+import { type Reading, type Shared, settled, share, startWatch, type WatchOptions } from './watching.ts';
 
 const ID = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
 
@@ -33,16 +33,18 @@ const delayed: StoredEvent = {
   payload: { webhook_type: 'CEP', payload: { body: { id: ID, status: 'DELAYED' } } },
 };
 
-const onReceipt = (...readings: [Reading, ...Reading[]]) =>
+const receiptWith = (options: WatchOptions, ...readings: [Reading, ...Reading[]]) =>
   startWatch(
     share(),
     {
+      ...options,
       states: new Receipt(ID),
       name: ({ kind, cep }: CepUpdate) => `${kind} ${cep.status}`,
       transactionId: ID,
     },
     ...readings,
   );
+const onReceipt = (...readings: [Reading, ...Reading[]]) => receiptWith({}, ...readings);
 const onTransaction = (on: Shared, ...readings: [Reading, ...Reading[]]) =>
   startWatch(
     on,
@@ -126,6 +128,19 @@ describe('a log that was lost', () => {
     expect(await watch.next()).toBe('SNAPSHOT PENDING');
     watch.lose();
     expect(await watch.next()).toBe('CHANGE DELAYED');
+    await watch.leave();
+  });
+
+  it('while the feed is being attached has the state read once', async () => {
+    const attached = Promise.withResolvers<void>();
+    const watch = receiptWith({ attached: attached.promise }, transaction('LIQUIDATED'));
+    const next = watch.next();
+    watch.lose();
+    await settled();
+    attached.resolve();
+    expect(await next).toBe('SNAPSHOT PENDING');
+    await settled();
+    expect(watch.reads).toBe(1);
     await watch.leave();
   });
 

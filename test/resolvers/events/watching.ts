@@ -14,6 +14,8 @@ export interface WatchOptions {
   readonly seesMessages?: boolean;
   /** Whether the feed remembers what came while the transaction was being read. */
   readonly remembers?: boolean;
+  /** Until when the feed is being attached. */
+  readonly attached?: Promise<void>;
   readonly transactionId?: string;
   /** Whose readings they are. */
   readonly owner?: string;
@@ -91,6 +93,7 @@ export function startWatch<Update>(
     name,
     seesMessages = true,
     remembers = true,
+    attached,
     transactionId = '',
     sees = true,
     owner = 'client',
@@ -117,6 +120,7 @@ export function startWatch<Update>(
         topics = first;
         watcher = told;
         ended = false;
+        await attached;
         return {
           add(more) {
             topics = [...topics, ...more];

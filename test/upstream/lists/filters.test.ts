@@ -97,6 +97,24 @@ describe('the instruments of one customer', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
+  it('are each customer’s own where one operation asks for the same window of several', async () => {
+    await serve(
+      Array.from({ length: 20 }, (_, number) => instrument(number)),
+      10,
+    );
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined), lists());
+    const window = async (customer_id?: string) => ids((await loader.window(0, 2, { customer_id })).items);
+    const windows = await Promise.all([
+      window('customer-1'),
+      window('customer-0'),
+      window(),
+      window('customer-1'),
+    ]);
+    const named = (...numbers: number[]) => numbers.map((number) => `instrument-${number}`);
+    expect(windows).toEqual([named(1, 3), named(0, 2), named(0, 1), named(1, 3)]);
+    expect(upstream.requests).toHaveLength(3);
+  });
+
   it('are all that a caller narrowed to it is shown, and another customer has none for it', async () => {
     await serve(
       Array.from({ length: 20 }, (_, number) => instrument(number)),
