@@ -48,6 +48,16 @@ it('a refusal in another form than the documented one counts once it has come ag
   expect(await named.read(id, 0, rest, NOW - 2 * HOUR + 5_000)).toEqual({ transaction: null });
 });
 
+it('a refusal in another form than the documented one is the first again once the id could be read', async () => {
+  const named = new NamedTransactions();
+  const id = randomUUID();
+  const refused = failing(new UpstreamError('REFUSED', 'A page.'));
+  for (const at of [NOW, NOW + HOUR]) {
+    expect(await named.read(id, 0, refused, at)).toBe('untold');
+    expect(await named.read(id, 0, showing({ id }), at + 5_000)).toEqual({ transaction: null });
+  }
+});
+
 it('what was read of each id that a look may name is kept, so that the looks come to an end', async () => {
   const named = new NamedTransactions();
   const ids = Array.from({ length: MOST_IDS }, (_, at) => `id-${at}`);

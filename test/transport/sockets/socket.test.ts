@@ -150,3 +150,16 @@ it('a socket that completes its mutations at once has no more than twenty of the
   expect(socket.got.filter(({ type }) => type === 'error')).toHaveLength(10);
   await socket.close();
 });
+
+it('a socket keeps nothing of operations that have ended, however much they brought', async () => {
+  await using gateway = await startGateway({ webhooks: false });
+  const socket = await connect(gateway, `Bearer ${gateway.sandbox.accessToken}`);
+  const query = 'query ($id: ID!) { client { id } node(id: $id) { id } }';
+  // All of them together bring more than the operations of one caller may keep.
+  const variables = { id: 'x'.repeat(60 * 1024) };
+  for (let count = 1; count <= 150; count += 1) {
+    socket.send({ type: 'subscribe', id: `${count}`, payload: { query, variables } });
+    expect((await socket.end(`${count}`)).type).toBe('complete');
+  }
+  await socket.close();
+});
