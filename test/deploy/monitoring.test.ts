@@ -260,3 +260,13 @@ it('docs/monitoring.md explains every metric of the gateway’s own, and no othe
   const explained = [...page.matchAll(/^\| `(pasarela_\w+)` \|/gm)].map(([, name]) => name);
   expect(explained.sort()).toEqual(own.sort());
 });
+
+it('docs/alerts.md says of each part of pasarela_degraded which alerts tell of it', async () => {
+  const text = await createMetrics(undocumentedValues, recordingLogger()).registry.metrics();
+  const parts = [...text.matchAll(/^pasarela_degraded\{part="(\w+)"\}/gm)].map(([, part]) => part);
+  const [, section = ''] = /\n## `degraded`\n(.*?)\n## /s.exec(await read('docs/alerts.md')) ?? [];
+  const rows = [...section.matchAll(/^\| `(\w+)` \|.*\[(Pasarela\w+)\]/gm)];
+  expect(rows.map(([, part]) => part).sort()).toEqual(parts.sort());
+  const names = (await rules()).map(({ alert }) => alert);
+  for (const [, alert] of section.matchAll(/\[(Pasarela\w+)\]/g)) expect(names).toContain(alert);
+});
