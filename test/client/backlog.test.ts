@@ -98,6 +98,17 @@ it('asks on from the last event once one has come behind a page that showed noth
   expect(told).toEqual([1, 'caught up']);
 });
 
+it('asks on from an event that has come while a page was asked for which showed nothing', async () => {
+  const { arrive, pages, asked, told, answer } = measure();
+  arrive('a');
+  answer(0, [], { hasNextPage: true, endCursor: 'far' });
+  await until(() => pages.length === 2);
+  answer(1, []);
+  await until(() => told.length > 0);
+  expect(asked).toEqual(['start', 'a']);
+  expect(told).toEqual(['caught up']);
+});
+
 it.each([
   [
     'subscription ($owner: ID, $to: Clabe = "127180000000000015") { moneyIn(ownerId: $owner, clabe: $to) { cursor } }',
@@ -108,6 +119,27 @@ it.each([
     'subscription ($kinds: [EventType!]) { events(types: $kinds) { cursor } }',
     { kinds: 'CEP' },
     { types: ['CEP'], ownerId: null, clabe: null },
+  ],
+  // A variable that is not given has its own default, and no other's; one that is given as null is null.
+  [
+    'subscription ($owner: ID, $to: Clabe = "127180000000000015") { moneyIn(ownerId: $owner, clabe: $to) { cursor } }',
+    {},
+    { types: ['MONEY_IN'], ownerId: null, clabe: '127180000000000015' },
+  ],
+  [
+    'subscription ($owner: ID = "a customer", $to: Clabe = "1") { moneyIn(ownerId: $owner, clabe: $to) { cursor } }',
+    { to: null },
+    { types: ['MONEY_IN'], ownerId: 'a customer', clabe: null },
+  ],
+  [
+    'subscription ($one: [EventType!]! = [CEP, STATUS_UPDATE], $other: EventType = CEP) { events(types: $one) { cursor } }',
+    {},
+    { types: ['CEP', 'STATUS_UPDATE'], ownerId: null, clabe: null },
+  ],
+  [
+    'subscription ($last: EventType = MONEY_IN) { events(types: [CEP, $last]) { cursor } }',
+    {},
+    { types: ['CEP', 'MONEY_IN'], ownerId: null, clabe: null },
   ],
 ])(
   'what was missed is asked for by the filters of the document, whatever their variables are called: %s',

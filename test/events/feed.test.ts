@@ -183,3 +183,24 @@ it('a watcher that learns of more topics, each time, is given what it has missed
   watch.stop();
   await log.stop();
 });
+
+it.each([
+  ['has given up the oldest', 1, 'trimmed'],
+  // Giving up keeps the newest.
+  ['holds none any more, as after an eviction,', 0, 'lost'],
+] as const)('why events are missing is told of a log that %s', async (_how, kept, reason) => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const origin = source.origin(CLIENT);
+  const [first] = [1, 2, 3].map(() => source.append(CLIENT, 'STATUS_UPDATE', {}, 'once').event.cursor);
+  source.trim(kept);
+  for (const cursor of [origin, first ?? '']) {
+    for (const read of [() => log.readAfter(CLIENT, cursor, 10), () => log.follow(CLIENT, { after: cursor })])
+      await expect(read()).rejects.toMatchObject({ code: 'EVENTS_GAP', gap: { clientId: CLIENT, reason } });
+  }
+  source.beginAnew();
+  await expect(log.readAfter(CLIENT, first ?? '', 10)).rejects.toMatchObject({
+    gap: { reason: 'begun-anew' },
+  });
+  await log.stop();
+});
