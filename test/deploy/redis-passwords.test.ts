@@ -1,11 +1,15 @@
-import { randomUUID } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DeployedRedis, type DeployedServer, startDeployedRedis } from '../helpers/deployed-redis.ts';
 import { type Fleet, type Member, startFleet } from '../helpers/fleet.ts';
+import { freePort } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
+const execute = promisify(execFile);
 const LIFETIME_SECONDS = 1_800;
 /** Those that docs/redis.md and `deploy/redis` begin with. */
 const OLD = (user: string): string => `replace-me-${user}`;
@@ -81,11 +85,15 @@ const step = (row: string, number: number, user = row) => {
 };
 
 const health = async () => (await fetch(`${gateway.url}/readyz`)).json() as Promise<{ status: string }>;
+const urlOf = () =>
+  group.url.replace(OLD('gateway'), passwordOf('gateway')).replace(OLD(SENTINELS), passwordOf(SENTINELS));
 const startGateway = async () => {
-  const url = group.url
-    .replace(OLD('gateway'), passwordOf('gateway'))
-    .replace(OLD(SENTINELS), passwordOf(SENTINELS));
-  gateway = await fleet.start({ REDIS_URL: url, REDIS_TLS_CA: group.certificates.authority });
+  const port = await freePort();
+  gateway = await fleet.start({
+    PORT: String(port),
+    REDIS_URL: urlOf(),
+    REDIS_TLS_CA: group.certificates.authority,
+  });
   await until(async () => (await health()).status === 'ready');
 };
 /** How many connections a server has been asked for. */
@@ -161,6 +169,24 @@ it('with the new ones the third step finds nobody, and the old ones go', async (
   expect(await step('admin', 2)).toEqual(['admin', 'admin']);
   for (const row of rows.keys()) await step(row, 3);
   expect((await health()).status).toBe('ready');
+});
+
+it('the looks of the page show what a process has', async () => {
+  const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+  const [, section = ''] = /^### What a process has\n(.*?)^### /ms.exec(page) ?? [];
+  const look = async (begins: string) => {
+    const [, , cell = ''] = (section.split('\n').find((row) => row.startsWith(`| ${begins}`)) ?? '').split(
+      /(?<!\\)\|/,
+    );
+    const command = (/`([^`]*PID[^`]*)`/.exec(cell)?.[1] ?? '').replaceAll('\\|', '|');
+    const own = command.replace('PID', String(gateway.program.process.pid)).replace('NAME', 'REDIS_URL');
+    return (await execute('bash', ['-c', own])).stdout;
+  };
+  const digest = createHash('sha256').update(`REDIS_URL=${urlOf()}\n`).digest('hex');
+  expect(await look('its variable')).toContain(digest);
+  const found = await look('what it has is accepted');
+  expect(found).toContain(`runs at ${gateway.url}`);
+  expect(found).toContain('every replica acknowledges each event');
 });
 
 it('no server takes an old one, and what they write holds after their next start and a failover', async () => {
