@@ -68,3 +68,24 @@ it('tells a Sentinel that accepts and does not answer, and looks at Redis all th
     ]),
   );
 });
+
+it('tells a wrong password of the Sentinels from one of Redis', async () => {
+  await using redis = await startWithSentinel();
+  await redis.sentinel.admin.call('ACL', 'SETUSER', 'default', 'resetpass', '>of the Sentinels');
+  const look = async (password: string) => {
+    const url = `${redis.url}?sentinelPassword=${password}`;
+    const findings = await lookAtRedis({ REDIS_URL: new Secret(url), UPSTREAM_URL: undefined });
+    return findings.filter(({ status }) => status !== 'ok');
+  };
+  const told = await look('of+Redis');
+  expect(told).toEqual([
+    expect.objectContaining({ message: expect.stringMatching(/^Sentinel .* does not answer: WRONGPASS/) }),
+    {
+      check: 'redis',
+      status: 'failure',
+      message: expect.stringContaining('cannot be used: No Sentinel can be asked: WRONGPASS'),
+      cure: 'See to the Sentinels first: a warning about each says what is wrong.',
+    },
+  ]);
+  expect((await look('of%20the%20Sentinels')).filter(({ status }) => status === 'failure')).toEqual([]);
+});

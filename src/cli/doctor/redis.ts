@@ -103,8 +103,8 @@ export async function lookAtRedis({
           : `${alone} of ${counts.length} primaries have no replica: their disks hold the only copy`;
     found.ok(`answers; ${copies}`);
   } catch (error) {
-    const reason = reasonOf(error);
-    found.failure(`cannot be used: ${reason}. Events go to the spool, and no money moves`, cureOf(reason));
+    const [reason, cure] = failureOf(error);
+    found.failure(`cannot be used: ${reason}. Events go to the spool, and no money moves`, cure);
   } finally {
     redis.disconnect();
   }
@@ -131,6 +131,16 @@ function ready(redis: RedisClient): Promise<void> {
 /** Until version 0.2.0 the gateway went on in database 0 where Redis refused the one of REDIS_URL. */
 const KEPT_IN_0 =
   'If a gateway up to 0.2.0 has run with this REDIS_URL, take the number of the database out of it: all records of payments are in database 0. Otherwise';
+
+/** Returns why Redis cannot be used, and what to do. Where no Sentinel can be asked, Redis itself has said nothing. */
+function failureOf(error: unknown): readonly [reason: string, cure: string] {
+  if (error instanceof Error && error.message.startsWith('No Sentinel')) {
+    const cure = 'See to the Sentinels first: a warning about each says what is wrong.';
+    return [error.message.replace(/\.$/, ''), cure];
+  }
+  const reason = reasonOf(error);
+  return [reason, cureOf(reason)];
+}
 
 function cureOf(reason: string): string {
   if (/NOAUTH|WRONGPASS/.test(reason)) {
