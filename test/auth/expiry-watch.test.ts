@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
+import { assertHolds } from '../../src/auth/credential-expiry.ts';
 import { createExpiryWatch, type Expiring } from '../../src/auth/expiry-watch.ts';
 import type { AlarmClock } from '../../src/common/alarms.ts';
 import { UpstreamError } from '../../src/upstream/call/errors.ts';
@@ -73,6 +74,12 @@ function start(
     },
   };
 }
+
+it('a credential has ended at the moment that it names', () => {
+  expect(() => assertHolds({ expiresAt: 5_000 }, 4_999)).not.toThrow();
+  expect(() => assertHolds({ expiresAt: 5_000 }, 5_000)).toThrow(UnauthenticatedError);
+  expect(() => assertHolds({ expiresAt: undefined }, 5_000)).not.toThrow();
+});
 
 describe('the credentials of sockets and streams', () => {
   it('end each at its own time, on one timer, and those of one credential together', async () => {

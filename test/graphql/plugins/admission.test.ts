@@ -190,6 +190,21 @@ it('an operation that fails before it has begun gives its place back', async () 
   expect(await enter('{ a }', async () => 'executed')).toBe('executed');
 });
 
+it('an operation with less than two seconds left waits for half of them', async () => {
+  using time = stillTime();
+  const enter = admitting({ queue: 2 });
+  const ended = Promise.withResolvers<string>();
+  const first = enter('{ a }', () => ended.promise);
+  const [second, third] = [1_000, 900].map((leftMs) =>
+    enter('{ a }', async () => 'executed', { deadline: clock.now() + leftMs }),
+  );
+  await time.pass(450);
+  const { errors } = (await third) as ExecutionResult;
+  expect(errors?.map(({ message }) => message)).toEqual(['No seat became free in time; ask again later.']);
+  ended.resolve('first');
+  expect([await first, await second]).toEqual(['first', 'executed']);
+});
+
 it('one who has become known while it waited for a seat of its address takes none of those', async () => {
   const enter = admitting({ queue: 1 });
   const address = {

@@ -131,6 +131,21 @@ describe('a log that was lost', () => {
     await watch.leave();
   });
 
+  it('has the state read once for all who share its readings', async () => {
+    const all = share();
+    const watches = [
+      onTransaction(all, transaction('INITIALIZED')),
+      onTransaction(all, transaction('INITIALIZED')),
+    ];
+    const reads = () => watches.reduce((sum, watch) => sum + watch.reads, 0);
+    for (const watch of watches) expect(await watch.next()).toBe('SNAPSHOT INITIALIZED');
+    expect(reads()).toBe(2);
+    for (const watch of watches) watch.lose();
+    await settled();
+    expect(reads()).toBe(3);
+    for (const watch of watches) await watch.leave();
+  });
+
   it('while the feed is being attached has the state read once', async () => {
     const attached = Promise.withResolvers<void>();
     const watch = receiptWith({ attached: attached.promise }, transaction('LIQUIDATED'));

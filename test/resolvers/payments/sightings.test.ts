@@ -211,6 +211,25 @@ async function openRedisLog() {
   return { redis, log, now, name, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
+it('what a later event of the log names was named when that was received, as the log may have been away meanwhile', async () => {
+  await using made = await openLog(0);
+  const { log, now } = made;
+  const [twice, once] = [randomUUID(), randomUUID()];
+  const name = (id: string, at: number) =>
+    log.append(
+      CLIENT_ID,
+      moneyIn({
+        type: 'STATUS_UPDATE',
+        payload: JSON.stringify({ transaction: id }),
+        receivedAt: new Date(at).toISOString(),
+      }),
+    );
+  for (const id of [twice, once]) await name(id, now - SECOND);
+  await name(twice, now - 5 * SECOND);
+  const sightings = new Sightings(log, CLIENT_ID);
+  expect(idsOf(await sightings.since(now - 2 * SECOND, now))).toEqual([once]);
+});
+
 it('what was named before a time is not of the time when it is named again, over Redis', async () => {
   await using made = await openRedisLog();
   const { log, now, name } = made;

@@ -117,6 +117,13 @@ describe('bodies that never end', () => {
     for (const { socket } of senders) socket.destroy();
   });
 
+  it('take no room once their requests are answered, however many one caller sends', async () => {
+    const authorization = `Bearer ${gateway.sandbox.accessToken}`;
+    // Each is longer than a hundredth of what its sender may have.
+    for (let count = 0; count < 100; count += 1)
+      expect(await isServed('192.0.2.1', authorization)).toBe(true);
+  });
+
   it('of a known caller leave one line in the log, with its client', async () => {
     const authorization = `Bearer ${gateway.sandbox.accessToken}`;
     expect(await isServed('192.0.2.1', authorization)).toBe(true);

@@ -115,6 +115,18 @@ it('a socket whose credential ends amid a mutation is closed once that is answer
   expect([code, peer.isOpen]).toEqual([4403, false]);
 });
 
+it('a socket is told nothing more from the moment at which its credential ends, though no timer has told it so', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, peer } = ends;
+  expect(peer.holds(9_000)).toBe(true);
+  peer.expiresAt = 9_000;
+  expect([peer.holds(8_999), peer.isEnding]).toEqual([true, false]);
+  const closed = once(client, 'close');
+  expect([peer.holds(9_000), peer.isEnding, peer.holds(8_999)]).toEqual([false, true, false]);
+  const [code] = await closed;
+  expect(code).toBe(4403);
+});
+
 it('a socket that is to connect elsewhere is closed once what it has asked is executed', async () => {
   await using ends = await startPeer(new Turns(() => performance.now()));
   const { client, peer } = ends;
