@@ -192,13 +192,21 @@ it('a credit whose event comes while the balances are read is among those that e
   expect(events.map(({ id }) => id)).toEqual(['meanwhile']);
 });
 
-/** What is gathered over so much of a log, and of a record in which these payments are found by their class. */
+/**
+ * What is gathered over so much of a log, and of a record in which these payments are found by their class, from a service that shows each
+ * credit, or fails at it.
+ */
 async function gathering(
   log: Parameters<typeof createReconcilingCalls>[0]['log'],
   found: (classes: readonly string[]) => readonly PaymentRecord[],
+  isAway = () => false,
 ) {
   const service = cleanup.use(
     await startUpstream(({ url = '' }, response) => {
+      if (isAway()) {
+        response.writeHead(500).end();
+        return;
+      }
       const id = url.split('/').at(-1);
       const kind = { category: 'CREDIT_TRANS', subCategory: 'SPEI_CREDIT', transactionStatus: 'REFUNDED' };
       const destinationInstrument = { id: INSTRUMENT };
@@ -291,8 +299,9 @@ it('a payment that is settled while the record is read is among those that expla
   expect((await gather()).open).toEqual(['one']);
 });
 
-it('of the credits that refunds return a hundred are looked up for one comparison, and the others for the next', async () => {
-  const refunds = Array.from({ length: 120 }, (_, index) => ({
+/** So many refunds that are done, each of a credit of its own. */
+const refundsOf = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
     ...{ id: `${index}`, hash: `${index}`, state: 'answered', isHeld: false, createdAt: 0, settledAt: 0 },
     asked: { ...SHOWN, customerId: null, operation: 'refundTransaction', amount: '1.00' },
     sent: { sentAt: 0, ageMs: 0 },
@@ -300,6 +309,24 @@ it('of the credits that refunds return a hundred are looked up for one compariso
     original: randomUUID(),
     // As much of each as is looked at.
   })) as unknown as readonly PaymentRecord[];
+
+it('a credit at which the service has failed is looked up again for the next comparison, and known from then on', async () => {
+  const refunds = refundsOf(1);
+  let isAway = true;
+  const found = (classes: readonly string[]) => (classes.includes('done') ? refunds : []);
+  const { gather, requests } = await gathering(EMPTY, found, () => isAway);
+  const accounts = async () =>
+    (await gather()).movements.map(({ account, isCertain }) => [account, isCertain]);
+  expect(await accounts()).toEqual([[null, false]]);
+  isAway = false;
+  for (let time = 0; time < 2; time += 1) {
+    expect(await accounts()).toEqual([[ACCOUNT, true]]);
+    expect(requests).toHaveLength(2);
+  }
+});
+
+it('of the credits that refunds return a hundred are looked up for one comparison, and the others for the next', async () => {
+  const refunds = refundsOf(120);
   const { gather, requests } = await gathering(EMPTY, (classes) => (classes.includes('done') ? refunds : []));
   await gather();
   expect(requests).toHaveLength(100);
