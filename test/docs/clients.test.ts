@@ -16,7 +16,7 @@ const SHARED = ['app', 'store'];
 /** What a program of this test's own runs: components, a store, and a function. */
 const RUN_BY = ['react', 'next', 'svelte', 'vue', 'pay'];
 /** What an app may need besides, in more lines. */
-const LONGER = ['get-state', 'unsettled', 'payments', 'pay-spei', 'sign-out'];
+const LONGER = ['get-state', 'unsettled', 'payments', 'pay-spei', 'refund', 'sign-out'];
 /** What an app writes, besides its GraphQL. */
 const LINES = 10;
 /** Long enough to connect with, and short enough to be outlived. */
@@ -254,6 +254,29 @@ process.exit();`,
   } finally {
     await screen.kill();
   }
+});
+
+it('a refund that two people press for, each in an own browser, is made once, and told to both', async () => {
+  await gateway.credit('to be returned');
+  const output = await runBeside(
+    'refund',
+    `import { createFetch } from '@pasarela/client/fetch';
+import { token, url } from './app.js';
+import { refund } from './refund.js';
+const source = createFetch({ url, token });
+const credits = '{ events(types: [MONEY_IN], last: 1) { nodes { ... on MoneyInEvent { transactionId amount { amount } } } } }';
+const { data } = await source.query(credits, {});
+const storage = () => {
+  const kept = new Map();
+  return { getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => void kept.set(key, value) };
+};
+const show = ({ status }) => console.log(status);
+const press = (person) => refund(source, storage(), person, data.events.nodes[0], show);
+const both = await Promise.all([press('ana'), press('bruno')]);
+console.log(new Set(both.map(({ result }) => result.refund.id)).size, 'returned');
+process.exit();`,
+  );
+  expect(output).toBe('done\ndone\n1 returned\n');
 });
 
 it('what was not shown goes to the mutation that it was sent with, although both have one input', async () => {

@@ -76,6 +76,51 @@ it('the whole first screen shows credits, pays, says what is unknown, and where 
   }
 });
 
+it('the whole first screen keeps a payment open of whose receipt it is told nothing more, and follows it anew', async () => {
+  const inside = await mkdtemp(join(work, 'untold-'));
+  const sent: string[] = [];
+  const refused = { errors: [{ message: 'Not shown.', extensions: { code: 'BAD_USER_INPUT' } }] };
+  const cep = { status: 'COMPLETED', final: true, beneficiaryName: 'Ana' };
+  const receipt = {
+    data: { cepStatus: { __typename: 'CepUpdate', kind: 'SNAPSHOT', transactionId: 'one', cep } },
+  };
+  const success = { __typename: 'CreatePennyValidationSuccess', transaction: { id: 'one' } };
+  const server = new WebSocketServer({ port: 0, handleProtocols: () => 'graphql-transport-ws' });
+  server.on('connection', (connection) =>
+    connection.on('message', (message) => {
+      const { type, id, payload } = JSON.parse(String(message));
+      if (type === 'connection_init') connection.send('{"type":"connection_ack"}');
+      const [field] = /cepStatus|createPennyValidation/.exec(payload?.query) ?? [];
+      if (type !== 'subscribe' || field === undefined) return;
+      const isFirst = !sent.includes(field);
+      sent.push(field);
+      const answer = field === 'cepStatus' ? (isFirst ? refused : receipt) : { data: { [field]: success } };
+      connection.send(JSON.stringify({ type: 'next', id, payload: answer }));
+      connection.send(JSON.stringify({ type: 'complete', id }));
+    }),
+  );
+  await once(server, 'listening');
+  await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
+  await writeFile(join(inside, 'session.js'), sessionFile(address));
+  const steps = [
+    ['', 'Verify the account'],
+    ['It cannot be followed', 'Ask later', 'OK'],
+    ['You have not seen how', 'Verify the account'],
+    ['The account belongs to', 'OK'],
+  ] as const;
+  await writeFile(join(inside, 'runner.js'), presses({}, steps));
+  const screen = new Client('runner', inside);
+  try {
+    await screen.start();
+    await tells(screen, steps.map(([text]) => text).join('\n'));
+    expect(sent).toEqual(['createPennyValidation', 'cepStatus', 'cepStatus']);
+  } finally {
+    await screen.kill();
+    server.close();
+  }
+});
+
 it('the whole first screen lets go of no payment that may still be made', async () => {
   const inside = await mkdtemp(join(work, 'cut-'));
   const server = new WebSocketServer({ port: 0, handleProtocols: () => 'graphql-transport-ws' });

@@ -20,7 +20,8 @@ export interface PayOptions {
   /**
    * Makes an idempotency key, for platforms without `crypto`: `randomUUID` of expo-crypto. One that derives the key, such as
    * from the credit that a refund returns, has to give another key for each other payment, and every browser has to send the
-   * same input with it. `pay` throws before it sends anything if a payment of another input has the key in this store.
+   * same input with it: give `sharedKey` too then. `pay` throws before it sends anything if a payment of another input has the
+   * key in this store.
    */
   readonly newKey?: () => string;
   /**
