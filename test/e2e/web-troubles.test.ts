@@ -177,6 +177,32 @@ describe('a verification', () => {
     await bodega.waitFor({ state: 'detached' });
   });
 
+  it('whose receipt is refused stays open, because nobody has seen an end, and can be shown later', async () => {
+    let isRefused = true;
+    await page.routeWebSocket(/graphql/, (socket) => {
+      const server = socket.connectToServer();
+      socket.onMessage((message) => {
+        if (!isRefused || !String(message).includes('subscription WatchReceipt')) return server.send(message);
+        const { id } = JSON.parse(String(message)) as { id: string };
+        const errors = [{ message: 'There is no such one.', extensions: { code: 'BAD_USER_INPUT' } }];
+        socket.send(JSON.stringify({ id, type: 'next', payload: { errors } }));
+        socket.send(JSON.stringify({ id, type: 'complete' }));
+      });
+    });
+    await page.reload();
+    const open = page.getByRole('status').filter({ hasText: 'El centavo a Renta de bodega salió' });
+    const learned = open.getByRole('button', { name: 'Ya lo aclaré con mi proveedor' });
+    await choose(/Renta de bodega/);
+    await page.getByText('No encontramos esa verificación.').waitFor();
+    await page.getByRole('link', { name: 'Verificar otra cuenta' }).click();
+    await learned.waitFor();
+    isRefused = false;
+    await open.getByRole('button', { name: 'Ver' }).click();
+    await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+    await page.getByRole('link', { name: 'Verificar otra cuenta' }).click();
+    await open.waitFor({ state: 'detached' });
+  });
+
   it('that was cut off is asked about by itself once the gateway is back', async () => {
     const tab = await page.context().newPage();
     await tab.goto(site.origin);

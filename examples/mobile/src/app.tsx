@@ -104,8 +104,9 @@ function Screens({ clientId, socket, session, onRefused }: ScreensProps) {
   const { styles } = useStyles();
   const { bottom } = useSafeAreaInsets();
   const [tab, setTab] = useState<Tab>('verify');
+  const owner = session.ownerOf(clientId);
   // Followed on either screen.
-  const feed = useMoneyIn(socket, clientId);
+  const feed = useMoneyIn(socket, owner);
   // Elsewhere the next connection asks for another token.
   const isOver = !session.renews && kindOf(feed.problem) === 'token';
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new callback is no reason to sign out.
@@ -118,7 +119,7 @@ function Screens({ clientId, socket, session, onRefused }: ScreensProps) {
         {tab === 'moneyIn' ? (
           <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
         ) : (
-          <Verify source={socket} clientId={clientId} isLive={feed.status === 'live'} />
+          <Verify source={socket} owner={owner} isLive={feed.status === 'live'} />
         )}
       </View>
       <Tabs tab={tab} inset={bottom} onTab={setTab} />

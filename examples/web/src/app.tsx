@@ -114,8 +114,9 @@ function Screens({ session, graph }: ScreensProps) {
 }
 
 function ScreensOf({ clientId, session, graph }: ScreensProps & { readonly clientId: string }) {
+  const owner = session.ownerOf(clientId);
   // Followed on either screen.
-  const feed = useMoneyIn(graph, clientId);
+  const feed = useMoneyIn(graph, owner);
   const route = useRoute();
   return (
     <Main>
@@ -124,7 +125,7 @@ function ScreensOf({ clientId, session, graph }: ScreensProps & { readonly clien
       ) : (
         <Verify
           graph={graph}
-          clientId={clientId}
+          owner={owner}
           isLive={feed.status === 'live'}
           transactionId={route.transactionId}
         />

@@ -1,4 +1,5 @@
 import { Platform } from 'react-native';
+import { ownerOf } from './owner.ts';
 
 /** What the app knows of itself: where the gateway is, and how to get a token for it. */
 export interface Session {
@@ -6,6 +7,8 @@ export interface Session {
   readonly endpoint: string;
   /** The token to show now. Asked before each connection. */
   token(): string | Promise<string>;
+  /** Whose the things are that are kept here: who signs in next must neither see them nor pay with their keys. */
+  ownerOf(clientId: string): string;
   /** Whether asking again may bring another token. One that somebody typed in stays what it is. */
   readonly renews: boolean;
   /** Lets an SPEI credit arrive. Only on the sandbox; undefined elsewhere. */
@@ -24,6 +27,7 @@ const SANDBOX = Platform.OS === 'web' ? '' : (process.env.EXPO_PUBLIC_SANDBOX ??
 export const typedSession = (endpoint: string, token: string): Session => ({
   endpoint,
   token: () => token,
+  ownerOf: (clientId) => ownerOf(token, clientId),
   renews: false,
 });
 
@@ -41,6 +45,8 @@ export async function findSession(): Promise<Session | undefined> {
     endpoint: DEFAULT_ENDPOINT,
     // The sandbox renews its token before it runs out.
     token: async () => (await readSandbox().catch(() => undefined))?.accessToken ?? sandbox.accessToken,
+    // Each of its tokens is the client's own.
+    ownerOf: (clientId) => clientId,
     renews: true,
     simulateCredit: () => simulateCredit(sandbox.accounts),
   };

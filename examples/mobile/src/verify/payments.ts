@@ -25,13 +25,10 @@ export interface Verification {
 
 const KEPT = 'pasarela.intents.';
 
-/**
- * Of one client: ids and keys, no names. In passthrough a key belongs to the client, whoever has signed in. In service
- * mode it belongs to the person: name the store by the token's `sub` and customer as well.
- */
-const storeOf = (clientId: string) => intentStore(AsyncStorage, `${KEPT}${clientId}`);
+/** Of one person: ids and keys, no names. */
+const storeOf = (owner: string) => intentStore(AsyncStorage, `${KEPT}${owner}`);
 
-/** Forgets the payments of all clients whose end was seen. Each other one keeps its key, so that it is not paid again. */
+/** Forgets the payments of all persons whose end was seen. Each other one keeps its key, so that it is not paid again. */
 export async function forgetPayments(): Promise<void> {
   const keys = await AsyncStorage.getAllKeys();
   for (const key of keys.filter((each) => each.startsWith(KEPT))) {
@@ -48,10 +45,13 @@ export interface OpenVerification {
   ask(): void;
   /**
    * Lets go of it, once somebody has found out elsewhere what became of it: the next one is another payment. Undefined as
-   * long as asking may still tell.
+   * long as asking may still tell, or as the receipt has not been asked for.
    */
   readonly forget: (() => void) | undefined;
 }
+
+/** What somebody has seen who leaves a verification: its end, that it is told no more, or neither. */
+export type Leaving = 'seen' | 'untold' | 'early';
 
 export interface Payments {
   /** Verifications of which nobody has seen the end: the app was closed, or the network was gone. Undefined until they are read. */
@@ -62,22 +62,23 @@ export interface Payments {
   readonly followed: string | undefined;
   /** Starts a verification, or asks what became of an equal one that is open. On success that one is followed. */
   send(input: Verification): Promise<void>;
-  /** Leaves the one that is followed. @param isSeen true if nothing more can be shown of it; else it stays open. */
-  leave(isSeen: boolean): Promise<void>;
+  /** Leaves the one that is followed. It stays open unless its end was seen. */
+  leave(how: Leaving): Promise<void>;
 }
 
 /**
- * The verifications of this phone. One payment each, whatever happens to the network or the app.
+ * The verifications of one person on this phone. One payment each, whatever happens to the network or the app.
  *
+ * @param owner as the session names it: the keys of one are no keys of another
  * @param isLive true while the gateway is there: when it comes back, those without an answer are asked about again.
  */
-export function usePayments(source: Source, clientId: string, isLive: boolean): Payments {
+export function usePayments(source: Source, owner: string, isLive: boolean): Payments {
   const { t } = useSpeech();
   const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string>();
   const [shown, setShown] = useState<Done>();
   const untold = useCallback(() => setProblem(t.unstorable), [t]);
-  const { open, unclear, asked, look, press, goOn, store } = useIntents(source, clientId, untold);
+  const { open, unclear, setUnclear, asked, look, press, goOn, store } = useIntents(source, owner, untold);
 
   const show = async (asking: Promise<Outcome<Result> | undefined>): Promise<void> => {
     setProblem(undefined);
@@ -123,9 +124,10 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
     problem,
     send: (input) => show(press(input)),
     followed: shown?.result.transaction.id,
-    async leave(isSeen) {
+    async leave(how) {
       // If the phone cannot keep that it was seen, it is shown once more.
-      if (isSeen) await shown?.acknowledge().catch(() => {});
+      if (how === 'seen') await shown?.acknowledge().catch(() => {});
+      if (how === 'untold' && shown) setUnclear((before) => [...before, shown.intent.idempotencyKey]);
       await look();
       setShown(undefined);
     },
@@ -133,8 +135,8 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
 }
 
 /** What the store keeps of verifications of which nobody has seen the end. @param untold called if the store fails. */
-function useIntents(source: Source, clientId: string, untold: () => void) {
-  const store = useMemo(() => storeOf(clientId), [clientId]);
+function useIntents(source: Source, owner: string, untold: () => void) {
+  const store = useMemo(() => storeOf(owner), [owner]);
   /** Those that are asked about. */
   const asked = useMemo(() => new Set<string>(), []);
   const [open, setOpen] = useState<readonly Intent[]>();
@@ -171,7 +173,7 @@ function useIntents(source: Source, clientId: string, untold: () => void) {
   // Nobody has pressed: `pay` would send another one where it has ended meanwhile.
   const goOn = (intent: Intent) =>
     ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store }));
-  return { store, open, unclear, asked, look, press, goOn };
+  return { store, open, unclear, setUnclear, asked, look, press, goOn };
 }
 
 type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;

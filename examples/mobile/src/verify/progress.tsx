@@ -10,6 +10,7 @@ import { Button, Failure, Loading, Notice } from '../ui/parts.tsx';
 import { explain } from '../ui/problem.ts';
 import { useStyles } from '../ui/theme.ts';
 import { VERIFICATION, WATCH_RECEIPT } from './documents.ts';
+import type { Leaving } from './payments.ts';
 import { type Verdict, verdictOf } from './verdict.ts';
 
 type Cep = WatchReceiptSubscription['cepStatus']['cep'];
@@ -19,8 +20,7 @@ type Destination = Transaction['destination'];
 interface ProgressProps {
   readonly source: Source;
   readonly transactionId: string;
-  /** @param isSeen true if the receipt is final, or is told no more. */
-  readonly onAnother: (isSeen: boolean) => void;
+  readonly onAnother: (how: Leaving) => void;
 }
 
 /** How long to wait before a transaction that the service does not show yet is read again, in milliseconds. */
@@ -73,7 +73,7 @@ export function Progress({ source, transactionId, onAnother }: ProgressProps) {
       )}
       <Button
         title={t.progress.another}
-        onPress={() => onAnother(status === 'final' || status === 'ended')}
+        onPress={() => onAnother(status === 'final' ? 'seen' : status === 'ended' ? 'untold' : 'early')}
       />
     </ScrollView>
   );

@@ -6,18 +6,18 @@ import { Progress } from './progress.tsx';
 
 interface VerifyProps {
   readonly source: Source;
-  readonly clientId: string;
+  readonly owner: string;
   /** True while the gateway is there. */
   readonly isLive: boolean;
 }
 
 /** The choice of an account, and what becomes of its verification. A start of the app goes on where the last one was. */
-export function Verify({ source, clientId, isLive }: VerifyProps) {
-  const payments = usePayments(source, clientId, isLive);
+export function Verify({ source, owner, isLive }: VerifyProps) {
+  const payments = usePayments(source, owner, isLive);
   const { open, followed, leave } = payments;
   if (open === undefined) return <Loading />;
   if (followed !== undefined) {
-    return <Progress source={source} transactionId={followed} onAnother={(isSeen) => void leave(isSeen)} />;
+    return <Progress source={source} transactionId={followed} onAnother={(how) => void leave(how)} />;
   }
   return <Choose source={source} open={open} payments={payments} />;
 }

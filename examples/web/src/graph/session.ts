@@ -1,9 +1,13 @@
+import { ownerOf } from './owner.ts';
+
 /** What the page knows of itself: where the gateway is, and how to get a token for it. */
 export interface Session {
   /** Address of `/graphql`. */
   readonly endpoint: string;
   /** The token to show now. */
   token(): string | Promise<string>;
+  /** Whose the things are that are kept here: who signs in next must neither see them nor pay with their keys. */
+  ownerOf(clientId: string): string;
   /** Whether asking again may bring another token. One that somebody typed in stays what it is. */
   readonly renews: boolean;
   /** Lets an SPEI credit arrive. Only on the sandbox; undefined elsewhere. */
@@ -18,7 +22,12 @@ const KEPT = 'pasarela.session';
 export function typedSession(endpoint: string, token: string): Session {
   // Of this tab alone, and gone with it: a token is a key to money.
   sessionStorage.setItem(KEPT, JSON.stringify({ endpoint, token }));
-  return { endpoint, token: () => token, renews: false };
+  return {
+    endpoint,
+    token: () => token,
+    ownerOf: (clientId) => ownerOf(token, clientId),
+    renews: false,
+  };
 }
 
 export function forgetSession(): void {
@@ -44,6 +53,8 @@ export async function findSession(): Promise<Session | undefined> {
     endpoint: DEFAULT_ENDPOINT,
     // Asked each time: the sandbox renews its token before it runs out.
     token: async () => (await readSandbox().catch(() => undefined))?.accessToken ?? sandbox.accessToken,
+    // Each of its tokens is the client's own.
+    ownerOf: (clientId) => clientId,
     renews: true,
     simulateCredit: () => simulateCredit(sandbox.accounts),
   };

@@ -8,18 +8,15 @@ const HISTORY = 20;
 
 const KEPT = 'pasarela.feed.';
 
-/** Forgets who paid what: the lists of all clients that were seen in this browser. */
+/** Forgets who paid what: the lists of all who have signed in in this browser. */
 export function forgetCredits(): void {
   for (const key of Object.keys(localStorage)) {
     if (key.startsWith(KEPT)) localStorage.removeItem(key);
   }
 }
 
-/**
- * Keeps a client's list for as long as the screens are there: what was still being saved as they went comes too late. Where people
- * of one client see other credits, as customers do in service mode, name the list by the person as well.
- */
-function useKept(clientId: string): Store<Credit> {
+/** Keeps a list for as long as the screens are there: what was still being saved as they went comes too late. */
+function useKept(owner: string): Store<Credit> {
   const screens = useMemo(() => ({ areThere: false }), []);
   useEffect(() => {
     screens.areThere = true;
@@ -32,13 +29,17 @@ function useKept(clientId: string): Store<Credit> {
       getItem: (key) => localStorage.getItem(key),
       setItem: (key, value) => screens.areThere && localStorage.setItem(key, value),
     };
-    return keyValueStore(storage, `${KEPT}${clientId}`);
-  }, [screens, clientId]);
+    return keyValueStore(storage, `${KEPT}${owner}`);
+  }, [screens, owner]);
 }
 
-/** A client's credits. List and place in the log are kept on this device: a reload goes on where it was. */
-export function useMoneyIn({ client, source }: Graph, clientId: string): FeedState<Credit> {
-  const store = useKept(clientId);
+/**
+ * The credits that a person sees. List and place in the log are kept on this device: a reload goes on where it was.
+ *
+ * @param owner as the session names it
+ */
+export function useMoneyIn({ client, source }: Graph, owner: string): FeedState<Credit> {
+  const store = useKept(owner);
   return useFeed(source, WATCH_MONEY_IN, {
     store,
     async getState() {

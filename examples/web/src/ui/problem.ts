@@ -15,14 +15,15 @@ const KINDS: Readonly<Record<string, ProblemKind>> = {
   UPSTREAM_INVALID: 'service',
   UPSTREAM_RATE_LIMITED: 'busy',
   RATE_LIMITED: 'busy',
-  '4429': 'busy',
   STORE_UNAVAILABLE: 'store',
   DRAINING: 'offline',
 };
 
 export function kindOf(error: unknown): ProblemKind {
   const code = codeOf(error);
-  if (code !== undefined) return KINDS[code] ?? (isSocketCode(code) ? 'offline' : 'other');
+  // A close that ends a stream for good comes as a refusal: the client does not try again by itself.
+  const isTriedAgain = isSocketCode(code ?? '') && !(error instanceof Refused);
+  if (code !== undefined) return KINDS[code] ?? (isTriedAgain ? 'offline' : 'other');
   // Nothing has answered: the network is gone, or the gateway.
   return 'offline';
 }

@@ -24,13 +24,10 @@ export interface Verification {
 
 const KEPT = 'pasarela.intents.';
 
-/**
- * Of one client, for all tabs of this browser: ids and keys, no names. In passthrough a key belongs to the client, whoever has
- * signed in. In service mode it belongs to the person: name the store by the token's `sub` and customer as well.
- */
-const storeOf = (clientId: string) => intentStore(localStorage, `${KEPT}${clientId}`);
+/** Of one person, for all tabs of this browser: ids and keys, no names. */
+const storeOf = (owner: string) => intentStore(localStorage, `${KEPT}${owner}`);
 
-/** Forgets the payments of all clients whose end was seen. Each other one keeps its key, so that it is not paid again. */
+/** Forgets the payments of all persons whose end was seen. Each other one keeps its key, so that it is not paid again. */
 export async function forgetPayments(): Promise<void> {
   for (const key of Object.keys(localStorage).filter((each) => each.startsWith(KEPT))) {
     await forgetSettled(intentStore(localStorage, key));
@@ -46,7 +43,7 @@ export interface OpenVerification {
   ask(): void;
   /**
    * Lets go of it, once somebody has found out elsewhere what became of it: the next one is another payment. Undefined as
-   * long as asking may still tell.
+   * long as asking may still tell, or as the receipt has not been asked for.
    */
   readonly forget: (() => void) | undefined;
 }
@@ -60,19 +57,22 @@ export interface Payments {
   send(input: Verification): Promise<void>;
   /** To be called once somebody has seen all that can be shown of a transaction: the same input is another payment then. */
   seen(transactionId: string): Promise<void>;
+  /** To be called where no end of a transaction can be shown: it stays open, and somebody may find out elsewhere. */
+  untold(transactionId: string): Promise<void>;
 }
 
 /**
- * The verifications of this browser. One payment each, whatever happens to the network or the page.
+ * The verifications of one person in this browser. One payment each, whatever happens to the network or the page.
  *
+ * @param owner as the session names it: the keys of one are no keys of another
  * @param isLive true while the gateway is there: when it comes back, those without an answer are asked about again.
  */
-export function usePayments(source: Source, clientId: string, isLive: boolean): Payments {
+export function usePayments(source: Source, owner: string, isLive: boolean): Payments {
   const { t } = useSpeech();
   const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string>();
   const untold = useCallback(() => setProblem(t.unstorable), [t]);
-  const { open, unclear, asked, look, press, goOn, store } = useIntents(source, clientId, untold);
+  const { open, unclear, setUnclear, asked, look, press, goOn, store } = useIntents(source, owner, untold);
 
   const show = async (asking: Promise<Outcome<Result> | undefined>): Promise<void> => {
     setProblem(undefined);
@@ -99,17 +99,28 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
   useEffect(() => {
     if (isLive) void look().then(goOnWithAll);
   }, [isLive]);
+  const sentAs = useCallback(
+    async (transactionId: string): Promise<readonly Intent[]> =>
+      (await unsettled(store)).filter((intent) => transactionOf(intent) === transactionId),
+    [store],
+  );
   const seen = useCallback(
     async (transactionId: string): Promise<void> => {
-      const shown = (await unsettled(store)).filter((intent) => transactionOf(intent) === transactionId);
-      for (const intent of shown) {
+      for (const intent of await sentAs(transactionId)) {
         // It is done, so this sends nothing. A forgotten one would be unknown in a tab that still asks about it.
         const outcome = await finish(source, START_VERIFICATION, intent, { store });
         await outcome.acknowledge();
       }
       await look();
     },
-    [source, store, look],
+    [source, store, look, sentAs],
+  );
+  const untoldOf = useCallback(
+    async (transactionId: string): Promise<void> => {
+      const keys = (await sentAs(transactionId)).map(({ idempotencyKey }) => idempotencyKey);
+      setUnclear((before) => [...before, ...keys]);
+    },
+    [sentAs, setUnclear],
   );
   const letGo = async (key: string): Promise<void> => {
     setProblem(undefined);
@@ -128,12 +139,13 @@ export function usePayments(source: Source, clientId: string, isLive: boolean): 
     problem,
     send: (input) => show(press(input)),
     seen,
+    untold: untoldOf,
   };
 }
 
 /** What the store keeps of verifications of which nobody has seen the end. @param untold called if the store fails. */
-function useIntents(source: Source, clientId: string, untold: () => void) {
-  const store = useMemo(() => storeOf(clientId), [clientId]);
+function useIntents(source: Source, owner: string, untold: () => void) {
+  const store = useMemo(() => storeOf(owner), [owner]);
   /** Those that are asked about. */
   const asked = useMemo(() => new Set<string>(), []);
   const [open, setOpen] = useState<readonly Intent[]>([]);
@@ -169,7 +181,7 @@ function useIntents(source: Source, clientId: string, untold: () => void) {
   // Nobody has pressed: `pay` would send another one where another tab has ended this one meanwhile.
   const goOn = (intent: Intent) =>
     ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store }));
-  return { store, open, unclear, asked, look, press, goOn };
+  return { store, open, unclear, setUnclear, asked, look, press, goOn };
 }
 
 type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;

@@ -20,13 +20,15 @@ interface ProgressProps {
   readonly transactionId: string;
   /** Called once somebody has seen all that can be shown of it. */
   readonly onSeen: (transactionId: string) => Promise<void>;
+  /** Called where its receipt is told no more, and no end of it was shown: that is none. */
+  readonly onUntold: (transactionId: string) => Promise<void>;
 }
 
 /** How long to wait before a transaction that the service does not show yet is read again, in milliseconds. */
 const AGAIN_MS = 2_000;
 
 /** One verification, from its cent to its receipt. The address names it, so that it can be left and come back to. */
-export function Progress({ source, transactionId, onSeen }: ProgressProps) {
+export function Progress({ source, transactionId, onSeen, onUntold }: ProgressProps) {
   const { t } = useSpeech();
   const [{ data, error: readError }, again] = useQuery({ query: VERIFICATION, variables: { transactionId } });
   const { update, status, problem } = useCepStatus(source, transactionId, WATCH_RECEIPT);
@@ -43,7 +45,7 @@ export function Progress({ source, transactionId, onSeen }: ProgressProps) {
     // The page has changed beneath the person who pressed the button.
     if (isRead) heading.current?.focus();
   }, [isRead]);
-  const isShown = isRead && (status === 'final' || status === 'ended');
+  const isShown = isRead && status === 'final';
   useEffect(() => {
     if (!isShown) return;
     // If the browser cannot keep that it was seen, it is listed once more.
@@ -52,6 +54,9 @@ export function Progress({ source, transactionId, onSeen }: ProgressProps) {
     document.addEventListener('visibilitychange', see);
     return () => document.removeEventListener('visibilitychange', see);
   }, [isShown, transactionId, onSeen]);
+  useEffect(() => {
+    if (status === 'ended') void onUntold(transactionId).catch(() => {});
+  }, [status, transactionId, onUntold]);
 
   if (readError !== undefined && transaction === null) {
     return <Failure error={readError} onRetry={() => again({ requestPolicy: 'network-only' })} />;

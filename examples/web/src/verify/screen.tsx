@@ -4,17 +4,23 @@ import { usePayments } from './payments.ts';
 import { Progress } from './progress.tsx';
 
 /** One verification where the address names one; else the choice of an account to verify. */
-export function Verify({ graph: { source }, clientId, isLive, transactionId }: VerifyProps) {
-  const payments = usePayments(source, clientId, isLive);
+export function Verify({ graph: { source }, owner, isLive, transactionId }: VerifyProps) {
+  const payments = usePayments(source, owner, isLive);
   if (transactionId === undefined) return <Choose payments={payments} />;
   return (
-    <Progress key={transactionId} source={source} transactionId={transactionId} onSeen={payments.seen} />
+    <Progress
+      key={transactionId}
+      source={source}
+      transactionId={transactionId}
+      onSeen={payments.seen}
+      onUntold={payments.untold}
+    />
   );
 }
 
 interface VerifyProps {
   readonly graph: Graph;
-  readonly clientId: string;
+  readonly owner: string;
   /** True while the gateway is there. */
   readonly isLive: boolean;
   readonly transactionId: string | undefined;
