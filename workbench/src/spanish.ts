@@ -217,12 +217,12 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'from {payer}': 'de {payer}',
   light: 'claro',
   'no answer': 'sin respuesta',
-  'npm i @apollo/client graphql rxjs, and an ApolloProvider; docs/clients.md sets up its links.':
-    'npm i @apollo/client graphql rxjs, y un ApolloProvider; docs/clients.md configura sus enlaces.',
+  'npm i @apollo/client graphql rxjs, and an ApolloProvider; docs/clients/apollo.md sets up its links.':
+    'npm i @apollo/client graphql rxjs, y un ApolloProvider; docs/clients/apollo.md configura sus enlaces.',
   'npm i react-relay relay-runtime, npm i -D relay-compiler, and schema.graphql of this project.':
     'npm i react-relay relay-runtime, npm i -D relay-compiler, y el schema.graphql de este proyecto.',
-  'npm i urql graphql, and a Provider; docs/clients.md sets up its exchanges.':
-    'npm i urql graphql, y un Provider; docs/clients.md configura sus exchanges.',
+  'npm i urql graphql, and a Provider; docs/clients/urql.md sets up its exchanges.':
+    'npm i urql graphql, y un Provider; docs/clients/urql.md configura sus exchanges.',
   'of this version, which': 'de esta versión, que imprime',
   'on the sandbox: no real money moves': 'en el sandbox: no se mueve dinero real',
   'open schema.graphql': 'abre schema.graphql',

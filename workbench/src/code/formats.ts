@@ -64,7 +64,8 @@ const hookOf = ({ kind }: Snippet): string => HOOKS[kind] ?? 'useQuery';
 
 const apollo: Format = {
   name: 'Apollo',
-  needs: 'npm i @apollo/client graphql rxjs, and an ApolloProvider; docs/clients.md sets up its links.',
+  needs:
+    'npm i @apollo/client graphql rxjs, and an ApolloProvider; docs/clients/apollo.md sets up its links.',
   write(snippet) {
     const { query, variables, kind } = snippet;
     const document = constantOf(snippet);
@@ -92,7 +93,7 @@ export function ${nameOf(snippet)}() {
 
 const urql: Format = {
   name: 'urql',
-  needs: 'npm i urql graphql, and a Provider; docs/clients.md sets up its exchanges.',
+  needs: 'npm i urql graphql, and a Provider; docs/clients/urql.md sets up its exchanges.',
   write(snippet) {
     const { query, variables, kind } = snippet;
     const document = constantOf(snippet);
