@@ -9,8 +9,8 @@ import { OtherRefundError } from './record-parts.ts';
 import { type Dispatch, NOTHING_MORE, unknown, withoutRetry } from './unknown-result.ts';
 
 /**
- * How often a request is repeated after answers of the service itself that settle nothing: for about 3 s, in which another
- * request with the key may end.
+ * How often a request is repeated after a first 409, or after answers that are not the answer to its order (`repeat-briefly`): for about
+ * 3 s, in which another request with the key may end.
  */
 const MOST_BRIEF_REPEATS = 4;
 

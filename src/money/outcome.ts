@@ -16,7 +16,8 @@ export type UnknownReason =
  * What may be done about an unknown outcome.
  *
  * - `repeat`: send the same bytes under the same upstream key, as long as the call has time.
- * - `repeat-briefly`: likewise, but a few times only, because the service itself gave this answer.
+ * - `repeat-briefly`: likewise, but a few times only: after a first 409, or an answer that is not the answer to the order, a repeat
+ *   soon shows if there will be another.
  * - `read-original`: read the credit to be refunded.
  * - `report`: nothing.
  */

@@ -74,7 +74,7 @@ export interface SettlingCalls {
   isOver(): boolean;
 }
 
-/** The result of one try: `away` if the service did not answer, or turned the call away. */
+/** The result of one try: `away` if the service did not answer (`isAway`), or if looking for evidence failed. */
 export type SettlingResult = 'settled' | 'open' | 'away';
 
 export interface SettlingParts {
@@ -249,7 +249,10 @@ async function isStored(records: MoneyRecords, name: RecordName, answer: StoredA
   return known?.kind === answer.kind && known.text === answer.text;
 }
 
-/** True if no answer came, or if the service or a proxy turned the call away: other payments would fare the same. */
+/**
+ * True if no answer came, or one that says nothing of this payment: a 3xx, 408, 425 or 5xx, or one that turned the call away (401, 403,
+ * 429). Other payments would fare the same.
+ */
 function isAway(attempt: Attempt): boolean {
   if (attempt.kind === 'failed') return true;
   const verdict = verdictOf(attempt.status);
