@@ -30,6 +30,7 @@ export interface PaymentRecord {
   readonly body: string | null;
   /** When it became done or refused; null before, and in a record of an earlier version. */
   readonly settledAt: number | null;
+  /** 1 once it is recorded as sent, and 1 more for each {@link MoneyRecords.sentAgain}; 0 before. */
   readonly attempts: number;
   /** Null until it is answered. */
   readonly answer: StoredAnswer | null;

@@ -93,7 +93,11 @@ builder.objectFields(PaymentType, (t) => ({
     nullable: true,
     description: 'When it was known to be done or refused. Null before that.',
   }),
-  attempts: t.exposeInt('attempts', { nullable: false, description: 'How often it was sent.' }),
+  attempts: t.exposeInt('attempts', {
+    nullable: false,
+    description:
+      'About how often it was sent: 0 at first, 1 once it is recorded as sent, also where it never left, and 1 more for each repeat. A repeat that its caller causes counts before it leaves. One does not count where the record takes no write at that moment, or where a failover loses the count.',
+  }),
   requestedBy: t.exposeString('requestedBy', {
     nullable: false,
     description:
