@@ -7,7 +7,7 @@ import { ask, type Source, type TypedDocument, throwIfLeft } from './source.ts';
 
 /** How long one call may take before it counts as lost, in milliseconds: longer than the gateway takes for an operation. */
 const ANSWER_MS = 35_000;
-/** How long `pay` begins another call about an unclear payment, in milliseconds. After that it returns `unknown`. */
+/** How long `pay` asks again about an unclear payment, in milliseconds. Its last call may begin one pause later. Then it returns `unknown`. */
 const PATIENCE_MS = 60_000;
 
 export interface PayOptions {
