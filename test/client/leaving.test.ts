@@ -235,10 +235,18 @@ it('an answer over HTTP that says when to come back says so in milliseconds', as
   await settle();
   const headers = { 'retry-after': '7', 'content-type': 'application/json' };
   requests[0]?.answer(
-    new Response('{"errors":[{"message":"No.","extensions":{"code":"RATE_LIMITED"}}]}', { headers }),
+    new Response(
+      `{"errors":[{"message":"No.","extensions":{"code":"RATE_LIMITED"}},
+        {"message":"No.","extensions":{"code":"TOO_COMPLEX","retryAfterMs":250}}]}`,
+      { headers },
+    ),
   );
+  // What an error says itself is nearer to it.
   expect(await asked).toMatchObject({
-    errors: [{ extensions: { code: 'RATE_LIMITED', retryAfterMs: 7_000 } }],
+    errors: [
+      { extensions: { code: 'RATE_LIMITED', retryAfterMs: 7_000 } },
+      { extensions: { code: 'TOO_COMPLEX', retryAfterMs: 250 } },
+    ],
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isGap, memoryStore, typed } from '../../packages/client/src/index.ts';
+import { isGap, memoryStore, type Source, type Store, typed } from '../../packages/client/src/index.ts';
 import { type FeedState, feedStore } from '../../packages/client/src/svelte.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
@@ -74,4 +74,45 @@ it('a gap takes nothing from a screen that shows more than the store keeps', asy
   await until(() => shown()?.[0] === 'gap');
   expect(shown()).toEqual(['gap', 'c', 'b', 'a']);
   leave();
+});
+
+it('a screen that is left and shown again is told nothing more by the feed from before, which was keeping an event', async () => {
+  const fake = createFakeSource();
+  const memory = memoryStore<Event>();
+  await memory.save(undefined, 'start');
+  const kept = Promise.withResolvers<void>();
+  let saving = 0;
+  const store: Store<Event> = {
+    load: () => memory.load(),
+    async save() {
+      saving += 1;
+      await kept.promise;
+    },
+  };
+  const source: Source = {
+    ...fake,
+    subscribe(document, variables, sink) {
+      const leave = fake.subscribe(document, variables, sink);
+      sink.opened();
+      sink.bookmark('start');
+      return leave;
+    },
+  };
+  const screen = feedStore(source, DOCUMENT, { store, presence: () => () => {} });
+  let state: FeedState<Event> | undefined;
+  const show = () =>
+    screen.subscribe((next) => {
+      state = next;
+    });
+  const leave = show();
+  const { sink } = await until(() => fake.subscriptions[0]);
+  sink.next({ data: { events: { cursor: 'a' } } });
+  await until(() => saving === 1);
+  leave();
+  const leaveAgain = show();
+  await until(() => state?.status === 'live');
+  kept.resolve();
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect([state?.status, state?.items]).toEqual(['live', []]);
+  leaveAgain();
 });

@@ -101,7 +101,12 @@ it('one write that has failed does not keep later ones from a storage whose plat
     await expect(store.save(event('a'), 'a')).rejects.toThrow('The disk is full.');
   isFull = false;
   await store.save(event('a'), 'a');
-  expect(await store.load()).toMatchObject({ cursor: 'a', events: [event('a')] });
+  isFull = true;
+  await expect(store.save(event('b'), 'b')).rejects.toThrow('The disk is full.');
+  isFull = false;
+  // The same again, as a feed does.
+  await store.save(event('b'), 'b');
+  expect(await store.load()).toMatchObject({ cursor: 'b', events: [event('a'), event('b')] });
 });
 
 /** Makes the stores of tabs that share what is stored. */

@@ -204,3 +204,33 @@ it.each([
   });
   await log.stop();
 });
+
+it('one who follows a client that nobody has followed for a while hears what comes, and nothing from before, each time', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  for (const _time of ['first', 'second', 'third']) {
+    const stream = await log.follow(CLIENT);
+    expect(source.isFollowed).toBe(true);
+    const { event } = source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+    expect((await stream.next()).value).toEqual(event);
+    await stream.return();
+    expect(source.isFollowed).toBe(false);
+    source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  }
+  await log.stop();
+});
+
+it('a search reads the log where its index takes long to be completed', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const completed = Promise.withResolvers<boolean>();
+  source.catchUp = () => completed.promise;
+  const { event } = source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  for (const _time of ['first', 'second'])
+    expect(await log.readAfter(CLIENT, null, 10, { receivedFrom: 0 })).toEqual({
+      events: [event],
+      hasMore: false,
+    });
+  completed.resolve(true);
+  await log.stop();
+});
