@@ -297,6 +297,19 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       expect(changed.webhook).toMatchObject({ url: 'https://example.mx/b', status: 'INACTIVE' });
     });
 
+    it('is shown as each of two changes in one operation leaves it', async () => {
+      const { webhook } = await change(CREATE_WEBHOOK, { type: 'CEP', url: 'https://example.mx/twice' });
+      const shown = '... on UpdateWebhookSuccess { webhook { status } }';
+      const [one, two] = ['INACTIVE', 'ACTIVE'].map((status) => ({ id: webhook.id, status }));
+      const { data, errors } = await gateway.query(
+        `mutation ($one: UpdateWebhookInput!, $two: UpdateWebhookInput!) {
+          one: updateWebhook(input: $one) { ${shown} } two: updateWebhook(input: $two) { ${shown} } }`,
+        { one, two },
+      );
+      expect(errors).toBeUndefined();
+      expect([data.one, data.two].map((changed) => changed.webhook.status)).toEqual(['INACTIVE', 'ACTIVE']);
+    });
+
     it('is not changed by nothing, nor in fields that are not its', async () => {
       const { webhook } = await change(CREATE_WEBHOOK, { type: 'CEP', url: 'https://example.mx/c' });
       expect(await change(UPDATE_WEBHOOK, { id: webhook.id })).toMatchObject({

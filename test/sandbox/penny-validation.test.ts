@@ -143,6 +143,16 @@ describe.each(READINGS)('penny validations, %s choices', (name, choices) => {
     ]);
   });
 
+  test('a receipt that was completed before its time stays so, and nothing more is told of it', async () => {
+    await using run = await withWebhook();
+    const { id } = await run.start({ destination_instrument_id: run.box.seeded.lateReceiptInstrumentId });
+    await run.box.post('/sandbox/receipts', { transactionId: id, receipt: 'now' });
+    const told = run.messages().length;
+    await run.box.step(4 * 3600);
+    expect((await run.read(id)).metadata?.dataCep.status).toBe('COMPLETED');
+    expect(run.messages()).toHaveLength(told);
+  });
+
   test.each<[string, Record<string, unknown>]>([
     ['a description of 41 characters', { description: 'x'.repeat(41) }],
     ['a description with a comma', { description: 'a, b' }],
