@@ -16,7 +16,16 @@ const SHARED = ['app', 'store'];
 /** What a program of this test's own runs: components, a store, and a function. */
 const RUN_BY = ['react', 'next', 'svelte', 'vue', 'pay'];
 /** What an app may need besides, in more lines. */
-const LONGER = ['get-state', 'unsettled', 'payments', 'pay-spei', 'refund', 'sign-out'];
+const LONGER = [
+  'accounts',
+  'get-state',
+  'unsettled',
+  'payments',
+  'pay-spei',
+  'refund',
+  'sign-out',
+  'unit-test',
+];
 /** What an app writes, besides its GraphQL. */
 const LINES = 10;
 /** Long enough to connect with, and short enough to be outlived. */
@@ -261,6 +270,46 @@ process.exit();`,
   }
 });
 
+it('a list of the page of Apollo Client grows, and shows a balance that is read again, as long as it was', async () => {
+  const code = await readFile(join(work, 'accounts.js'), 'utf8');
+  await writeFile(join(work, 'accounts-in-pages.js'), code.replace('first: 20', 'first: 1'));
+  const { accounts } = await control(gateway.sandbox, 'GET', '/sandbox');
+  const { clabe } = accounts[0];
+  const output = await runBeside(
+    'accounts',
+    `import { createElement } from 'react';
+import { act, create } from 'react-test-renderer';
+import { AccountList, readAgain } from './accounts-in-pages.js';
+import { createFetch } from '@pasarela/client/fetch';
+import { token, url } from './app.js';
+const query = '{ account(by: { clabe: "${clabe}" }) { id availableBalance { amount } } }';
+const read = async () => (await createFetch({ url, token }).query(query, {})).data.account;
+const before = await read();
+globalThis.IS_REACT_ACT_ENVIRONMENT = true;
+let tree;
+await act(async () => { tree = create(createElement(AccountList)); });
+globalThis.IS_REACT_ACT_ENVIRONMENT = false;
+const items = () => tree.root.findAllByType('li').map(({ props }) => props.children);
+const holds = async (is) => { while (!is()) await new Promise((again) => setTimeout(again, 20)); };
+for (let count = 1; !items().includes(before.availableBalance.amount) || count < 3; count += 1) {
+  await holds(() => items().length === count);
+  tree.root.findByType('button').props.onClick();
+  await holds(() => items().length === count + 1);
+}
+const { length } = items();
+const credit = { clabe: '${clabe}', amount: '7.77' };
+const headers = { 'content-type': 'application/json' };
+await fetch('${gateway.sandbox.url}/sandbox/spei-credits', { method: 'POST', headers, body: JSON.stringify(credit) });
+let now = before;
+while (now.availableBalance.amount === before.availableBalance.amount) now = await read();
+await readAgain([before.id]);
+await holds(() => items().includes(now.availableBalance.amount));
+console.log(items().length === length && length > 2);
+process.exit();`,
+  );
+  expect(output).toMatch(/true\n$/);
+});
+
 it('a refund that two people press for, each in an own browser, is made once, and told to both', async () => {
   await gateway.credit('to be returned');
   const output = await runBeside(
@@ -282,6 +331,11 @@ console.log(new Set(both.map(({ result }) => result.refund.id)).size, 'returned'
 process.exit();`,
   );
   expect(output).toBe('done\ndone\n1 returned\n');
+});
+
+it('the unit test of the page passes', async () => {
+  const output = await run(process.execPath, [join(work, 'unit-test.js')], work);
+  expect(output).toContain('pass 1');
 });
 
 it('what was not shown goes to the mutation that it was sent with, although both have one input', async () => {
