@@ -124,3 +124,40 @@ it('the credit that a refund returns is shown while it is open and once an answe
   expect(await show(open.id)).not.toContain('send it again');
   expect(await show(done.id)).not.toContain('look');
 });
+
+it('no gateway is said to look for a payment with a stored refusal that is not recognised, and one is with an unknown answer', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-show-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'));
+  const asked = { operation: 'createMoneyOut', customerId: null, ...SHOWN } as const;
+  const ids: string[] = [];
+  for (const kind of ['refused', 'unknown'] as const) {
+    const name = recordName({ clientId: randomUUID(), customerId: undefined, key: randomUUID() });
+    await records.claim(name, { ...NOBODYS, asked, owner: 'call', inputHash: 'input', leaseMs: 0 });
+    await records.markSent(name, 'call', '{}');
+    await records.answer(name, 'input', { kind, status: 403, text: '<html>Forbidden</html>' });
+    ids.push(await createPayments(records).idOf(name));
+  }
+  await records.stop();
+  const shown = await Promise.all(
+    ids.map(async (id) => {
+      const text = await pasarela(['payments', 'show', id], { DATA_DIR: dataDir });
+      const json = await pasarela(['payments', 'show', id, '--json'], { DATA_DIR: dataDir });
+      return { text: text.stdout, json: JSON.parse(json.stdout) };
+    }),
+  );
+  const [refused, unknown] = shown;
+  expect(refused?.json).toMatchObject({
+    state: 'UNKNOWN',
+    settledAt: expect.any(String),
+    lookedForUntil: null,
+  });
+  expect(refused?.text).not.toContain('look for it until');
+  expect(unknown?.json).toMatchObject({
+    state: 'UNKNOWN',
+    settledAt: null,
+    lookedForUntil: expect.any(String),
+  });
+  expect(unknown?.text).toContain(' look for it until ');
+});

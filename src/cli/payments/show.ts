@@ -86,7 +86,7 @@ export async function showPayment(args: readonly string[]): Promise<ExitCode> {
       ...payment,
       customerId: record.asked?.customerId ?? null,
       originalTransactionId: refundedBy(record),
-      lookedForUntil: lookedForUntil(record, payment),
+      lookedForUntil: lookedForUntil(record),
     };
     if (values.json === true) print(JSON.stringify({ ...shown, journal: steps.map(fieldsOf) }));
     else {
@@ -121,9 +121,13 @@ async function stepsOf(
   }
 }
 
-/** Until when a gateway looks for an open payment, RFC 3339; null for one that is settled, or was not sent. */
-function lookedForUntil({ sent }: RecordedPayment, { state }: Listed): string | null {
-  if (sent === null || (state !== 'UNKNOWN' && state !== 'IN_FLIGHT')) return null;
+/**
+ * Until when a gateway looks for an open payment, RFC 3339; null for one that is settled, or was not sent. A stored refusal that this
+ * version does not recognise is told as UNKNOWN, and no gateway looks for that payment.
+ */
+function lookedForUntil({ sent, answer }: RecordedPayment): string | null {
+  const isSettled = answer !== null && answer.kind !== 'unknown';
+  if (sent === null || isSettled) return null;
   return new Date(Math.min(sent.sentAt, clock.now() - sent.ageMs) + LOOKED_FOR_MS).toISOString();
 }
 
