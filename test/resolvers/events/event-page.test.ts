@@ -200,6 +200,9 @@ describe('a page of a narrowed caller', () => {
     const how = { narrowed: true, ...reading() };
     for (let time = 0; time < 4; time += 1) expect((await page({ first: 1 }, how)).nodes).toHaveLength(1);
     await expect(page({ first: 1 }, how)).rejects.toThrow(LogReadingError);
+    // By a time alone it would read as much.
+    const receivedFrom = new Date(0).toISOString();
+    await expect(page({ first: 1, receivedFrom }, how)).rejects.toThrow(LogReadingError);
     // Its own credits are found without the others.
     expect((await page({ first: 1, types: ['MONEY_IN'] }, how)).nodes).toHaveLength(1);
     expect((await page({ first: 1, types: ['STATUS_UPDATE'] }, how)).nodes).toEqual([]);

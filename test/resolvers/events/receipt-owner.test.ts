@@ -148,6 +148,21 @@ it('one that is refused for one client is asked for by another', async () => {
   expect(await ownerOf(other, receipt, readerOf())).toBe(OWNER);
 });
 
+it('one that is being read for one client is read for another beside that', async () => {
+  const other = randomUUID();
+  const owners = new Map<string, string>([
+    [CLIENT, OWNER],
+    [other, randomUUID()],
+  ]);
+  const { ownerOf } = start(async (_party, client) => {
+    await wait(10);
+    return owners.get(client);
+  });
+  const receipt = receiptOf(randomUUID());
+  const found = await Promise.all([CLIENT, other].map((client) => ownerOf(client, receipt, readerOf())));
+  expect(found).toEqual([...owners.values()]);
+});
+
 it('one for which the service asks to come later is asked for again', async () => {
   let reads = 0;
   const { ownerOf, unattributed } = start(async () => {

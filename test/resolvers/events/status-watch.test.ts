@@ -251,6 +251,27 @@ describe('readings', () => {
     );
   });
 
+  it('of another are shown to a caller who is narrowed only where the transaction is still its own', async () => {
+    const sees = async (customerId: string | undefined, isOwn: boolean, read: Transaction | null) => {
+      const told: string[] = [];
+      const renew = () => void told.push('renew');
+      const owns = async () => {
+        told.push('owns');
+        return isOwn;
+      };
+      const reads = { renew, session: { transactions: { owns } } };
+      // Whether a reading may be shown needs no more of an operation.
+      const context = { ...of(client, customerId, ''), reads } as unknown as Context;
+      return [await new TransactionSource(ID, context).sees(read), ...told];
+    };
+    const found = transaction('LIQUIDATED');
+    // What the operation remembers of instruments is older.
+    expect(await sees('one', true, found)).toEqual([true, 'renew', 'owns']);
+    expect(await sees('one', false, found)).toEqual([false, 'renew', 'owns']);
+    expect(await sees('one', true, null)).toEqual([false]);
+    expect(await sees(undefined, false, found)).toEqual([true]);
+  });
+
   it('have one share for all tokens that stand for one client', () => {
     expect(new TransactionSource(ID, of(client, undefined, 'the group')).pollRequester).toBe('the group');
   });
