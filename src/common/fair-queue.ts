@@ -86,7 +86,7 @@ class CallerQueue {
   }
 }
 
-/** The callers of one client or customer. */
+/** The callers that share the seats of one group (party.ts, `Requester`). */
 class Group {
   readonly key: string;
   underWay = 0;
@@ -107,7 +107,7 @@ class Group {
   }
 }
 
-/** How many of the shared seats one client or customer may have. The rest stays free for others while its calls hang. */
+/** What part of the shared seats one group may have. The rest stays free for others while its calls hang. */
 export const SHARE_OF_GROUP = 0.75;
 
 export interface FairQueueOptions {

@@ -5,7 +5,10 @@ import { URGENCIES, type Urgency } from './turns.ts';
 export interface Requester {
   /** One credential, person or address. All requests with the same one have a single share together. */
   readonly caller: string;
-  /** The client or customer. All its requesters together have a share as well, however many there are. */
+  /**
+   * The client, the customer, or the subject of a token that acts for the whole client (operation/caller-keys.ts). All its requesters
+   * together have a share as well, however many there are.
+   */
   readonly group: string;
   /** Those whose failing calls the breaker counts together with its own; its group where undefined. */
   readonly failureDomain?: string | undefined;

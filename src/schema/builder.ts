@@ -35,7 +35,7 @@ export interface GraphTypes {
  */
 export const readOnce = { readOnce: true } as const;
 
-/** Marks a field whose resolver looks up in a whole list, so that the list can be read ahead (graphql/plugins/prefetch.ts). */
+/** Marks a field whose resolver looks up in a list, so that the list can be read ahead (graphql/plugins/prefetch.ts). */
 export const reads = (list: PrefetchList): { readonly reads: PrefetchList } => ({ reads: list });
 
 /** Stands on root fields that read the graph. */

@@ -34,7 +34,7 @@ export interface AdmissionOptions {
 
 /** Queries and mutations that may be under way at once, of all callers together. */
 const UNDER_WAY = 256;
-/** Of all callers of one client or customer. */
+/** Of all callers of one group. */
 const PER_GROUP = UNDER_WAY * SHARE_OF_GROUP;
 /** Mutations of one caller. Its queries are not in their way, and those that share a key wait for each other anyway. */
 const MUTATIONS_PER_CALLER = 64;

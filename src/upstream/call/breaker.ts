@@ -50,7 +50,7 @@ export interface CircuitBreaker {
   /**
    * Returns a permit for a call; undefined if none may be made now. While half-open it permits one call at a time.
    *
-   * @param caller whose call it is: all that stand for one client are one caller.
+   * @param caller whose call it is: the `failureDomain` of its requester, else the group (common/party.ts).
    */
   admit(kind: CircuitKind, caller: string): Permit | undefined;
   /**

@@ -22,8 +22,8 @@ import { type OwnershipReads, scopeChanges } from './scoped-changes.ts';
 export interface Session {
   readonly clientId: string;
   /**
-   * Begins to read whole lists that the operation is going to need, beside whatever it reads first. A list that fails, fails
-   * where it is looked up.
+   * Begins to read lists that the operation is going to need, beside whatever it reads first: a list that comes in one answer whole; of a
+   * longer one the index of places is made. A list that fails, fails where it is looked up.
    *
    * @returns a promise that resolves once all have arrived or failed. After that look-ups in them need no promise.
    */
@@ -71,7 +71,8 @@ export function createBankCache(names: BankFieldNames, ttlMs: number, now: () =>
         rest.served(BANKS);
         return kept.banks;
       }
-      // Reads under way are not shared: if one caller's token is refused, the others must not fail.
+      // Nobody waits for another's read here: if one caller's token is refused, the others must not fail. Equal reads under way are shared
+      // among callers that are one to the service (operation/reads.ts).
       const banks = new Listing(await readBanks(rest, names));
       kept = { banks, until: now() + ttlMs };
       return banks;
