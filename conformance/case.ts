@@ -4,16 +4,18 @@ import { z } from 'zod';
 export const TRANSPORTS = ['sse', 'websocket'] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
+/** The least pause of the client since the gateway's last word, in milliseconds. */
+const noSoonerThanMs = z.number().optional();
 /** What the client has to send next. A list of cursors: one of them. */
 const EXPECT = z.union([
   z.strictObject({
     expect: z.literal('subscribe'),
     after: z.union([z.string(), z.array(z.string())]),
     token: z.string().optional(),
-    noSoonerThanMs: z.number().optional(),
+    noSoonerThanMs,
   }),
-  z.strictObject({ expect: z.literal('eventCursor'), token: z.string().optional() }),
-  z.strictObject({ expect: z.literal('mutation') }),
+  z.strictObject({ expect: z.literal('eventCursor'), token: z.string().optional(), noSoonerThanMs }),
+  z.strictObject({ expect: z.literal('mutation'), noSoonerThanMs }),
   z.strictObject({ expect: z.literal('pong') }),
 ]);
 

@@ -116,16 +116,16 @@ class Run {
     const arrival = await this.#operations.next();
     this.#current = arrival;
     if (arrival.kind !== step.expect) return `the client sends ${told(arrival)}`;
+    const waitedMs = arrival.at - this.#sentAt;
+    if (step.noSoonerThanMs !== undefined && waitedMs < step.noSoonerThanMs - EARLY_MS)
+      return `the client comes back after ${Math.round(waitedMs)} ms`;
     if (step.expect === 'mutation') return this.#sameInput(arrival.input);
     if (step.token !== undefined && step.token !== arrival.token)
       return `the client shows the token ${arrival.token}`;
     if (step.expect === 'eventCursor') return undefined;
-    if (![step.after].flat().some((after) => after === arrival.after))
-      return `the client sends ${told(arrival)}`;
-    const waitedMs = arrival.at - this.#sentAt;
-    return step.noSoonerThanMs !== undefined && waitedMs < step.noSoonerThanMs - EARLY_MS
-      ? `the client comes back after ${Math.round(waitedMs)} ms`
-      : undefined;
+    return [step.after].flat().some((after) => after === arrival.after)
+      ? undefined
+      : `the client sends ${told(arrival)}`;
   }
 
   #started(): Program {

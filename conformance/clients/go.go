@@ -38,7 +38,7 @@ var command struct {
 	Input                        object
 }
 
-var final = set("BAD_USER_INPUT FORBIDDEN NOT_FOUND TOO_COMPLEX GRAPHQL_PARSE_FAILED GRAPHQL_VALIDATION_FAILED")
+var final = set("BAD_USER_INPUT FORBIDDEN TOO_COMPLEX GRAPHQL_PARSE_FAILED GRAPHQL_VALIDATION_FAILED")
 
 // Every other code, such as one of a proxy, does not say how far a payment came.
 var movedNothing = set(`BAD_USER_INPUT UNAUTHENTICATED FORBIDDEN PERSISTED_QUERY_NOT_SUPPORTED TOO_COMPLEX CURSOR_INVALID EVENTS_GAP
@@ -89,9 +89,16 @@ func textOf(response *http.Response) []byte {
 	return text
 }
 
-func ask(query string, variables object) (answer result, err error) {
+// E10: the least pause that the header of an answer asks for, in milliseconds.
+func leastOf(response *http.Response) float64 {
+	seconds, _ := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 32)
+	return float64(seconds) * 1000
+}
+
+func ask(query string, variables object) (answer result, least float64, err error) {
 	response, _, err := post(query, variables, "application/json")
 	if err == nil {
+		least = leastOf(response)
 		err = json.Unmarshal(textOf(response), &answer)
 	}
 	return
@@ -118,17 +125,17 @@ func failure(answer result) (code string, least float64, retryable bool, oldest 
 // C4. Null is no cursor: the read has failed.
 func readHead() string {
 	for tries := 0; ; tries++ {
-		answer, err := ask("query { eventCursor }", object{})
+		answer, least, err := ask("query { eventCursor }", object{})
 		var head *string
 		if err == nil && json.Unmarshal(answer.Data["eventCursor"], &head) == nil && head != nil {
 			return *head
 		}
-		code, least, retryable, _ := failure(answer)
+		code, asked, retryable, _ := failure(answer)
 		if final[code] && !retryable {
 			say("refused", code)
 			os.Exit(0)
 		}
-		pause(tries, least)
+		pause(tries, math.Max(least, asked))
 	}
 }
 
@@ -198,8 +205,7 @@ func follow() {
 			if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 				blocks(response.Body, silence, take)
 			} else {
-				seconds, _ := strconv.ParseFloat(response.Header.Get("Retry-After"), 64)
-				least = seconds * 1000
+				least = leastOf(response)
 				take(map[string]string{"event": "next", "data": string(textOf(response))})
 			}
 			response.Body.Close()
@@ -240,7 +246,7 @@ func current() (one payment) {
 	if !os.IsNotExist(err) && (err != nil || json.Unmarshal(text, &one) != nil) {
 		panic("The payment cannot be read.")
 	}
-	if one.Input == nil || one.Says["refused"] != nil {
+	if one.Input == nil {
 		random := make([]byte, 16)
 		rand.Read(random)
 		one = payment{Input: command.Input, Made: time.Now()}
@@ -254,7 +260,7 @@ func (one *payment) send() (says object, isFinal bool, least float64) {
 	// P2 and P14: the key, and a call that may move money, before it is sent.
 	one.Calls++
 	one.keep(nil)
-	answer, err := ask(command.Query, object{"input": one.Input})
+	answer, least, err := ask(command.Query, object{"input": one.Input})
 	var told struct {
 		Typename    string `json:"__typename"`
 		Code        string
@@ -262,10 +268,12 @@ func (one *payment) send() (says object, isFinal bool, least float64) {
 	}
 	code, hasMovedNothing, isRefusal := "", false, false
 	if err != nil {
-		return
+		return nil, false, least
 	} else if json.Unmarshal(answer.Data["createMoneyOut"], &told) != nil || told.Typename == "" {
+		var asked float64
 		var retryable bool
-		code, least, retryable, _ = failure(answer)
+		code, asked, retryable, _ = failure(answer)
+		least = math.Max(least, asked)
 		hasMovedNothing, isFinal = movedNothing[code], final[code] && !retryable
 		isRefusal = isFinal
 		for _, told := range answer.Errors {
@@ -293,7 +301,7 @@ func (one *payment) send() (says object, isFinal bool, least float64) {
 
 func pay() {
 	one := current()
-	// P15: an app lets go of a payment once the person has seen how it ended.
+	// P15: an app lets go of a payment once the person has seen how it ended. Only then a press after a refusal is a new payment.
 	says, isFinal, least := one.Says, one.Says != nil, 0.0
 	const day = 24 * time.Hour
 	for tries, until := 0, time.Now().Add(time.Minute); !isFinal && says == nil && time.Now().Before(until); tries++ {

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import {
+  finish,
   follow,
   intentStore,
   isGap,
@@ -78,7 +79,12 @@ async function paid(): Promise<void> {
     { readonly createMoneyOut: { readonly __typename: string } },
     { readonly input: { readonly idempotencyKey: string } }
   >(query);
-  const outcome = await pay(source, document, input, { store: intentStore(storage, 'payments') });
+  const store = intentStore(storage, 'payments');
+  // A start is no press: `pay` would make another payment after a refusal.
+  const [kept] = await store.load();
+  const outcome = await (kept
+    ? finish(source, document, kept, { store })
+    : pay(source, document, input, { store }));
   if (outcome.status === 'done') say({ done: true });
   else if (outcome.status === 'refused') say({ refused: outcome.code });
   else say({ unknown: true });

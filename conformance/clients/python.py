@@ -9,8 +9,7 @@ import time
 import urllib.parse
 import uuid
 
-FINAL = {"BAD_USER_INPUT", "FORBIDDEN", "NOT_FOUND", "TOO_COMPLEX"}
-FINAL |= {"GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED"}
+FINAL = {"BAD_USER_INPUT", "FORBIDDEN", "TOO_COMPLEX", "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED"}
 # Every other code, such as one of a proxy, does not say how far a payment came.
 MOVED_NOTHING = {
     "BAD_USER_INPUT", "UNAUTHENTICATED", "FORBIDDEN", "PERSISTED_QUERY_NOT_SUPPORTED", "TOO_COMPLEX", "CURSOR_INVALID",
@@ -39,6 +38,12 @@ def post(query, variables, accept="application/json", wait=35):
 def pause(tries, least=0):
     """E9 and E10."""
     time.sleep(max(least, min(0.1 * 2 ** min(tries, 9), 30) * random.uniform(0.5, 1)))
+
+
+def least_of(response):
+    """E10: the least pause that the header of an answer asks for. A proxy may write a date, which counts for nothing here."""
+    seconds = response.getheader("Retry-After") or ""
+    return int(seconds) if seconds.isdigit() else 0
 
 
 def blocks(response):
@@ -79,11 +84,14 @@ def read_head():
     for tries in range(10**9):
         least = 0
         try:
-            answer = json.loads(told_by(post("query { eventCursor }", {})))
+            response = post("query { eventCursor }", {})
+            least = least_of(response)
+            answer = json.loads(told_by(response))
             head = (answer.get("data") or {}).get("eventCursor")
             if head is not None:
                 return head
-            code, least, extensions = failure(answer)
+            code, asked, extensions = failure(answer)
+            least = max(least, asked)
             if code in FINAL and not extensions.get("retryable"):
                 sys.exit(say(refused=code))
         except BROKEN:
@@ -101,7 +109,7 @@ def follow():
         try:
             response = post(command["query"], {"after": cursor}, "text/event-stream", 30)
             if not response.getheader("Content-Type", "").startswith("text/event-stream"):
-                least = float(response.getheader("Retry-After") or 0)
+                least = least_of(response)
                 stream = [{"event": "next", "data": told_by(response)}]
             else:
                 stream = blocks(response)
@@ -154,10 +162,10 @@ def keep(payment, **says):
 
 def pay():
     payment = kept()
-    if payment is None or "refused" in payment["says"]:
+    if payment is None:
         payment = {"key": str(uuid.uuid4()), "input": command["input"], "made": time.time(), "calls": 0, "says": {}}
     if payment["says"]:
-        # P15: an app lets go of a payment once the person has seen this.
+        # P15: an app lets go of a payment once the person has seen this. Only then a press after a refusal is a new payment.
         return say(**payment["says"])
     until = time.monotonic() + 60
     tries = 0
@@ -168,10 +176,13 @@ def pay():
         keep(payment)
         least, refusal, is_final = 0, None, False
         try:
-            answer = json.load(post(command["query"], {"input": {**payment["input"], "idempotencyKey": payment["key"]}}))
+            response = post(command["query"], {"input": {**payment["input"], "idempotencyKey": payment["key"]}})
+            least = least_of(response)
+            answer = json.load(response)
             result = (answer.get("data") or {}).get("createMoneyOut")
             if result is None:
-                code, least, extensions = failure(answer)
+                code, asked, extensions = failure(answer)
+                least = max(least, asked)
                 # An error within the result says that the mutation was executed.
                 was_executed = any(len(error.get("path") or []) > 1 for error in answer.get("errors") or [])
                 if not was_executed and code in MOVED_NOTHING:

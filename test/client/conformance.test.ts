@@ -124,8 +124,8 @@ const MUTANTS: readonly Mutant[] = [
     rule: 'T4',
     edits: [
       [
-        'least = max(least, asked)',
-        'cursor = "start" if code == "UNAUTHENTICATED" else cursor; least = max(least, asked)',
+        'least = max(least, asked)\n                    if code in ("EVENTS_GAP"',
+        'cursor = "start" if code == "UNAUTHENTICATED" else cursor\n                    if code in ("EVENTS_GAP"',
       ],
     ],
     found: 'the client sends subscribe after "start"',
@@ -139,13 +139,13 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     rule: 'E2',
-    edits: [['least = float(response.getheader("Retry-After") or 0)', 'return']],
+    edits: [['least = least_of(response)\n                stream', 'return\n                stream']],
     found: ENDED,
   },
   {
     rule: 'E3',
     edits: [
-      ['FINAL |= {', 'FINAL |= {"STORE_UNAVAILABLE", '],
+      ['FINAL = {', 'FINAL = {"STORE_UNAVAILABLE", '],
       ['elif code in FINAL and not extensions.get("retryable"):', 'elif code in FINAL:'],
     ],
     found: ENDED,
@@ -178,7 +178,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     rule: 'E8',
     edits: [
-      ['FINAL |= {', 'FINAL |= {"DRAINING", '],
+      ['FINAL = {', 'FINAL = {"DRAINING", '],
       [
         'if code in FINAL and not extensions.get("retryable"):\n                    refusal',
         'if code in FINAL:\n                    refusal',
@@ -191,7 +191,23 @@ const MUTANTS: readonly Mutant[] = [
     edits: [['        pause(tries, least)\n        tries += 1\n\n\ndef kept', '        pass\n\n\ndef kept']],
     found: 'the client comes back after',
   },
-  { rule: 'E10', edits: [['least = max(least, asked)', 'pass']], found: 'the client comes back after' },
+  {
+    rule: 'E10',
+    edits: [
+      ['least = max(least, asked)\n                    if code in ("EVENTS_GAP"', 'if code in ("EVENTS_GAP"'],
+    ],
+    found: 'the client comes back after',
+  },
+  {
+    rule: 'E10',
+    edits: [['least = least_of(response)\n            answer = json.loads', 'answer = json.loads']],
+    found: '{"expect":"eventCursor","noSoonerThanMs":1000}: the client comes back after',
+  },
+  {
+    rule: 'E10',
+    edits: [['least = least_of(response)\n            answer = json.load(', 'answer = json.load(']],
+    found: '{"expect":"mutation","noSoonerThanMs":1000}: the client comes back after',
+  },
   {
     rule: 'S5',
     edits: [['extensions = (answer.get("errors") or [{}])[0].get("extensions") or {}', 'extensions = {}']],
@@ -299,6 +315,11 @@ const MUTANTS: readonly Mutant[] = [
     rule: 'P15',
     edits: [['if payment["says"]:', 'if "unknown" in payment["says"]:']],
     found: 'the client says {"sends":"mutation"}',
+  },
+  {
+    rule: 'P15',
+    edits: [['if payment is None:', 'if payment is None or "refused" in payment["says"]:']],
+    found: 'step 6, {"client":{"refused":"INSUFFICIENT_FUNDS"}}: the client says {"sends":"mutation"}',
   },
 ];
 
