@@ -70,21 +70,30 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       });
     });
 
-    it('is among the accounts that are read after it, in the midst of an operation', async () => {
-      const made = `... on CreatePrivateAccountSuccess { account { owner { ... on Client { accounts { totalCount } } } } }`;
-      const input = {
-        ...{ bankId: world.bankIds[0], ownerId: world.clientId },
-        ...{ clientBankAdapterId: world.clientBankAdapterId, accountId: UNKNOWN },
-      };
-      const { data, errors } = await gateway.query(
-        `mutation ($input: CreatePrivateAccountInput!) { one: createPrivateAccount(input: $input) { ${made} }
-          two: createPrivateAccount(input: $input) { ${made} } }`,
-        { input },
-      );
-      expect(errors).toBeUndefined();
-      const [one, two] = [data.one, data.two].map(({ account }) => account.owner.accounts.totalCount);
-      expect(two - one).toBe(1);
-    });
+    it.each([
+      ['client', 'CreatePrivateAccount', 'Client'],
+      ['customer', 'CreateCustomerPrivateAccount', 'Customer'],
+    ])(
+      'of a %s is among the accounts that are read after it, in the midst of an operation',
+      async (whose, name, owner) => {
+        const made = `... on ${name}Success { account { owner { ... on ${owner} { accounts { totalCount } } } } }`;
+        const [customerId] = world.customerIds;
+        const input = {
+          ...{ bankId: world.bankIds[0], clientBankAdapterId: world.clientBankAdapterId },
+          ...(whose === 'client'
+            ? { ownerId: world.clientId, accountId: UNKNOWN }
+            : { ownerId: customerId, customerId }),
+        };
+        const create = `${name.charAt(0).toLowerCase()}${name.slice(1)}(input: $input) { ${made} }`;
+        const { data, errors } = await gateway.query(
+          `mutation ($input: ${name}Input!) { one: ${create} two: ${create} }`,
+          { input },
+        );
+        expect(errors).toBeUndefined();
+        const [one, two] = [data.one, data.two].map(({ account }) => account.owner.accounts.totalCount);
+        expect(two - one).toBe(1);
+      },
+    );
 
     it('is created for a customer', async () => {
       const [customerId] = world.customerIds;
