@@ -5,6 +5,7 @@ import type { Logger } from '../common/logger.ts';
 import { hashOf, type TrustedDocuments } from '../graphql/plugins/trusted-documents.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { ConfigError } from './config.ts';
+import { wants } from './variables.ts';
 
 /** The form that Relay's compiler (`persistConfig.file`) and graphql-codegen's client preset write: id → text. */
 const Texts = z.record(z.string(), z.string());
@@ -63,7 +64,9 @@ export function documentsIn(path: string): readonly (readonly [id: string, text:
   try {
     content = readFileSync(path, 'utf8');
   } catch {
-    throw wrong(`${JSON.stringify(path)} cannot be read.`);
+    throw wrong(
+      `got ${JSON.stringify(path)}, which cannot be read; wants ${wants('TRUSTED_DOCUMENTS')}, which this process may read.`,
+    );
   }
   const json = parse(content);
   const manifest = ApolloManifest.safeParse(json);

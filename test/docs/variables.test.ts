@@ -1,5 +1,9 @@
 import { beforeAll, expect, it } from 'vitest';
+import { VARIABLE_NAMES, wants } from '../../src/app/variables.ts';
 import { readPage } from './pages.ts';
+
+/** Variables that OpenTelemetry's SDK reads. */
+const FOREIGN = ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES', 'OTEL_EXPORTER_OTLP_HEADERS'];
 
 interface Variable {
   readonly name: string;
@@ -29,7 +33,19 @@ beforeAll(async () => {
 it('docs/configuration.md explains every variable once, and no other', () => {
   const explained = rows.flatMap(({ names }) => names);
   expect(explained.length).toBeGreaterThan(45);
-  expect(explained.sort()).toEqual(variables.map(({ name }) => name).sort());
+  expect(explained.sort()).toEqual([...variables.map(({ name }) => name), ...FOREIGN].sort());
+});
+
+it('docs/configuration.md says which whole numbers a variable takes', () => {
+  const numbers = VARIABLE_NAMES.flatMap((name) => {
+    const [, range] = /^a whole number from (\d+ to \d+)$/.exec(wants(name)) ?? [];
+    return range === undefined ? [] : [{ name, range }];
+  });
+  expect(numbers.length).toBeGreaterThan(25);
+  for (const { name, range } of numbers) {
+    const row = rows.find(({ names }) => names.includes(name));
+    expect(row?.byDefault.trim().endsWith(`; ${range}`), `${name}: ${range}`).toBe(true);
+  }
 });
 
 it('docs/configuration.md names the defaults that the variables have', () => {
@@ -53,8 +69,6 @@ it.each([
 ])('%s names no variable that the gateway does not read', async (name) => {
   const known = variables.map((variable) => variable.name);
   const page = await readPage(name);
-  // Others read these: OpenTelemetry's SDK.
-  const foreign = ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES', 'OTEL_EXPORTER_OTLP_HEADERS'];
   const prefix =
     /^(UPSTREAM|AUTH|REDIS|DATA|EVENTS|PUBLIC|WEBHOOK|LOG|SANDBOX|OTEL|PASARELA|TRUSTED|LIMIT|REUSE)_/;
   const codes = [
@@ -65,7 +79,7 @@ it.each([
     'UPSTREAM_TIMEOUT',
   ];
   for (const [, variable = ''] of page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)) {
-    if (prefix.test(variable) && ![...foreign, ...codes].includes(variable))
+    if (prefix.test(variable) && ![...FOREIGN, ...codes].includes(variable))
       expect(known).toContain(variable);
   }
 });

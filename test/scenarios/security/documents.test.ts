@@ -259,7 +259,9 @@ describe('trusted documents', () => {
     expect(() => readTrustedDocuments([relay, clash])).toThrow(/"Third-1" stands for two documents/);
     const list = await write('list.json', ['not', 'an object']);
     expect(() => readTrustedDocuments([codegen, list])).toThrow(/neither a JSON object/);
-    expect(() => readTrustedDocuments([join(folder, 'missing.json')])).toThrow(/cannot be read/);
+    expect(() => readTrustedDocuments([join(folder, 'missing.json')])).toThrow(
+      /TRUSTED_DOCUMENTS: got ".*missing\.json", which cannot be read; wants JSON files/,
+    );
     await rm(folder, { recursive: true });
   });
 
