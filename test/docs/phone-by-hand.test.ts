@@ -131,7 +131,8 @@ it('names the rules without which an app pays twice, or ships for what nobody kn
   expect(page).toContain('for `INFORMED` only where `subCategory` is `INT_CREDIT`');
   const [, saved = ''] = /\n\| saved \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)/.exec(page) ?? [];
   expect([...saved.matchAll(/^\| ([\w, ]+) \|/gm)].map(([, name]) => name)).toEqual([
-    'key, input, time',
+    'key, input, times',
+    'owner',
     'calls',
     'end',
     'seen',
