@@ -23,8 +23,12 @@ export interface ErrorMaskingOptions {
 /** Errors that one result lists. What fails for each item of a list fails as often as there are items. */
 const MAX_ERRORS = 100;
 
+/**
+ * Stands for the errors that are left out. It has no path, and one of them may be that of a payment: a client that reads it as the error
+ * of the payment must take the payment for one that may have moved. So its code is on no list of codes that say otherwise.
+ */
 const leftOut = (count: number, requestId: string): GraphQLError =>
-  new GraphQLError(`${count} more errors are left out.`, { extensions: { code: 'TOO_COMPLEX', requestId } });
+  new GraphQLError(`${count} more errors are left out.`, { extensions: { code: 'MORE_ERRORS', requestId } });
 
 /**
  * Gives every error of a result its public form: `extensions.code`, and `requestId` to ask about. What is not meant for

@@ -212,6 +212,22 @@ describe('a stream that fails', () => {
     expect(masked).toEqual([[secret, 'r1']]);
   });
 
+  it('lists 100 errors, and says of the others how many they are, under a code that refuses nothing', () => {
+    const source = new Source();
+    const sink = new Noting();
+    streamOf(subscribed(masking, { requestId: 'r1' }, source)).connect(sink);
+    const errors = Array.from({ length: 102 }, () => new GraphQLError('The bank cannot be read.'));
+    source.sink?.take({ data: { createMoneyOut: null }, errors });
+    const [{ data, errors: shown = [] }] = sink.got as [ExecutionResult];
+    expect(data).toEqual({ createMoneyOut: null });
+    expect(shown).toHaveLength(101);
+    expect(shown.at(-1)).toMatchObject({
+      message: '2 more errors are left out.',
+      path: undefined,
+      extensions: { code: 'MORE_ERRORS', requestId: 'r1' },
+    });
+  });
+
   it('counts as failed where it has not begun, and a result without errors does not', () => {
     const context = { requestId: 'r2' };
     const refused = subscribed(masking, context, { errors: [new GraphQLError('no')] });
