@@ -152,6 +152,12 @@ it('reads a body before its status: errors come with 200, and GraphQL with other
     ['{ nothing }', 'GRAPHQL_VALIDATION_FAILED'],
   ] as const)
     expect(await answered(text)).toMatchObject({ status: 200, errors: [{ extensions: { code } }] });
+  const asText = {
+    method: 'POST',
+    headers: { 'content-type': 'text/plain' },
+    body: '{"query":"{ eventCursor }"}',
+  };
+  expect((await fetch(gateway.graphql, asText)).status).toBe(415);
   const stream = await answered('subscription { moneyIn { cursor } }', FOLLOW);
   expect(stream).toMatchObject({ status: 406, errors: [{ extensions: { code: 'BAD_USER_INPUT' } }] });
 });
