@@ -182,10 +182,13 @@ function isOf({ original, answer }: PaymentRecord, id: string): boolean {
 }
 
 /**
- * What became of a refund whose answer was lost, by the credit that it returns. The credit had not read REFUNDED when it was sent, and a
- * credit is returned once and in full: where it reads so now, it was this refund, unless the record has another one of it. Another that is
- * open may be of any age: how late a credit comes to read REFUNDED is the service's to say. Nor is there a latest time: the store dates
- * payments, and the clock of this process may be behind its own.
+ * What became of a refund whose answer was lost, by the credit that it returns. The credit did not read REFUNDED when the refund was sent,
+ * and is returned once and in full. Where it reads so now, this refund is told done, unless the record has another one of it. What has
+ * returned the credit without the record, such as a 422 to its webhook or a person at the provider, is taken for this refund
+ * (docs/payments.md).
+ *
+ * Another refund that is open counts at any age, because the service may show REFUNDED at any time after a refund. There is no latest time
+ * either: the store dates payments, and the clock of this process may be behind the store's.
  */
 export async function lookForRefund(payment: OpenPayment, rest: Rest, book: PaymentBook): Promise<Found> {
   const { original: id, sentAt, name } = payment;

@@ -16,7 +16,7 @@ export interface Ordered {
   readonly originalId?: string;
 }
 
-/** The documented kinds (docs/upstream-api.md, "Transaction"). Of a refund only what it is not is documented. */
+/** The documented kinds (docs/upstream-api.md, "Transaction"). That of a refund is not documented: it is no internal transaction. */
 const CATEGORIES = ['DEBIT_TRANS', 'INTER_TRANS'];
 const SUB_CATEGORIES = ['SPEI_DEBIT', 'INT_DEBIT', 'INT_CREDIT', 'SPEI_CREDIT'];
 const SPEI_OUT = { categories: ['DEBIT_TRANS'], subCategories: ['SPEI_DEBIT'] };
