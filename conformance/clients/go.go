@@ -305,8 +305,8 @@ func pay() {
 	says, isFinal, least := one.Says, one.Says != nil, 0.0
 	const day = 24 * time.Hour
 	for tries, until := 0, time.Now().Add(time.Minute); !isFinal && says == nil && time.Now().Before(until); tries++ {
-		// P8: the gateway forgets a key.
-		if age := time.Since(one.Made.Round(0)); age < -day || age > 29*day {
+		// P8: by itself for 23 hours alone. Later an app asks `payment`, and sends where a person presses, up to 29 days.
+		if age := time.Since(one.Made.Round(0)); age < -day || age > 23*time.Hour {
 			break
 		}
 		if says, isFinal, least = one.send(); !isFinal && says == nil {
