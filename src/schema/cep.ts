@@ -102,7 +102,7 @@ builder.subscriptionField('cepStatus', (t) =>
     nullable: false,
     rights: { scopes: ['events:read'] },
     description:
-      'The receipt (CEP) of one penny validation: its state now, then every change. Completes after COMPLETED or FAILED. Within one subscription no state steps back, however the notifications arrive. Subscribing again starts with what the upstream says at that time, so that a dropped connection loses no final state; it may be behind the last state that was told before.',
+      'The receipt (CEP) of one penny validation: its state now, then every change. Completes after COMPLETED or FAILED. Within one subscription no documented state steps back, however the notifications arrive. Subscribing again starts with what the upstream says at that time, so that a dropped connection loses no final state; it may be behind the last state that was told before.',
     args: {
       transactionId: t.arg.id({ required: true, description: 'UUID of the penny validation.' }),
     },

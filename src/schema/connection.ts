@@ -15,22 +15,25 @@ export const PageInfoType = builder.objectRef<PageInfo>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       nullable: false,
-      description: 'Whether items follow this page.',
+      description:
+        'Whether items follow this page. Of a list that grows (`events`, `moneyIn`, `payments`) that is read with `last` or `before`: whether `before` was given.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       nullable: false,
-      description: 'Whether items precede this page.',
+      description:
+        'Whether items precede this page. Of a list that grows that is read with `first` or `after`: whether `after` was given.',
     }),
     startCursor: t.expose('startCursor', {
       type: 'Cursor',
       nullable: true,
       description:
-        'Cursor to pass as `before` for what precedes: of the first item, or, of `events` read backwards, of the place where reading ended, also on an empty page. Null when there is nothing to read on from.',
+        'Cursor to pass as `before` for what precedes: that of the first item. Of a list that grows that is read with `last` or `before` it is that of the place where reading ended, also on an empty page. Null when there is nothing to read on from.',
     }),
     endCursor: t.expose('endCursor', {
       type: 'Cursor',
       nullable: true,
-      description: 'Cursor to pass as `after` for what follows; null when there is nothing to read on from.',
+      description:
+        'Cursor to pass as `after` for what follows: that of the last item. Of a list that grows that is read with `first` or `after` it is that of the place where reading ended, also on an empty page. Null when there is nothing to read on from.',
     }),
   }),
 });

@@ -153,7 +153,8 @@ builder.objectType(OutcomeUnknown, {
     }),
     safeToRetry: t.exposeBoolean('safeToRetry', {
       nullable: false,
-      description: 'True when sending the same input with the same key again cannot do it twice.',
+      description:
+        'True where the same input with the same key is sent to the service again, which does it once. False: of a payment nothing is sent again, and a repeat tells what is known by then; of any other mutation a repeat is sent, and may do it twice.',
     }),
     retryUntil: t.expose('retryUntil', {
       type: 'DateTime',
@@ -170,7 +171,7 @@ builder.objectType(OutcomeUnknown, {
       type: PaymentType,
       nullable: true,
       description:
-        'The intent to pay, to be asked for later. Null where it is no payment, and where it is one of a customer that a caller for the whole client has sent again.',
+        'The intent to pay, to be asked for later. Null where it is no payment, where it is one of a customer that a caller for the whole client has sent again, and where the record could not note that it was sent: most often nothing was then.',
       resolve: withPaymentsScope(({ key }, _args, context) =>
         key === undefined ? null : paymentByKey(key, context),
       ),

@@ -113,7 +113,7 @@ builder.subscriptionFields((t) => ({
     nullable: false,
     rights: ENTERS_LOG,
     description:
-      'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept.',
+      'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept; a log that was put back from a copy may lack events without it.',
     args: {
       ownerId: t.arg.id({
         description: 'UUID of the client or of a customer: only credits to its instruments. Null for all.',
@@ -133,7 +133,7 @@ builder.subscriptionFields((t) => ({
     nullable: false,
     rights: ENTERS_LOG,
     description:
-      "Every event of the caller's client, or of the given types. With `after`, as for `moneyIn`: first everything missed since that cursor, or the error `EVENTS_GAP`.",
+      "Every event of the caller's client, or of the given types; for a caller narrowed to a customer, that customer's credits and receipts. With `after`, as for `moneyIn`: first everything missed since that cursor, or the error `EVENTS_GAP`.",
     args: {
       types: t.arg({ type: [EventTypeEnum], description: typesArg }),
       after: t.arg({ type: 'Cursor', description: afterArg }),

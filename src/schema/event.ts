@@ -194,7 +194,8 @@ builder.objectRef<CepEvent>('CepEvent').implement({
       description: "The `id` of the message's body, as sent: the upstream does not say of what.",
     }),
     transactionId: t.id({
-      description: 'The transaction, when the message could be matched to one.',
+      description:
+        'UUID of the transaction, when the message could be matched to one: a REST call for each event. `bodyId` costs none.',
       resolve: async (event, _args, context) => (await cepTransaction(event, context))?.id ?? null,
     }),
     status: t.field({

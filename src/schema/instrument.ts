@@ -187,7 +187,7 @@ const RegisterInput = builder.inputType('RegisterInstrumentInput', {
     sourceBankId: t.id({ required: true, description: 'UUID of the issuing or processing bank.' }),
     customerId: t.id({
       description:
-        'UUID of a customer. When given, that customer owns the instrument; otherwise the client does.',
+        'UUID of the customer that is to own the instrument. Left out, it is the customer that the caller is narrowed to, or else the client.',
     }),
     alias: t.string({ required: true, description: 'Label for the instrument.' }),
     rfc: t.string({

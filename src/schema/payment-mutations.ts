@@ -34,7 +34,10 @@ const paid = (name: string, description: string) =>
   });
 
 const MoneyOutSuccess = paid('CreateMoneyOutSuccess', 'The transfer was accepted; it settles later.');
-const InternalSuccess = paid('CreateInternalTransactionSuccess', 'The money was moved: this is the debit.');
+const InternalSuccess = paid(
+  'CreateInternalTransactionSuccess',
+  'The money was moved. `transaction` is the debit; where evidence has settled the payment, and has found the credit alone, that credit.',
+);
 const PennySuccess = paid(
   'CreatePennyValidationSuccess',
   'The 0.01 MXN were sent; the receipt follows, on average 90 seconds later.',

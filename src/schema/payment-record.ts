@@ -66,11 +66,13 @@ PaymentType.implement({
     message: t.exposeString('message', { nullable: true, description: 'The same for people.' }),
     transactionId: t.exposeID('transactionId', {
       nullable: true,
-      description: 'UUID of the transaction that it became. Null until it is done.',
+      description:
+        'UUID of the transaction that it became. Null until it is done, and for a refund that evidence has settled: no answer names its transaction.',
     }),
     transaction: t.field({
       type: TransactionType,
-      description: 'That transaction as it is now. Null until there is one, and where it cannot be read.',
+      description:
+        'That transaction as it is now. Null where `transactionId` is null, and where it cannot be read.',
       resolve: withGraphScope(({ transactionId }, _args, context) => transactionOf(transactionId, context)),
     }),
   }),
@@ -106,7 +108,7 @@ builder.objectFields(PaymentType, (t) => ({
   safeToRetry: t.exposeBoolean('safeToRetry', {
     nullable: false,
     description:
-      'True where it is not settled, and sending the same input with the same key again cannot do it twice.',
+      'True where it is not settled, and the same input with the same key is sent to the service again, which does it once. Where it is false, nothing is sent again: a repeat tells what is known by then.',
   }),
   retryUntil: t.expose('retryUntil', {
     type: 'DateTime',
@@ -154,7 +156,7 @@ builder.queryFields((t) => ({
     type: PaymentType,
     rights: { scopes: ['payments:read'] },
     description:
-      'One intent to pay, as the record has it; never sends anything. Null where the caller has not used this key, or nothing had been sent until then: a request that is still on its way may be.',
+      'One intent to pay, as the record has it; never sends anything. Null where the caller has not used this key, or nothing has been sent under it and no call is at it: a request that is still on its way may be sent yet. One that a call is at, and has not sent, is `IN_FLIGHT` with 0 `attempts`.',
     args: {
       idempotencyKey: t.arg.string({
         required: true,
@@ -167,7 +169,7 @@ builder.queryFields((t) => ({
     type: ConnectionType,
     rights: { scopes: ['payments:read'] },
     description:
-      "Intents to pay that were sent, newest first, for 30 days. Those of the caller's client; for a caller narrowed to a customer, that customer's. Where the operation's time is over before a page is full, the page is short, and the next one goes on from its cursor.",
+      "Intents to pay that were sent, newest first, for 30 days. Those of the caller's client; for a caller narrowed to a customer, those that callers narrowed to this customer have asked for. Where the operation's time is over before a page is full, the page is short, and the next one goes on from its cursor.",
     args: {
       first: t.arg.int({ description: 'How many payments to return, from 1 to 100; null means 50.' }),
       after: t.arg({

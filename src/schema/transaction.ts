@@ -139,7 +139,7 @@ builder.objectFields(TransactionType, (t) => ({
   payment: t.field({
     type: PaymentType,
     description:
-      'The intent to pay that it came from. Null where it was not paid through this graph, and once that is kept no longer. An error while payments are held for a record that was put back, which may have forgotten it.',
+      'The intent to pay that it came from. Null where it was not paid through this graph, once that is kept no longer, and where `payments` does not list it to this caller. A payment names one transaction: null too for the other side of an internal transaction, as a rule the credit, and for the transaction of a refund that evidence has settled. An error while payments are held for a record that was put back, which may have forgotten it.',
     resolve: withPaymentsScope(({ id }, _args, context) => paymentByTransaction(id, context)),
   }),
   cep: t.field({
@@ -216,7 +216,7 @@ builder.subscriptionField('transactionStatus', (t) =>
     nullable: false,
     rights: { scopes: [...ENTERS_GRAPH.scopes, ...ENTERS_LOG.scopes] },
     description:
-      'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED where no refund can follow. A received SPEI credit that is LIQUIDATED can still be refunded. Within one subscription no state steps back. A state that the upstream has not documented is shown, and is never final. Subscribing again starts with what the upstream says at that time, so that a dropped connection loses no final state; it may be behind the last state that was told before.',
+      'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED of a transaction that `refundTransaction` cannot return. A received SPEI credit that is LIQUIDATED is followed on. A transfer out that the other bank returns later has ended here with LIQUIDATED: read the transaction again. Within one subscription no state steps back to INITIALIZED. A state that the upstream has not documented is shown, and is never final; the state before it may come again. Subscribing again starts with what the upstream says at that time, so that a dropped connection loses no final state; it may be behind the last state that was told before.',
     args: {
       transactionId: t.arg.id({ required: true, description: 'UUID of the transaction.' }),
     },
