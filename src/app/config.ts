@@ -21,7 +21,7 @@ const SECRET: ReadonlySet<Name> = new Set([
   'FORWARD_SECRET',
 ]);
 
-/** The environment is wrong: the message names every wrong variable, what it got and what it wants. */
+/** The environment is wrong: the message names each wrong variable that can be told at once, what it got and what it wants. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
