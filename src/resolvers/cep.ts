@@ -54,7 +54,7 @@ function rank(raw: string): number {
   return raw === 'PENDING' || raw === 'INITIALIZED' ? 0 : 1;
 }
 
-/** Whether a state is news to somebody who has been shown another: never a step back, never the same again. */
+/** Whether a state is news to somebody who has been shown another: never a step back of documented states, never the same again. */
 export function isNews(raw: string, shown: string): boolean {
   if (isFinal(shown)) return false;
   const [next, last] = [rank(raw), rank(shown)];

@@ -29,7 +29,7 @@ const MAX_EARLY = 64;
 
 /**
  * What one subscriber has been shown of a receipt. Readings and messages may come in any order and more than once: each
- * answers with what is new about it, and states never step back within one subscription.
+ * answers with what is new about it, and no documented state steps back within one subscription.
  */
 export class Receipt implements States<CepUpdate> {
   readonly schedule = SCHEDULE;

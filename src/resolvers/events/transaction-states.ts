@@ -33,8 +33,8 @@ const SCHEDULE: Schedule = [
 
 /**
  * What one subscriber has been shown of a transaction. Readings alone tell a state: the spec shows no message that would. Within
- * one subscription states never step back. One that is not documented is shown, and is never final; nobody knows its place among
- * the others, but that it comes after INITIALIZED.
+ * one subscription no state goes back to INITIALIZED. One that is not documented is shown, and is never final. Nobody knows its place
+ * among the others, but that it comes after INITIALIZED, so that the state before it may come again.
  */
 export class TransactionStates implements States<TransactionUpdate> {
   readonly schedule = SCHEDULE;
