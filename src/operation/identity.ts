@@ -160,7 +160,7 @@ export class Identity {
     return this.#incoming.closeSockets !== undefined;
   }
 
-  /** @throws UnauthenticatedError when the caller's credential has ended; all sockets of it are closed. */
+  /** @throws UnauthenticatedError when the caller's credential has ended; over a socket, all sockets and streams of it end as well. */
   assertHolds(): void {
     try {
       assertHolds(this.caller, this.#options.clock.now());

@@ -24,8 +24,8 @@ export interface Incoming {
   /** Counts a stream of a caller, or says why it may not begin. Undefined where the socket is counted. */
   readonly openStream?: ((holder: StreamHolder, kept: KeptBytes) => StreamRefusal | undefined) | undefined;
   /**
-   * Closes all WebSockets that hold the credential, as it has ended. Undefined over HTTP, where `graphql/plugins/credential-end.ts` ends each
-   * stream by itself, with an error.
+   * Tells all that hold the credential that it has ended: WebSockets are closed, and streams over SSE end. Undefined over HTTP, where
+   * `graphql/plugins/credential-end.ts` ends each stream by itself, with an error.
    */
   readonly closeSockets: (() => void) | undefined;
 }
