@@ -18,7 +18,7 @@ export const UNATTRIBUTED_REASONS: readonly UnattributedReason[] = [
   'unavailable',
 ];
 
-/** Counts what the log and the ingress do. The calls are synchronous, so an implementation must only count. */
+/** Counts what the log and the ingress do, and notes how much there is now. The calls are synchronous, so an implementation must do no more. */
 export interface EventMetrics {
   /** A new event is in the log. */
   appended(type: EventType): void;
