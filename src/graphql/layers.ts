@@ -40,8 +40,8 @@ export type PluginLayer = Exclude<Layer, 'turns' | 'fast-path' | 'shared-reads'>
 
 /**
  * The layers that can be switched off, to find a fault (`LAYERS_OFF`, docs/layers.md): without one of them every answer is the
- * same, and costs more. Only `shared-reads` may make an answer older, where the gateway holds the credentials: it keeps those of lists.
- * What protects somebody is no such layer.
+ * same, and costs more. Two may make an answer older: `sharing` and `shared-reads`, as both let work be joined that began up to 1 s ago.
+ * Where the gateway holds the credentials, `shared-reads` also keeps answers of lists. What protects somebody is no such layer.
  */
 export const SWITCHED_LAYERS = [
   'turns',

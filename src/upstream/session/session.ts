@@ -50,7 +50,10 @@ export interface Session {
  */
 export type PrefetchList = 'banks' | 'accounts' | 'customers' | 'customers.accounts';
 
-/** Routes of the lists that belong to a client. */
+/**
+ * Routes of a client's lists whose answers serve the client's other callers for a while, where the gateway holds the credentials
+ * (operation/reads.ts). All of them may also change without an event.
+ */
 export const CLIENT_LISTS: ReadonlySet<string> = new Set([ACCOUNTS, CUSTOMERS, INSTRUMENTS, WEBHOOKS]);
 
 /** Keeps the bank catalog for a while. It is the same for all callers, so one reading serves them all. */
