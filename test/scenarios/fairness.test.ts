@@ -156,7 +156,7 @@ describe('the cost of a document', () => {
 });
 
 describe('two hundred callers of service mode, narrowed to a customer each', () => {
-  it('cost six reads of any list at most while nothing happens, and see their own writes at once', async () => {
+  it('cost six reads of accounts and six of customers at most in ten seconds in which nothing happens, and see their own writes at once', async () => {
     await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
     await using gateway = await startGateway({
       sandbox,
