@@ -40,7 +40,7 @@ export interface EventMetrics {
   unattributed(reason: UnattributedReason): void;
   /** A message on a channel could not be read. */
   channelDecodeError(): void;
-  /** How many followers there are now. */
+  /** How many followers and watches have their place in the log now. */
   subscribers(count: number): void;
   /** Whom to ask how many events wait for followers, in this process' memory. */
   watchFeeds(waiting: () => number): void;

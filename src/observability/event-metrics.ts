@@ -43,7 +43,7 @@ class Subscribers {
   constructor(registry: Registry) {
     this.#gauge = new Gauge({
       name: 'pasarela_events_subscribers',
-      help: 'Open subscriptions.',
+      help: 'Open subscriptions that have their place in the log: each is sent what comes from now on.',
       registers: [registry],
     });
   }

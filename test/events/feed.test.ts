@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
-import { EventsGapError } from '../../src/events/errors.ts';
+import { EventsGapError, StoreUnavailableError } from '../../src/events/errors.ts';
 import type { EventWatch } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
 import { createEventTopics, ownerTopic } from '../../src/resolvers/events/topics.ts';
+import { countingMetrics } from '../helpers/events.ts';
 import { until } from '../helpers/until.ts';
 import { MemorySource } from './memory-source.ts';
 
@@ -232,5 +233,33 @@ it('a search reads the log where its index takes long to be completed', async ()
       hasMore: false,
     });
   completed.resolve(true);
+  await log.stop();
+});
+
+it('a follower and a watch are counted from when what comes is handed to them, until they leave, and not where they are refused', async () => {
+  const source = new MemorySource();
+  const metrics = countingMetrics();
+  const log = new LogReader(source, metrics);
+  const read = source.head.bind(source);
+  for (const count of [1, 0]) {
+    const reached = Promise.withResolvers<void>();
+    source.head = () => reached.promise.then(read);
+    const opening = log.follow(CLIENT);
+    await until(() => source.isFollowed);
+    expect(metrics.counts['subscribers'] ?? 0).toBe(0);
+    source.append(CLIENT, 'STATUS_UPDATE', {}, 'lost');
+    if (count === 0) reached.reject(new StoreUnavailableError('It is away.'));
+    else reached.resolve();
+    const stream = await opening.catch(() => undefined);
+    expect(metrics.counts['subscribers'] ?? 0).toBe(count);
+    const { event } = source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+    if (stream !== undefined) expect((await stream.next()).value).toEqual(event);
+    const watch =
+      stream && (await log.watch(CLIENT, ['a'], { event: () => undefined, end: () => undefined }));
+    expect(metrics.counts['subscribers'] ?? 0).toBe(2 * count);
+    watch?.stop();
+    await stream?.return();
+    expect(metrics.counts['subscribers'] ?? 0).toBe(0);
+  }
   await log.stop();
 });

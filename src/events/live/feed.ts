@@ -16,9 +16,9 @@ const PAGE = 64;
 /** Pause between attempts to read the log after a resync, in milliseconds. */
 const RETRY_MS = 200;
 
-/** Told how the number of subscribers changes, and when the last one has left. */
+/** Told when a subscriber has left, and when the last one has. */
 interface FeedObserver {
-  sized(change: 1 | -1): void;
+  left(subscriber: FeedSubscriber): void;
   idle(): void;
 }
 
@@ -65,14 +65,13 @@ export class Feed implements Listener {
 
   enter(subscriber: FeedSubscriber): void {
     this.#subscribers.add(subscriber);
-    this.#observer.sized(1);
   }
 
   leave(subscriber: FeedSubscriber): void {
     this.#live.delete(subscriber);
     this.#lookups.delete(subscriber);
     if (!this.#subscribers.delete(subscriber)) return;
-    this.#observer.sized(-1);
+    this.#observer.left(subscriber);
     if (this.#subscribers.size > 0) return;
     clock.clearTimeout(this.#retry);
     this.#observer.idle();

@@ -8,6 +8,7 @@ import type { EventTopics } from '../topics.ts';
 import { Feed } from './feed.ts';
 import { FeedWatch } from './feed-watch.ts';
 import { Follower } from './follower.ts';
+import type { FeedSubscriber } from './topic-index.ts';
 
 /** All followers of the process. There is one feed for each client that has a follower or a watch. */
 export class Hub {
@@ -15,7 +16,8 @@ export class Hub {
   readonly #metrics: EventMetrics;
   readonly #topics: EventTopics;
   readonly #feeds = new Map<string, Feed>();
-  #followers = 0;
+  /** The followers and watches that have their place in the log: each is handed what comes from now on. */
+  readonly #placed = new Set<FeedSubscriber>();
   #stopped = false;
 
   constructor(source: Source, metrics: EventMetrics, topics: EventTopics) {
@@ -32,17 +34,28 @@ export class Hub {
     options: Omit<FollowOptions, 'after'>,
   ): Promise<Follower> {
     if (this.#stopped) throw new DrainingError();
-    const follower = new Follower(this.#feed(clientId), options);
+    const feed = this.#feed(clientId);
+    const follower = new Follower(feed, options);
     await follower.open(after);
+    this.#place(feed, follower);
     return follower;
   }
 
   /** Resolves once attached. Throws what `EventLog.watch` throws. */
   async watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<FeedWatch> {
     if (this.#stopped) throw new DrainingError();
-    const watch = new FeedWatch(this.#feed(clientId), topics, watcher);
+    const feed = this.#feed(clientId);
+    const watch = new FeedWatch(feed, topics, watcher);
     await watch.open();
+    this.#place(feed, watch);
     return watch;
+  }
+
+  /** Counts a subscriber that has its place, unless it has been ended meanwhile. Before, an event might come too early for it. */
+  #place(feed: Feed, subscriber: FeedSubscriber): void {
+    if (!feed.subscribers.has(subscriber)) return;
+    this.#placed.add(subscriber);
+    this.#metrics.subscribers(this.#placed.size);
   }
 
   /** Ends the followers one after another within `withinMs` milliseconds. Resolves once the last one has ended. */
@@ -66,9 +79,8 @@ export class Hub {
     const known = this.#feeds.get(clientId);
     if (known !== undefined) return known;
     const feed = new Feed(clientId, this.#source, this.#topics, {
-      sized: (change) => {
-        this.#followers += change;
-        this.#metrics.subscribers(this.#followers);
+      left: (subscriber) => {
+        if (this.#placed.delete(subscriber)) this.#metrics.subscribers(this.#placed.size);
       },
       idle: () => {
         this.#feeds.delete(clientId);
