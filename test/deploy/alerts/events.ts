@@ -78,7 +78,8 @@ export const EVENTS = world(
           redis.freeze();
           const since = Date.now();
           const before = waiting.results.length;
-          await deliver();
+          // As the provider does, which comes again while it gets no 201.
+          await until(async () => (await deliver()).status === 201);
           await until(() => Date.now() - since > AWAY_MS);
           redis.thaw();
           await until(() => waiting.results.length > before);
