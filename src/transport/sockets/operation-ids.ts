@@ -1,51 +1,31 @@
-import { MessageType } from 'graphql-ws';
-import { type Taken, taken } from './messages.ts';
-
-/** An operation that has not ended. */
-interface Running {
-  readonly ended: Promise<void>;
-  /** True once its client has completed it. */
-  isLeft: boolean;
-}
+/** A digit or more, and a space. */
+const PREFIX = /^\d+ /;
+/** The beginning of a message of graphql-ws that is one of an operation, up to the id as JSON. */
+const MESSAGE = /^\{"id":("(?:[^"\\]|\\.)*")/;
 
 /**
- * The ids of a socket's operations. A client may use an id again as soon as it has completed the operation that had it. graphql-ws may
- * not have ended that one by then: it would send its end to the later one's reader, and drop the later one's answer.
+ * Returns the id by which graphql-ws knows an operation. A client may use an id again as soon as it has completed the operation that had
+ * it, which may not have ended by then. If graphql-ws knew both by one id, it would send the end of the earlier one to the reader of the
+ * later one, and drop the answer of that. So once a socket has left an operation, the ids of those that begin have a prefix.
+ *
+ * @param left how many operations the socket's client has completed before they had ended.
  */
-export class OperationIds {
-  readonly #running = new Map<string, Running>();
-  #left = 0;
+export const innerId = (id: string, left: number): string =>
+  left === 0 && !PREFIX.test(id) ? id : `${left} ${id}`;
 
-  /**
-   * Notes a message that graphql-ws has taken.
-   *
-   * @param worked resolves once nothing is done for the message any more
-   */
-  note({ type, id = '' }: Taken, worked: Promise<void>): void {
-    const running = this.#running.get(id);
-    if (type === MessageType.Complete && running?.isLeft === false) {
-      running.isLeft = true;
-      this.#left += 1;
-    } else if (type === MessageType.Subscribe && running === undefined) {
-      const ended = worked.then(() => this.#end(id));
-      this.#running.set(id, { ended, isLeft: false });
-    }
-  }
+/** Returns the client's id of an operation. */
+export const clientsId = (inner: string): string => inner.replace(PREFIX, '');
 
-  /** Returns the id of a message that begins an operation, if its client has completed another of this id that has not ended. */
-  usedAgain(message: string): string | undefined {
-    if (this.#left === 0) return undefined;
-    const { type, id = '' } = taken(message);
-    return type === MessageType.Subscribe && this.#running.get(id)?.isLeft === true ? id : undefined;
-  }
-
-  /** Resolves once the operation of this id has ended. */
-  ended(id: string): Promise<void> | undefined {
-    return this.#running.get(id)?.ended;
-  }
-
-  #end(id: string): void {
-    if (this.#running.get(id)?.isLeft === true) this.#left -= 1;
-    this.#running.delete(id);
-  }
+/**
+ * Returns a message of graphql-ws with the client's id; undefined for one of an operation that is not open any more.
+ *
+ * @param isOpen whether the operation of an inner id is open.
+ */
+export function forClient(message: string, isOpen: (inner: string) => boolean): string | undefined {
+  const [head, quoted] = MESSAGE.exec(message) ?? [];
+  if (head === undefined || quoted === undefined) return message;
+  const inner: string = JSON.parse(quoted);
+  if (!isOpen(inner)) return undefined;
+  const id = clientsId(inner);
+  return id === inner ? message : `{"id":${JSON.stringify(id)}${message.slice(head.length)}`;
 }

@@ -1,16 +1,20 @@
-import { CloseCode, type WebSocket as ProtocolSocket, type SubscribePayload } from 'graphql-ws';
+import {
+  CloseCode,
+  MessageType,
+  type WebSocket as ProtocolSocket,
+  type SubscribeMessage,
+  type SubscribePayload,
+} from 'graphql-ws';
 import { type RawData, WebSocket } from 'ws';
 import type { Expiring } from '../../auth/expiry-watch.ts';
 import { clock } from '../../common/clock.ts';
 import type { Turns } from '../../common/turns.ts';
 import { CONNECT_AGAIN } from './lifetime.ts';
-import { taken } from './messages.ts';
+import { beginning, completion, operationMessage } from './messages.ts';
 import type { StreamSeat } from './open-streams.ts';
-import { OperationIds } from './operation-ids.ts';
+import { clientsId, forClient, innerId } from './operation-ids.ts';
 import type { Outlet } from './reader.ts';
-
-/** Close code for a reader for whom, or for whose shared stream, too many events wait (IANA, WebSocket close codes); clients connect again after it. */
-export const TRY_AGAIN_LATER = 1013;
+import { SocketOutlet } from './socket-outlet.ts';
 
 /** What is known of a socket when it is opened. */
 export type Arrival = Pick<Peer, 'authorization' | 'address' | 'turnKey' | 'seat'>;
@@ -29,9 +33,6 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 /** The longest reason of a close frame, in bytes (RFC 6455, 5.5.1). */
 const MAX_REASON_BYTES = 123;
 
-/** What is done for an operation: it is prepared, or executed as a mutation. */
-type BusyWith = 'preparation' | 'mutation';
-
 /** A socket in the form that the protocol needs. Thousands of them wait for events, so each holds as little as possible. */
 export class Peer implements ProtocolSocket, Expiring {
   readonly protocol: string;
@@ -45,6 +46,10 @@ export class Peer implements ProtocolSocket, Expiring {
   clientId = '';
   /** Queries and mutations that are executed now. */
   executed = 0;
+  /** Operations that are prepared now, and mutations that are executed. */
+  busy = 0;
+  /** The operations that are open, by their inner ids, once it is initialised. */
+  operations: Readonly<Record<string, unknown>> | undefined;
   /** True once it was refused an operation because the process ends. */
   isDrained = false;
   expiresAt: number | undefined;
@@ -57,9 +62,8 @@ export class Peer implements ProtocolSocket, Expiring {
   #payload: SubscribePayload | undefined;
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
-  /** Operations that are prepared, and mutations that are executed, by their ids. */
-  #busy: Map<string, BusyWith> | undefined;
-  #ids: OperationIds | undefined;
+  /** How many operations its client has completed before they had ended. */
+  #left = 0;
 
   constructor(socket: WebSocket, { authorization, address, turnKey, seat }: Arrival, options: PeerOptions) {
     this.seat = seat;
@@ -76,13 +80,14 @@ export class Peer implements ProtocolSocket, Expiring {
   }
 
   send(data: string): Promise<void> {
-    if (!this.isOpen) return Promise.resolve();
+    const message = forClient(data, (inner) => this.has(inner));
+    if (message === undefined || !this.isOpen) return Promise.resolve();
     if (this.#socket.bufferedAmount > MAX_UNREAD_BYTES) {
       this.#socket.terminate();
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
-      this.#socket.send(data, (error) => (error ? reject(error) : resolve()));
+      this.#socket.send(message, (error) => (error ? reject(error) : resolve()));
     });
   }
 
@@ -91,22 +96,21 @@ export class Peer implements ProtocolSocket, Expiring {
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
+    const hand = (text: string): void => void take(text).catch(() => this.failed());
     const handOver = (data: RawData): void => {
-      const message = taken(String(data));
-      this.#payload = message.payload;
-      // graphql-ws reads the payload before this call returns.
-      const worked = take(message.text).catch(() => this.failed());
-      this.#payload = undefined;
-      this.#ids ??= new OperationIds();
-      this.#ids.note(message, worked);
+      const text = String(data);
+      const message = operationMessage(text);
+      if (message === undefined) hand(text);
+      else if (message.type === MessageType.Subscribe) this.#begin(message, hand);
+      else this.#leave(message.id, hand);
     };
     this.#socket.on('message', (data) => {
       // The first message identifies the caller. It has to arrive within a moment, so it waits for no turn.
       if (!this.#isGreeted) {
         this.#isGreeted = true;
-        handOver(data);
+        hand(String(data));
       } else if (this.#unread === undefined) {
-        const turn = this.#turn(data);
+        const turn = this.#turn();
         if (turn === undefined) {
           handOver(data);
           return;
@@ -125,27 +129,53 @@ export class Peer implements ProtocolSocket, Expiring {
   #takeNext(handOver: (data: RawData) => void): void {
     const message = this.#unread?.shift();
     if (message !== undefined && this.isOpen) handOver(message);
-    const next = this.#unread?.[0];
-    if (next === undefined || !this.isOpen) {
+    if (this.#unread?.length === 0 || !this.isOpen) {
       this.#unread = undefined;
       this.#socket.resume();
       return;
     }
-    const turn = this.#turn(next) ?? Promise.resolve();
+    const turn = this.#turn() ?? Promise.resolve();
     turn.then(() => this.#takeNext(handOver));
   }
 
-  #turn(message: RawData): Promise<void> | undefined {
-    const turn = () => this.#options.turns.turn('streams', this.turnKey);
-    const id = this.#ids?.usedAgain(String(message));
-    // A mutation may take half a minute, for which nothing else of the socket is to wait: busyWith closes it.
-    if (id === undefined || this.#busy?.get(id) === 'mutation') return turn();
-    return this.#ids?.ended(id)?.then(turn);
+  #turn(): Promise<void> | undefined {
+    return this.#options.turns.turn('streams', this.turnKey);
   }
 
-  /** Returns the whole payload of the message that is being taken. */
-  inFull(payload: SubscribePayload): SubscribePayload {
-    return this.#payload ?? payload;
+  #begin({ id, payload }: SubscribeMessage, hand: (text: string) => void): void {
+    if (this.#openAs(id) !== undefined) {
+      this.close(CloseCode.SubscriberAlreadyExists, 'Subscriber already exists');
+      return;
+    }
+    this.#payload = payload;
+    // graphql-ws has the operation prepared before this call returns.
+    hand(beginning(innerId(id, this.#left)));
+    this.#payload = undefined;
+  }
+
+  #leave(id: string, hand: (text: string) => void): void {
+    const inner = this.#openAs(id);
+    // It has ended before, or there was none.
+    if (inner === undefined) return;
+    this.#left += 1;
+    hand(completion(inner));
+  }
+
+  /** Returns the inner id of the open operation that has this id of its client's. */
+  #openAs(id: string): string | undefined {
+    for (const inner in this.operations) if (clientsId(inner) === id) return inner;
+    return undefined;
+  }
+
+  /** Whether the operation of an inner id, which has begun, is still open: once its client has completed it, it is sent nothing more. */
+  has(inner: string): boolean {
+    return this.#left === 0 || (this.operations !== undefined && inner in this.operations);
+  }
+
+  /** Returns the whole payload of the operation that is to be prepared. */
+  get payload(): SubscribePayload {
+    if (this.#payload === undefined) throw new Error('The payload is read after its message is taken.');
+    return this.#payload;
   }
 
   /** Closes the socket after an unexpected failure. */
@@ -166,7 +196,7 @@ export class Peer implements ProtocolSocket, Expiring {
   /** Closes it because its credential has ended. A mutation is answered first, as its answer may say what became of money. */
   expired(): void {
     this.#isEnding = true;
-    if (this.#busy === undefined) this.refuse('The access token is no longer accepted.');
+    if (this.busy === 0) this.refuse('The access token is no longer accepted.');
   }
 
   /** True if its credential has not ended by now. A timer may not have fired yet. */
@@ -196,28 +226,15 @@ export class Peer implements ProtocolSocket, Expiring {
     }
   }
 
-  /**
-   * Does something for an operation, and closes the socket where the same id is busy already, as with a mutation that its client has
-   * completed: graphql-ws would take its answer for that of the later one.
-   *
-   * @returns undefined where it was closed
-   */
-  async busyWith<T>(id: string, what: BusyWith, work: () => T): Promise<Awaited<T> | undefined> {
-    this.#busy ??= new Map();
-    if (this.#busy.has(id)) {
-      this.close(CloseCode.SubscriberAlreadyExists, 'Subscriber already exists');
-      return undefined;
-    }
-    this.#busy.set(id, what);
+  /** Prepares an operation, or executes a mutation: where the credential ends meanwhile, the socket is closed after that. */
+  async busyWith<T>(work: () => T): Promise<Awaited<T>> {
+    this.busy += 1;
     try {
       return await work();
     } finally {
-      this.#busy.delete(id);
-      if (this.#busy.size === 0) {
-        this.#busy = undefined;
-        // The answer is sent within this turn of the event loop, and an operation that has been prepared is begun.
-        if (this.#isEnding) clock.setImmediate(() => this.expired());
-      }
+      this.busy -= 1;
+      // The answer is sent within this turn of the event loop, and an operation that has been prepared is begun.
+      if (this.busy === 0 && this.#isEnding) clock.setImmediate(() => this.expired());
     }
   }
 
@@ -230,59 +247,8 @@ export class Peer implements ProtocolSocket, Expiring {
     return new Promise((resolve) => this.#socket.once('close', () => resolve(undefined)));
   }
 
-  /** Returns the way by which one of its operations sends results, past graphql-ws. */
-  outlet(operationId: string): Outlet {
-    return new SocketOutlet(this, this.#socket, operationId);
-  }
-}
-
-const TEXT = { binary: false } as const;
-const CLOSING_BRACE = 0x7d;
-const HEAD = { start: '{"id":', end: ',"type":"next","payload":' } as const;
-
-class SocketOutlet implements Outlet {
-  readonly #peer: Peer;
-  readonly #socket: WebSocket;
-  /** A `next` message up to its payload (graphql-transport-ws). */
-  readonly #head: string;
-
-  constructor(peer: Peer, socket: WebSocket, operationId: string) {
-    this.#peer = peer;
-    this.#socket = socket;
-    this.#head = HEAD.start + JSON.stringify(operationId) + HEAD.end;
-  }
-
-  get clientId(): string {
-    return this.#peer.clientId;
-  }
-
-  holds(now: number): boolean {
-    return this.#peer.holds(now);
-  }
-
-  beforeEvent(): void {
-    this.#peer.beforeEvent();
-  }
-
-  get isDrained(): boolean {
-    return this.#socket.bufferedAmount === 0;
-  }
-
-  send(payload: Buffer, sent?: () => void): void {
-    const start = Buffer.byteLength(this.#head);
-    const message = Buffer.allocUnsafe(start + payload.length + 1);
-    message.write(this.#head);
-    message.set(payload, start);
-    message[start + payload.length] = CLOSING_BRACE;
-    this.#socket.send(message, TEXT, sent);
-  }
-
-  mark(cursor: string, sent?: () => void): void {
-    const id = this.#head.slice(HEAD.start.length, -HEAD.end.length);
-    this.#socket.send(`{"type":"ping","payload":{"bookmarks":{${id}:"${cursor}"}}}`, sent);
-  }
-
-  close(): void {
-    this.#socket.close(TRY_AGAIN_LATER, 'Too many events wait');
+  /** Returns the way by which the operation of an inner id sends results, past graphql-ws. */
+  outlet(inner: string): Outlet {
+    return new SocketOutlet(this, this.#socket, inner);
   }
 }

@@ -22,9 +22,10 @@ import { noteRefusedStream, STREAM_REFUSALS, streamHolder } from '../../operatio
 import { Answer } from './answer.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import type { Lifetimes } from './lifetime.ts';
-import { type Peer, TRY_AGAIN_LATER } from './peer.ts';
+import type { Peer } from './peer.ts';
 import { just, running, runOf } from './run.ts';
 import { hasCode, type Subscribed } from './shared-stream.ts';
+import { TRY_AGAIN_LATER } from './socket-outlet.ts';
 import { streamKey } from './stream-key.ts';
 import { withheld } from './withheld.ts';
 
@@ -97,7 +98,7 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
       const { extra: peer } = connection;
       const prepared = peer.isEnding
         ? await peer.closed()
-        : await peer.busyWith(id, 'preparation', () => prepare(shared, connection, id, message));
+        : await peer.busyWith(() => prepare(shared, connection, id, message));
       // The socket is closed where it is undefined: the errors reach nobody.
       return prepared ?? [tooMany()];
     },
@@ -151,6 +152,7 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
     return false;
   }
   peer.authorization = authorization;
+  peer.operations = connection.subscriptions;
   // From now on the socket takes turns as its caller.
   peer.turnKey = options.turnKeyOf(authorization, address);
   peer.address = undefined;
@@ -168,12 +170,13 @@ async function prepare(
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
   const { graph, options, incomingOf } = shared;
   const { extra: peer } = connection;
-  const payload = peer.inFull(message);
-  const { authorization } = peer;
+  const { authorization, payload } = peer;
   const incoming = incomingOf({ authorization });
   const refused = (errors: readonly GraphQLError[]) =>
     errors.map((error) => options.publicForm(error, incoming.requestId));
-  if (Math.max(Object.keys(connection.subscriptions).length, peer.executed + 1) > MAX_OPERATIONS) {
+  const open = Object.keys(connection.subscriptions).length;
+  // What a client has completed is counted until it has ended.
+  if (Math.max(open, peer.executed + 1, peer.busy) > MAX_OPERATIONS) {
     noteRefusal('operations_of_socket');
     return refused([tooMany()]);
   }
@@ -187,8 +190,6 @@ async function prepare(
   const operation = preparedOperation(args);
   if (operation === undefined) return refused([unclearOperation()]);
   dropUndeclared(operation, variables);
-  // graphql-ws keeps the message as long as the operation runs, so the parts that have been read are freed.
-  Object.assign(message, { query: '', variables: undefined, extensions: undefined });
   const kept = keptOf(args);
   const refusal = peer.seat.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
   if (refusal !== undefined) return refused([refusedStream(refusal)]);
@@ -198,8 +199,7 @@ async function prepare(
   const execute = async () => peer.executing(() => enveloped.execute({ ...args, contextValue }));
   if (waiters !== undefined)
     return running(args, () => new Answer({ waiters, execute, failed: () => peer.failed() }));
-  const mutate = async () => (await peer.busyWith(id, 'mutation', execute)) ?? { errors: [tooMany()] };
-  if (operation.type !== OperationTypeNode.SUBSCRIPTION) return running(args, mutate);
+  if (operation.type !== OperationTypeNode.SUBSCRIPTION) return running(args, () => peer.busyWith(execute));
   const alone = async () =>
     withheld(unwrapped(await enveloped.subscribe({ ...args, contextValue })), () =>
       options.expiries.doubt(authorization),

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { UnsecuredJWT } from 'jose';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { Waiters } from '../../../src/common/waiters.ts';
 import { Answer } from '../../../src/transport/sockets/answer.ts';
 import { readMetric } from '../../helpers/fleet.ts';
@@ -20,15 +20,20 @@ interface Held {
   readonly isGivenUp: () => boolean;
 }
 
+const NO_INSTRUMENTS = { currentPage: 1, perPage: 1, totalItems: 0, data: [] };
+
 let held: Held[];
+/** Whether the service also holds what identifies a caller. */
+let isSlow: boolean;
 let upstream: Upstream;
 let gateway: RunningGateway;
 beforeEach(async () => {
   held = [];
+  isSlow = false;
   upstream = await startUpstream((request: IncomingMessage, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://x');
-    if (pathname.endsWith('/instruments')) {
-      json(response, { currentPage: 1, perPage: 1, totalItems: 0, data: [] });
+    if (pathname.endsWith('/instruments') && !isSlow) {
+      json(response, NO_INSTRUMENTS);
       return;
     }
     held.push({
@@ -100,23 +105,89 @@ it('a query that others have joined goes on until they have left too', async () 
   await until(() => call?.isGivenUp() === true);
 });
 
-it('a socket that uses the id of a mutation again which is executed is closed, as its answer would be taken for another', async () => {
-  const socket = await connect(gateway, TOKEN);
-  socket.ask('one', 'mutation { deleteWebhook(input: { id: "one" }) { __typename } }');
-  const change = await callTo('/one');
-  const closed = socket.closed();
-  socket.send({ type: 'complete', id: 'one' });
-  socket.ask('one', '{ client { id } }');
-  expect(await closed).toBe(4409);
-  change.response.writeHead(204).end();
-  await once(change.response, 'finish');
-  expect(socket.got.filter(({ id }) => id === 'one')).toEqual([]);
-});
-
 const ANOTHER = { type: 'subscribe', id: 'one', payload: { query: '{ client { id } }' } };
 const STREAM = { type: 'subscribe', id: 'one', payload: { query: 'subscription { moneyIn { cursor } }' } };
 const QUERY = { type: 'subscribe', id: 'one', payload: { query: '{ banks { id } }' } };
+const CHANGE = {
+  type: 'subscribe',
+  id: 'one',
+  payload: { query: 'mutation { deleteWebhook(input: { id: "one" }) { __typename } }' },
+};
 const COMPLETE = { type: 'complete', id: 'one' };
+
+const LAST = { ...ANOTHER, id: 'last' };
+/** What a client is told under the id that it has used again. */
+const ANSWERED = [
+  { type: 'next', id: 'one', payload: { data: { client: { id: CLIENT_ID } } } },
+  { type: 'complete', id: 'one' },
+];
+
+type Socket = Awaited<ReturnType<typeof connect>>;
+
+/** Sends messages that the gateway takes at once: it does so within a moment after another message. */
+async function sendAtOnce(socket: Socket, messages: readonly object[]): Promise<void> {
+  socket.send({ type: 'ping' });
+  await socket.heard();
+  socket.together(messages);
+}
+
+const changes = () => held.filter(({ method }) => method === 'DELETE');
+
+it.each([
+  ['is prepared', (socket: Socket) => sendAtOnce(socket, [CHANGE, COMPLETE, ANOTHER, LAST])],
+  [
+    'is executed',
+    async (socket: Socket) => {
+      socket.send(CHANGE);
+      await callTo('/one');
+      await sendAtOnce(socket, [COMPLETE, ANOTHER, LAST]);
+    },
+  ],
+])(
+  'the id of a mutation that its client completes as it %s is free at once, and it is executed once',
+  async (_, leave) => {
+    const socket = await connect(gateway, TOKEN);
+    await leave(socket);
+    await Promise.all([socket.end('last'), socket.end('one')]);
+    const change = await callTo('/one');
+    change.response.writeHead(204).end();
+    const done = () => readMetric(gateway.url, 'pasarela_operations_total', 'type="mutation",outcome="ok"');
+    await until(async () => (await done()) === 1);
+    socket.send({ ...LAST, id: 'after' });
+    await socket.end('after');
+    expect(socket.got.filter(({ id }) => id === 'one')).toMatchObject(ANSWERED);
+    expect(changes()).toHaveLength(1);
+    await socket.close();
+  },
+);
+
+it('a mutation with the id of another that its client has completed is executed too, and its answer is its own', async () => {
+  const socket = await connect(gateway, TOKEN);
+  const remove = (id: string) => ({
+    ...CHANGE,
+    payload: {
+      query: `mutation { deleteWebhook(input: { id: "${id}" }) { ... on DeleteWebhookSuccess { id } } }`,
+    },
+  });
+  socket.send(remove('first'));
+  const first = await callTo('/first');
+  await sendAtOnce(socket, [COMPLETE, remove('second'), LAST]);
+  const second = await callTo('/second');
+  await socket.end('last');
+  // The earlier one is answered first, and the client does not hear of it.
+  first.response.writeHead(204).end();
+  const done = () => readMetric(gateway.url, 'pasarela_operations_total', 'type="mutation",outcome="ok"');
+  await until(async () => (await done()) === 1);
+  expect(socket.got.filter(({ id }) => id === 'one')).toEqual([]);
+  second.response.writeHead(204).end();
+  await socket.end('one');
+  expect(socket.got.filter(({ id }) => id === 'one')).toMatchObject([
+    { type: 'next', payload: { data: { deleteWebhook: { id: 'second' } } } },
+    { type: 'complete' },
+  ]);
+  expect(changes()).toHaveLength(2);
+  await socket.close();
+});
 
 it.each([
   ['a stream', STREAM, (got: () => unknown[]) => until(() => got().length > 0)],
@@ -126,16 +197,12 @@ it.each([
   socket.send(first);
   // A stream tells where it stands as it begins.
   await isRunning(() => socket.got.filter(({ type }) => type === 'ping'));
-  // Within a moment after another message, the gateway takes both at once.
   socket.send({ type: 'ping' });
   await socket.heard();
   const before = socket.got.length;
   socket.together([COMPLETE, ANOTHER]);
   await socket.end('one');
-  expect(socket.got.slice(before)).toMatchObject([
-    { type: 'next', id: 'one', payload: { data: { client: { id: CLIENT_ID } } } },
-    { type: 'complete', id: 'one' },
-  ]);
+  expect(socket.got.slice(before)).toMatchObject(ANSWERED);
   await socket.close();
 });
 
@@ -145,15 +212,64 @@ it.each([
   ['an operation that is refused', { ...QUERY, payload: { query: '{ nothing }' } }],
 ])('the id of %s that its client completes as it begins is free, too', async (_, first) => {
   const socket = await connect(gateway, TOKEN);
+  await sendAtOnce(socket, [first, COMPLETE, first, COMPLETE, ANOTHER, LAST]);
+  await Promise.all([socket.end('last'), socket.end('one')]);
+  expect(socket.got.filter(({ id }) => id === 'one').slice(-2)).toMatchObject(ANSWERED);
+  await socket.close();
+});
+
+/** Has the service asked who the caller of a socket is, as what was found out is no longer believed, and holds its answer. */
+async function identifying(socket: Socket): Promise<Held> {
+  const now = performance.now.bind(performance);
+  const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
+  onTestFinished(() => later.mockRestore());
+  isSlow = true;
+  // The time is not read with every operation.
+  for (let count = 1; held.length === 0; count += 1) {
+    const id = `${count}`;
+    socket.ask(id, '{ client { id } }');
+    await until(() => held.length > 0 || socket.got.some((one) => one.id === id && one.type === 'complete'));
+  }
+  return callTo('/instruments');
+}
+
+it('a stream that its client completes while its caller is identified is sent to nobody, and nothing waits for it', async () => {
+  const socket = await connect(gateway, TOKEN);
+  const { response } = await identifying(socket);
+  socket.send(STREAM);
+  socket.send({ ...STREAM, id: 'other' });
+  const query = '{ __typename }';
+  await sendAtOnce(socket, [COMPLETE, { ...QUERY, payload: { query } }, { ...LAST, payload: { query } }]);
+  await Promise.all([socket.end('one'), socket.end('last')]);
+  const bookmarks = () => socket.got.flatMap(({ payload }) => Object.keys(payload?.bookmarks ?? {}));
+  expect(bookmarks()).toEqual([]);
+  json(response, NO_INSTRUMENTS);
+  await until(() => bookmarks().length > 0);
   socket.send({ type: 'ping' });
   await socket.heard();
-  socket.together([first, COMPLETE, first, COMPLETE, ANOTHER, { ...ANOTHER, id: 'last' }]);
-  await socket.end('last');
-  const answer = { type: 'next', id: 'one', payload: { data: { client: { id: CLIENT_ID } } } };
-  expect(socket.got.filter(({ id }) => id === 'one').slice(-2)).toMatchObject([
-    answer,
-    { type: 'complete', id: 'one' },
+  expect(bookmarks()).toEqual(['other']);
+  expect(socket.got.filter(({ id }) => id === 'one')).toMatchObject([
+    { type: 'next', payload: { data: { __typename: 'Query' } } },
+    { type: 'complete' },
   ]);
+  await socket.close();
+});
+
+it('a socket that completes its streams as they begin has no more than twenty of them prepared', async () => {
+  const socket = await connect(gateway, TOKEN);
+  const { response } = await identifying(socket);
+  for (let count = 1; count <= 20; count += 1) socket.together([STREAM, COMPLETE]);
+  socket.send({ ...LAST, id: 'refused' });
+  expect(await socket.end('refused')).toMatchObject({
+    type: 'error',
+    payload: [{ extensions: { code: 'TOO_COMPLEX' } }],
+  });
+  json(response, NO_INSTRUMENTS);
+  const served = () => socket.got.some(({ id, type }) => id?.startsWith('again') && type === 'complete');
+  for (let count = 1; !served(); count += 1) {
+    socket.send({ ...LAST, id: `again ${count}` });
+    await socket.end(`again ${count}`);
+  }
   await socket.close();
 });
 

@@ -4,7 +4,6 @@ import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Turns } from '../../../src/common/turns.ts';
 import { createOpenStreams } from '../../../src/transport/sockets/open-streams.ts';
-
 import { Peer } from '../../../src/transport/sockets/peer.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -106,7 +105,7 @@ it('a socket whose credential ends amid a mutation is closed once that is answer
   const { client, peer } = ends;
   const closed = once(client, 'close');
   const answer = Promise.withResolvers<void>();
-  const mutation = peer.busyWith('one', 'mutation', () => answer.promise);
+  const mutation = peer.busyWith(() => answer.promise);
   peer.expired();
   expect([peer.isOpen, peer.isEnding]).toEqual([true, true]);
   answer.resolve();
@@ -158,4 +157,70 @@ it('messages that wait for a turn of a socket which is closed meanwhile are not 
   turn.resolve();
   await once(client, 'close');
   expect(taken).toEqual(['hello']);
+});
+
+/** A peer whose open operations are those that its client has begun; they end when the test says so. */
+function withOperations({ client, peer }: Awaited<ReturnType<typeof startPeer>>) {
+  const open: Record<string, null> = {};
+  peer.operations = open;
+  peer.onMessage(async (text) => {
+    const { type, id } = JSON.parse(text);
+    if (type === 'subscribe') open[id] = null;
+    else delete open[id];
+  });
+  const heard: string[] = [];
+  client.on('message', (data) => heard.push(String(data)));
+  const say = (message: object) => client.send(JSON.stringify(message));
+  say({ type: 'connection_init' });
+  return {
+    heard,
+    open: () => Object.keys(open),
+    begin: (id: string) => say({ type: 'subscribe', id, payload: { query: '{ banks { id } }' } }),
+    leave: (id: string) => say({ type: 'complete', id }),
+  };
+}
+
+it.each(['one', '1 one', '"', '\\', 'á \n', 'x'.repeat(30_000)])(
+  'what is sent to an operation goes to the one that its client has under this id now: %#',
+  async (id) => {
+    await using ends = await startPeer(new Turns(() => performance.now()));
+    const { peer } = ends;
+    const client = withOperations(ends);
+    const sent: string[] = [];
+    for (const count of [0, 1, 2]) {
+      client.begin(id);
+      const [inner = ''] = await until(() => client.open().length > 0 && client.open());
+      const left = peer.outlet(inner);
+      sent.push(inner);
+      client.leave(id);
+      await until(() => client.open().length === 0);
+      left.send(Buffer.from(`"left ${count}"`));
+      left.mark('left');
+      await peer.send(JSON.stringify({ id: inner, type: 'next', payload: 'left' }));
+    }
+    expect(new Set(sent).size).toBe(3);
+    client.begin(id);
+    const [inner = ''] = await until(() => client.open().length > 0 && client.open());
+    await peer.send(JSON.stringify({ id: inner, type: 'next', payload: 1 }));
+    peer.outlet(inner).send(Buffer.from('2'));
+    peer.outlet(inner).mark('3');
+    await until(() => client.heard.length === 3);
+    expect(client.heard.map((text) => JSON.parse(text))).toEqual([
+      { id, type: 'next', payload: 1 },
+      { id, type: 'next', payload: 2 },
+      { type: 'ping', payload: { bookmarks: { [id]: '3' } } },
+    ]);
+  },
+);
+
+it('a socket that begins an operation with the id of one that is open is closed, however long the id is', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const client = withOperations(ends);
+  const id = 'x'.repeat(1_000);
+  const closed = once(ends.client, 'close');
+  client.begin(id);
+  client.begin(id);
+  const [code, reason] = await closed;
+  expect([code, String(reason)]).toEqual([4409, 'Subscriber already exists']);
+  expect(client.open()).toEqual([id]);
 });
