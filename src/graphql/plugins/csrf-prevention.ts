@@ -1,7 +1,5 @@
-import { createGraphQLError, type GraphQLParams, type Plugin } from 'graphql-yoga';
-
-const refuse = (status: number, message: string): Error =>
-  createGraphQLError(message, { extensions: { code: 'BAD_USER_INPUT', http: { status } } });
+import type { GraphQLParams, Plugin } from 'graphql-yoga';
+import { refusedRequest } from '../refused-request.ts';
 
 /**
  * Refuses what another site's page can send in a user's name without the browser asking first: a POST that is not JSON
@@ -14,14 +12,14 @@ export function useCsrfPrevention(): Plugin {
       if (request.method === 'POST') {
         const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
         if (type !== 'application/json') {
-          throw refuse(
+          throw refusedRequest(
             415,
             `A GraphQL request is a POST of application/json; this one is ${type || 'of no type'}.`,
           );
         }
       } else if (request.method === 'GET') {
         if (isCrossSite(request.headers)) {
-          throw refuse(403, 'A GET from another site is refused: send a POST of application/json.');
+          throw refusedRequest(403, 'A GET from another site is refused: send a POST of application/json.');
         }
         setRequestParser(() => readQuery(url.searchParams));
       }
@@ -44,7 +42,7 @@ function json(name: string, value: string): unknown {
   try {
     return JSON.parse(value);
   } catch {
-    throw refuse(400, `The parameter "${name}" is not JSON.`);
+    throw refusedRequest(400, `The parameter "${name}" is not JSON.`);
   }
 }
 

@@ -1,4 +1,5 @@
-import { createGraphQLError, isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { refusedRequest } from '../refused-request.ts';
 
 /** The media types of a single result that Yoga writes, and of a stream. */
 const WRITTEN: readonly string[] = [
@@ -7,9 +8,6 @@ const WRITTEN: readonly string[] = [
   'multipart/mixed',
   'text/event-stream',
 ];
-
-const refuse = (status: number, message: string): Error =>
-  createGraphQLError(message, { extensions: { code: 'BAD_USER_INPUT', http: { status } } });
 
 /**
  * Refuses a request whose body is of a form that is not read (415), or whose answer would have to be of one that is not written (406;
@@ -20,10 +18,13 @@ export function useMediaTypes(): Plugin {
     onRequestParse({ request: { headers } }) {
       const encoding = headers.get('content-encoding') ?? 'identity';
       if (encoding !== 'identity')
-        throw refuse(415, `The body of a GraphQL request is not compressed; this one is ${encoding}.`);
+        throw refusedRequest(
+          415,
+          `The body of a GraphQL request is not compressed; this one is ${encoding}.`,
+        );
       const accept = headers.get('accept');
       if (accept && !acceptsWritten(accept))
-        throw refuse(406, `No answer is ${accept}: accept one of ${WRITTEN.join(', ')}, in UTF-8.`);
+        throw refusedRequest(406, `No answer is ${accept}: accept one of ${WRITTEN.join(', ')}, in UTF-8.`);
     },
     onResultProcess({ result, resultProcessor, setResultProcessor }) {
       // A refusal is written all the same, because a person reads it.
