@@ -11,6 +11,9 @@ import { saidBy } from '../common/openssl-error.ts';
 import { tlsOptions } from './tls-options.ts';
 import { parseRedisUrl, type RedisNode, type RedisTarget } from './url.ts';
 
+/** No Sentinel can be asked for the primary, so that Redis itself has said nothing. */
+export class NoSentinelError extends Error {}
+
 /** A connection to one Redis, to the primary that Sentinels name, or to a Cluster. */
 export type RedisClient = Redis | Cluster;
 
@@ -117,7 +120,10 @@ class LastingRedis extends Redis {
       // Until the first watching connection has failed too, ioredis' own message is all there is.
       const reason = failure === undefined ? error.message.split('Last error: ')[1] : saidBy(failure);
       const more = reason === undefined ? '' : `: ${reason}`;
-      return super.emit(event, new Error(`No Sentinel can be asked${more}`, { cause: failure ?? error }));
+      return super.emit(
+        event,
+        new NoSentinelError(`No Sentinel can be asked${more}`, { cause: failure ?? error }),
+      );
     }
     return super.emit(event, ...args);
   }

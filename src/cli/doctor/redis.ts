@@ -1,7 +1,7 @@
 import type { Variables } from '../../app/variables.ts';
 import { clock } from '../../common/clock.ts';
 import { redisWarnings } from '../../events/redis/settings.ts';
-import { connectRedis, type RedisClient } from '../../redis/connection.ts';
+import { connectRedis, NoSentinelError, type RedisClient } from '../../redis/connection.ts';
 import { DurableWrites } from '../../redis/durable-write.ts';
 import { serversOf } from '../../redis/failover.ts';
 import { primaryIn } from '../../redis/replication.ts';
@@ -132,9 +132,9 @@ function ready(redis: RedisClient): Promise<void> {
 const KEPT_IN_0 =
   'If a gateway up to 0.2.0 has run with this REDIS_URL, take the number of the database out of it: all records of payments are in database 0. Otherwise';
 
-/** Returns why Redis cannot be used, and what to do. Where no Sentinel can be asked, Redis itself has said nothing. */
+/** Returns why Redis cannot be used, and what to do. */
 function failureOf(error: unknown): readonly [reason: string, cure: string] {
-  if (error instanceof Error && error.message.startsWith('No Sentinel')) {
+  if (error instanceof NoSentinelError) {
     const cure = 'See to the Sentinels first: a warning about each says what is wrong.';
     return [error.message.replace(/\.$/, ''), cure];
   }
