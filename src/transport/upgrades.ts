@@ -6,6 +6,8 @@ import { addressKey } from '../operation/caller-keys.ts';
 import { noteRefusedStream } from '../operation/streams.ts';
 import type { OpenStreams, StreamSeat } from './sockets/open-streams.ts';
 
+/** What an upgrade is answered while the server stops. Another process may answer at once; the pause is that of an event stream (`graphql/plugins/sse.ts`). */
+const STOPPING = ['503 Service Unavailable', 'Retry-After: 1\r\n'] as const;
 /** How long a refused peer may take to read the reason and to close its side, in milliseconds. */
 const REFUSED_MS = 1_000;
 
@@ -39,7 +41,7 @@ const ignore = (): void => undefined;
  * Accepts, in turns, the upgrades that may become sockets, and refuses all others. Node hands over the connection of an
  * upgrade without any of its time-outs.
  *
- * @returns a function that ends it: upgrades that have not been accepted by then are refused.
+ * @returns a function that ends it: upgrades that have not been accepted by then, and later ones, are refused with 503.
  */
 export function acceptUpgrades(
   server: Server,
@@ -59,6 +61,10 @@ export function acceptUpgrades(
       refuse(socket, '403 Forbidden');
       return;
     }
+    if (isStopping) {
+      refuse(socket, ...STOPPING);
+      return;
+    }
     const seat = openStream(request);
     if (typeof seat === 'string') {
       noteRefusedStream(seat);
@@ -69,7 +75,7 @@ export function acceptUpgrades(
     leaveWith(socket, seat);
     const address = addressOf(request);
     const enter = (): void => {
-      if (isStopping) refuse(socket, '503 Service Unavailable');
+      if (isStopping) refuse(socket, ...STOPPING);
       else letIn({ request, socket, head, seat, address });
     };
     const turn = turns.turn('arrivals', addressKey(address));
@@ -78,8 +84,8 @@ export function acceptUpgrades(
   };
   server.on('upgrade', onUpgrade);
   return () => {
+    // The listener stays: without one Node would hand over the request as one for the graph, which would answer 400.
     isStopping = true;
-    server.off('upgrade', onUpgrade);
   };
 }
 

@@ -98,7 +98,7 @@ it('a socket that waits to be let in as the server stops is refused, and gives i
   stop();
   turn.resolve();
   await once(socket, 'close');
-  expect(text).toMatch(/^HTTP\/1.1 503 /);
+  expect(text).toMatch(/^HTTP\/1.1 503 .*\r\nRetry-After: 1\r\n/);
   expect(letIn).toEqual([]);
   await until(() => streams.taken.websocket === 0);
 });

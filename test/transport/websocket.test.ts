@@ -77,9 +77,14 @@ it('lets no socket in while it waits for others to be closed', async () => {
   const stopped = transport.stop(0);
   const late = new WebSocket(`ws://127.0.0.1:${port}/graphql`, 'graphql-transport-ws');
   const outcome = new Promise((resolve) => {
-    late.once('open', () => resolve('let in')).once('error', ({ message }) => resolve(message));
+    late.once('open', () => resolve('let in'));
+    late.once('unexpected-response', (_, { statusCode, headers }) =>
+      resolve([statusCode, headers['retry-after']]),
+    );
+    late.on('error', () => undefined);
   });
-  expect(await outcome).toContain('404');
+  expect(await outcome).toEqual([503, '1']);
+  late.terminate();
   await stopped;
 });
 
