@@ -23,7 +23,7 @@ import type { Stores } from './stores.ts';
 
 /** Bytes of documents of identified callers that are kept, with all that is derived from them. */
 const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
-/** How long a bank catalog serves all callers after it was read, in milliseconds. */
+/** How long a bank catalog serves all callers after its reading began, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
 
 /** What operations are made from, and what deliveries tell them. */

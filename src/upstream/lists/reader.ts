@@ -50,7 +50,7 @@ const PARALLEL_PAGES = 4;
 
 /**
  * Reads one list, or the part that a query selects, under one caller's credential. It keeps nothing but what it learns of the
- * paging, and never gives part of a list as the whole. Every read throws UpstreamError.
+ * paging. Where answers contradict each other, it reads again before it gives part of a list as the whole. Every read throws UpstreamError.
  */
 export class ListReader<T extends object> {
   readonly rest: Rest;
@@ -161,34 +161,46 @@ export class ListReader<T extends object> {
     throw this.#invalid('shows pages that do not fit together');
   }
 
-  /** Reads all items: of each id the first, and each `UnreadableItem`. */
+  /**
+   * Reads all items: of each id the first, and each `UnreadableItem`. Where an item leaves and another one comes at the end
+   * between two pages, the totals agree, and an item may be missing.
+   *
+   * @throws UpstreamError `UPSTREAM_INVALID` if its pages contradict each other {@link TRIES} times.
+   */
   async whole(): Promise<readonly T[]> {
-    const first = await this.first();
-    // No id stands twice in one answer: that was checked when it came, unless ids may repeat.
-    if (isWholeList(first) && !this.list.mayRepeatIds) return first.items;
-    const found = new Map<string, T>();
-    const take = (slice: ListSlice<T>): void => {
-      for (const item of slice.items) {
-        const id = this.idOf(item);
-        if (!found.has(id)) found.set(id, item);
-      }
-    };
-    take(first);
-    if (isWholeList(first)) return [...found.values()];
-    const size = first.size > 0 ? first.size : first.items.length;
-    const pages = Math.ceil(first.total / size);
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const items = await this.#allItems(tries > 0);
+      if (items === undefined) continue;
+      // No id stands twice: that was checked, unless ids may repeat.
+      if (!this.list.mayRepeatIds) return items;
+      const byId = new Map<string, T>();
+      for (const item of items) if (!byId.has(this.idOf(item))) byId.set(this.idOf(item), item);
+      return [...byId.values()];
+    }
+    throw this.#invalid('shows pages that do not fit together');
+  }
+
+  /** Reads the pages one after another. Returns the items of all, or undefined if some have moved from one page to another. */
+  async #allItems(isFresh: boolean): Promise<readonly T[] | undefined> {
+    const first = await this.first(isFresh);
+    const items = [...first.items];
+    const size = first.size > 0 ? first.size : items.length;
     let { total } = first;
-    for (let next = 1; next < pages; next += PARALLEL_PAGES) {
-      const indexes = Array.from({ length: Math.min(PARALLEL_PAGES, pages - next) }, (_, at) => next + at);
-      for (const slice of await Promise.all(indexes.map((index) => this.page(index, size)))) {
-        take(slice);
+    let next = 1;
+    while (items.length < total) {
+      const count = Math.min(PARALLEL_PAGES, Math.ceil(total / size) - next);
+      const indexes = Array.from({ length: count }, (_, at) => next + at);
+      next += count;
+      for (const slice of await Promise.all(indexes.map((index) => this.page(index, size, isFresh)))) {
+        if (isWholeList(slice)) return slice.items;
+        // What comes at the end moves nothing. Where ids may repeat, nothing tells that from what comes before.
+        const fits = this.list.mayRepeatIds ? slice.total === total : slice.total >= total;
+        if (!fits || slice.start !== items.length) return undefined;
         total = slice.total;
+        items.push(...slice.items);
       }
     }
-    if (found.size < total) {
-      throw this.#invalid(`holds ${total} items, of which its pages showed ${found.size}`);
-    }
-    return [...found.values()];
+    return this.list.mayRepeatIds || this.#countIds(items) === items.length ? items : undefined;
   }
 
   /** Reads the pages that hold a window, by the sizes that the service has given so far. */

@@ -63,7 +63,7 @@ export interface BankCache {
 
 /**
  * @param names that the catalog uses for the fields of a bank.
- * @param ttlMs how long a catalog that was read serves, in milliseconds.
+ * @param ttlMs how long a catalog serves after its reading began, in milliseconds.
  * @param now milliseconds of a monotonic clock.
  */
 export function createBankCache(names: BankFieldNames, ttlMs: number, now: () => number): BankCache {
@@ -76,8 +76,10 @@ export function createBankCache(names: BankFieldNames, ttlMs: number, now: () =>
       }
       // Nobody waits for another's read here: if one caller's token is refused, the others must not fail. Equal reads under way are shared
       // among callers that are one to the service (operation/reads.ts).
+      const until = now() + ttlMs;
       const banks = new Listing(await readBanks(rest, names));
-      kept = { banks, until: now() + ttlMs };
+      // A slow reading must not take the place of one that began later.
+      if (kept === undefined || until > kept.until) kept = { banks, until };
       return banks;
     },
   };
