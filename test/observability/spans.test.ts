@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { PushStream, type Sink } from '../../src/common/push-stream.ts';
-import type { EventLog, StoredEvent } from '../../src/events/log.ts';
+import type { EventLog, NewEvent, StoredEvent } from '../../src/events/log.ts';
 import { startTracing } from '../../src/observability/tracing.ts';
 
 interface Span {
@@ -12,6 +12,7 @@ interface Span {
   readonly parentSpanId?: string;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
+  readonly status: { readonly code?: number };
 }
 
 /** A stream whose events the test hands on. */
@@ -28,6 +29,8 @@ class Handed extends PushStream<StoredEvent> {
 /** A collector to which nobody listens. */
 const NOBODY = 'http://127.0.0.1:9';
 const HOUR_MS = 3_600_000;
+/** The code of a status that says so (OpenTelemetry). */
+const FAILED = 2;
 const ms = (nanoseconds: string): number => Number(BigInt(nanoseconds) / 1_000_000n);
 
 it('spans end when the work does, name no address, and stand beneath what caused them', async () => {
@@ -50,7 +53,9 @@ it('spans end when the work does, name no address, and stand beneath what caused
   );
 
   const source = new Handed();
-  const log = tracing.log({ follow: async () => source } as unknown as EventLog);
+  const away = async () => Promise.reject(new Error('The log is away.'));
+  const log = tracing.log({ follow: async () => source, append: away } as unknown as EventLog);
+  await expect(log.append('a client', { type: 'CEP' } as NewEvent)).rejects.toThrow('The log is away.');
   (await log.follow('a client')).connect({
     take: () => Promise.reject(new Error('Nobody reads it.')),
     finish: () => undefined,
@@ -66,8 +71,9 @@ it('spans end when the work does, name no address, and stand beneath what caused
     ({ scopeSpans }: { scopeSpans: { spans: Span[] }[] }) => scopeSpans.flatMap((scope) => scope.spans),
   );
   const named = new Map(spans.map((span) => [span.name, span]));
-  expect([...named.keys()].sort()).toEqual(['GET /v1/banks', 'deliver CEP', 'webhook unknown']);
+  expect([...named.keys()].sort()).toEqual(['GET /v1/banks', 'append', 'deliver CEP', 'webhook unknown']);
   expect(sent).not.toMatch(/a-client|a-signature/);
+  expect(named.get('append')?.status).toEqual({ code: FAILED });
   const made = named.get('GET /v1/banks');
   expect(made?.parentSpanId).toBe(named.get('webhook unknown')?.spanId);
   expect(named.get('deliver CEP')?.parentSpanId).toBe('2'.repeat(16));

@@ -180,6 +180,24 @@ it('what the Sentinels say is not taken for the word on a primary to which the c
   await looked(writes, client);
 });
 
+it('a Sentinel that knows no primary of this name keeps none of the connections on which it was asked', async () => {
+  await using redis = await startRedis();
+  await using sentinel = await startSentinel(redis.port);
+  const [primary] = serversOf(connect(redis.url));
+  const watchers = failoverAuthorityOf(`redis+sentinel://127.0.0.1:${sentinel.port}/another`);
+  if (watchers === undefined || primary === undefined) throw new Error('both are there');
+  const open = async () =>
+    String(await sentinel.admin.call('CLIENT', 'LIST'))
+      .trim()
+      .split('\n').length;
+  const received = async () =>
+    Number(/total_connections_received:(\d+)/.exec(await sentinel.admin.info('stats'))?.[1]);
+  const [openBefore, receivedBefore] = [await open(), await received()];
+  expect(await watchers.ask(primary)).toBeUndefined();
+  await until(async () => (await received()) > receivedBefore);
+  await until(async () => (await open()) <= openBefore);
+});
+
 it('a primary that the Sentinels take for gone is not known by them, though it answers', async () => {
   await using redis = await startPartable(1);
   const watchers = failoverAuthorityOf(redis.url);
