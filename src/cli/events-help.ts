@@ -8,9 +8,9 @@ const FILTERS = `--from TIME         only events received at that time or later:
   --to TIME           only events received before that time
   --transaction ID    only events that name this transaction
   --tracking-key KEY  only events that name this SPEI tracking key`;
-const LINE = `A line holds the time of arrival, the type, what it says of money or of the receipt, the id and the cursor; no name and
-no account. A terminal shows as much of it as fits on one line. With --json each line is one JSON object, as the graph names
-its fields.`;
+const LINE = `A line holds the time of arrival (UTC), the type, what it says of money or of the receipt, the id, the transaction of a
+credit (- of another event) and the cursor; no name and no account. A terminal shows as much of it as fits on one line. With
+--json each line is one JSON object, as the graph names its fields.`;
 const TOKEN = `Environment:
 
   PASARELA_TOKEN      an access token that the gateway accepts: with AUTH_MODE=service one of the identity provider's with the
@@ -101,7 +101,9 @@ const SEARCH_HELP = `Usage: pasarela events search [--from TIME] [--to TIME] [--
                               [--url URL] [--json]
 
 Finds events of the past, by at least one of --from, --to, --transaction and --tracking-key; all that are given have to hold.
-Standard error tells how many there are and how far back the log reaches: so "nothing found" can be told from "no longer kept".
+Standard error tells how many there are, how far back the log reaches, when it began, and its epoch: so "nothing found" can be
+told from "no longer kept", and two processes that share a log from two that do not. A token narrowed to a customer is told no
+epoch. What the log has lost from its end, as in a failover, it does not know (docs/missing-events.md).
 
 ${LINE}
 

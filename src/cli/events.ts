@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
+import { begunAt, epochOf } from '../events/cursor.ts';
 import {
   type Colour,
   type Command,
@@ -140,13 +141,15 @@ type Event = z.output<typeof Event>;
  * @param columns of the terminal that shows it, which the line does not exceed; undefined if the output goes elsewhere.
  */
 export function lineOf(
-  { receivedAt, type, id, cursor, amount, decision, rawSubCategory, rawStatus }: Event,
+  { receivedAt, type, id, transactionId, cursor, amount, decision, rawSubCategory, rawStatus }: Event,
   columns?: number,
 ): string {
   const says = [amount?.amount, amount?.currency, rawSubCategory, decision, rawStatus]
     .filter(Boolean)
     .join(' ');
-  const line = printableLine(`${receivedAt}  ${type.padEnd(13)}  ${says.padEnd(32)}  ${id}  ${cursor}`);
+  // Always a word, so that the places of id and transaction count from the end of the line.
+  const names = `${id}  ${(transactionId ?? '-').padEnd(id.length)}`;
+  const line = printableLine(`${receivedAt}  ${type.padEnd(13)}  ${says.padEnd(32)}  ${names}  ${cursor}`);
   return columns === undefined || line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
 }
 
@@ -189,28 +192,39 @@ async function replay(
   let cursor = after;
   let count = 0;
   let reachesBackTo: string | null = null;
+  let head: string | null = null;
   for (let hasMore = true; hasMore; ) {
-    const { nodes, pageInfo, ...rest } = Page.parse(
-      await query(graph, PAGES, { types, after: cursor, first: PAGE, ...filter }),
-    ).events;
+    const page = Page.parse(await query(graph, PAGES, { types, after: cursor, first: PAGE, ...filter }));
+    const { nodes, pageInfo } = page.events;
     for (const event of nodes) show(event);
     tellProgress(count, count + nodes.length);
     count += nodes.length;
     cursor = pageInfo.endCursor ?? cursor;
     hasMore = pageInfo.hasNextPage;
-    reachesBackTo = rest.reachesBackTo;
+    reachesBackTo = page.events.reachesBackTo;
+    head = page.eventCursor;
   }
   if (process.stderr.isTTY) process.stderr.write('\r');
   const reached = cursor === null || isSearch ? '' : `, up to ${cursor}`;
   const reaches =
     reachesBackTo === null ? 'The log holds none.' : `The log reaches back to ${reachesBackTo}.`;
-  remark(`${count} event${count === 1 ? '' : 's'}${reached}.${isSearch ? ` ${reaches}` : ''}`);
+  const found = isSearch ? ` ${reaches}${beginning(head)}` : '';
+  remark(`${count} event${count === 1 ? '' : 's'}${reached}.${found}`);
+}
+
+/** Says when the log of a cursor began and which log it is, so that two processes can be compared. A sealed cursor does not tell. */
+function beginning(head: string | null): string {
+  const epoch = epochOf(head ?? '');
+  return epoch === undefined
+    ? ''
+    : ` It began at ${new Date(begunAt(epoch)).toISOString()} (epoch ${epoch}).`;
 }
 
 const PAGES = `query (
   $types: [EventType!], $after: Cursor, $first: Int
   $receivedFrom: DateTime, $receivedTo: DateTime, $transactionId: ID, $trackingKey: String
 ) {
+  eventCursor
   events(
     types: $types, after: $after, first: $first
     receivedFrom: $receivedFrom, receivedTo: $receivedTo, transactionId: $transactionId, trackingKey: $trackingKey
@@ -218,6 +232,7 @@ const PAGES = `query (
 }`;
 
 const Page = z.object({
+  eventCursor: z.string().nullable(),
   events: z.object({
     nodes: z.array(Event),
     pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),

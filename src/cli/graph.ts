@@ -149,10 +149,11 @@ export async function* subscribe(
       },
     },
   });
-  // One queue, so that no bookmark overtakes an event.
+  // One queue, so that no bookmark overtakes an event. When its reader has gone, the client still tells of the socket that is closed for that.
   const queue = new ReadableStream<Heard>({
     start(controller) {
       const end = (last?: Heard) => {
+        if (hear === undefined) return;
         hear = undefined;
         if (last !== undefined) controller.enqueue(last);
         controller.close();

@@ -24,15 +24,24 @@ const TIME_DIGITS = 9;
 const EPOCH = /^[0-9a-z]{9}[0-9a-f]{12}$/;
 
 /**
- * Returns the name of a log that starts now. The time in it is for people who read it. It does not tell which of two lives
- * came first, because processes have clocks of their own. A cursor of another life than the log's is a gap, whatever its
- * time.
+ * Returns the name of a log that starts now. The time in it says how far back this life of the log can reach (`begunAt`), and is
+ * for people who read it. It does not tell which of two lives came first, because processes have clocks of their own. A cursor of
+ * another life than the log's is a gap, whatever its time.
  */
 export function newEpoch(now: number): string {
   // Each append proposes an epoch, so drawing one has to be cheap: Node draws UUIDs many at a time. The twelve digits before
   // the version are random.
   const random = entropy.uuid();
   return now.toString(36).padStart(TIME_DIGITS, '0') + random.slice(0, 8) + random.slice(9, 13);
+}
+
+/** Returns when the log of an epoch began, by the clock of the process that began it, in milliseconds since 1970. */
+export const begunAt = (epoch: string): number => Number.parseInt(epoch.slice(0, TIME_DIGITS), 36);
+
+/** Returns the epoch in a cursor that is not sealed; undefined for any other text. */
+export function epochOf(cursor: string): string | undefined {
+  const [version, epoch = ''] = Buffer.from(cursor, 'base64url').toString('utf8').split('|');
+  return version === '1' && EPOCH.test(epoch) ? epoch : undefined;
 }
 
 /** Returns an opaque text: base64url, without padding. */

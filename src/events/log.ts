@@ -204,7 +204,10 @@ export interface EventLog {
 
   /**
    * Returns the time since which the log holds every received event, in milliseconds since 1970; null if it holds no event.
-   * That need not be the time of its oldest event, because the log is not in the order of receipt.
+   * That need not be the time of its oldest event, because the log is not in the order of receipt. It is never before this life of
+   * the log began.
+   *
+   * The log does not know what it has lost from its end, in a failover or with an earlier copy that was put back.
    *
    * @throws {StoreUnavailableError}
    */

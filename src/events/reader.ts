@@ -2,7 +2,7 @@ import { clock } from '../common/clock.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { SingleFlight } from '../common/single-flight.ts';
 import { holdsNewest, isUnbroken } from './chain.ts';
-import { decodeCursor, encodeCursor, type LogPosition, type ReadFrom } from './cursor.ts';
+import { begunAt, decodeCursor, encodeCursor, type LogPosition, type ReadFrom } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { CursorInvalidError, type LogBounds } from './errors.ts';
 import { gapError, readWhole, startsAgain } from './gap.ts';
@@ -114,8 +114,9 @@ export class LogReader
   async wholeSince(clientId: string): Promise<number | null> {
     const reach = await this.#source.reach(clientId);
     if (reach === undefined) return null;
-    const { first, goneUpTo } = reach;
-    return Math.max(Date.parse(first.event.receivedAt) || 0, goneUpTo === undefined ? 0 : goneUpTo + 1);
+    const { epoch, first, goneUpTo = -1 } = reach;
+    // An event that waited in a spool may have come before this life of the log. Others of its time were lost with the life before.
+    return Math.max(begunAt(epoch), Date.parse(first.event.receivedAt) || 0, goneUpTo + 1);
   }
 
   async givenUpTo(clientId: string): Promise<number | null> {

@@ -5,6 +5,8 @@ import type { Found, SearchFrom } from './search.ts';
 
 /** How far back the log of a client reaches. */
 export interface Reach {
+  /** Names the current life of the log. */
+  readonly epoch: string;
   /** The event at the beginning of the log. */
   readonly first: Entry;
   /** When the latest of the trimmed events was received, in milliseconds since 1970; undefined if none was trimmed. */

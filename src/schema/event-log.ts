@@ -47,7 +47,7 @@ EventConnectionType.implement({
     reachesBackTo: t.field({
       type: 'DateTime',
       description:
-        'From when on the log is whole: it still holds every event that was received then or later. Null while it holds none. For a caller narrowed to a customer: when the oldest credit to that customer since then was received.',
+        'From when on the log is whole: it still holds every event that was received then or later. That is never before this life of the log began; but the log does not know what it has lost from its end, in a failover or with an earlier copy that was put back. Null while it holds none. For a caller narrowed to a customer: when the oldest credit to that customer since then was received.',
       resolve: (_page, _args, context) => reachesBackTo(context),
     }),
   }),
@@ -113,7 +113,7 @@ builder.subscriptionFields((t) => ({
     nullable: false,
     rights: ENTERS_LOG,
     description:
-      'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept; a log that was put back from a copy may lack events without it.',
+      'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept. What the log has lost from its end, in a failover or with an earlier copy that was put back, is missing without that error where the cursor stands before it.',
     args: {
       ownerId: t.arg.id({
         description: 'UUID of the client or of a customer: only credits to its instruments. Null for all.',

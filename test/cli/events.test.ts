@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { Secret } from '../../src/common/secret.ts';
+import { epochOf } from '../../src/events/cursor.ts';
+import { SEAL_KEY_BYTES, sealCursor } from '../../src/events/seal.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { startNetwork } from '../client/network.ts';
 import { readMetric } from '../helpers/fleet.ts';
@@ -61,9 +63,15 @@ describe('pasarela events', () => {
     expect([none.stdout, none.stderr]).toEqual(['', `0 events, up to ${second?.cursor}.\n`]);
   });
 
-  it('shows no name and no account', async () => {
+  it('shows the transaction of a credit, and no name and no account', async () => {
     const { stdout } = await events('replay');
-    expect(stdout).toMatch(/MONEY_IN +1\.00 MXN SPEI_CREDIT ACCEPTED/);
+    const [first] = json((await events('replay', '--json')).stdout);
+    expect(stdout).toMatch(
+      new RegExp(
+        `MONEY_IN +1\\.00 MXN SPEI_CREDIT ACCEPTED +\\S+ +${first?.transactionId} +${first?.cursor}$`,
+        'm',
+      ),
+    );
     for (const personal of ['Ana Torres', clabe]) expect(stdout).not.toContain(personal);
   });
 
@@ -95,7 +103,7 @@ describe('pasarela events', () => {
     ]) {
       const found = await own(filter);
       expect(json(found.stdout)).toEqual([second]);
-      expect(found.stderr).toContain(`1 event. The log reaches back to ${first?.receivedAt}.`);
+      expect(found.stderr).toContain(`1 event. The log reaches back to ${first?.receivedAt}. It began at `);
       expect(json((await events('replay', '--json', ...filter)).stdout)).toEqual([second]);
     }
     expect(json((await own(['--from', first?.receivedAt ?? '', '--types', 'MONEY_IN'])).stdout)).toEqual(all);
@@ -117,12 +125,28 @@ describe('pasarela events', () => {
     });
   });
 
+  it('says when the log began and which it is, as its cursors do, which a sealed one does not', async () => {
+    const [first] = json((await events('replay', '--json')).stdout);
+    const [, epoch = ''] = Buffer.from(first?.cursor ?? '', 'base64url')
+      .toString()
+      .split('|');
+    const { stderr } = await events('search', '--from', '2000-01-01');
+    const [, began = ''] = /It began at (\S+) \(epoch (\w+)\)\.$/m.exec(stderr) ?? [];
+    expect(stderr).toContain(`(epoch ${epoch}).`);
+    expect(Date.parse(began)).toBeLessThanOrEqual(Date.parse(first?.receivedAt ?? ''));
+    expect(began).toBe(new Date(Number.parseInt(epoch.slice(0, 9), 36)).toISOString());
+    expect(epochOf(first?.cursor ?? '')).toBe(epoch);
+    const holder = { key: Buffer.alloc(SEAL_KEY_BYTES), clientId: gateway.sandbox.clientId, customerId: 'c' };
+    expect(epochOf(sealCursor(holder, first?.cursor ?? '', 'stable'))).toBeUndefined();
+  });
+
   it('says from where to start again when events are missing', async () => {
     const [oldest] = json((await events('replay', '--json')).stdout);
     for (const amount of ['4.00', '5.00', '6.00']) await credit(amount);
     for (const verb of ['replay', 'tail']) {
       const { stderr, code } = await events(verb, '--after', oldest?.cursor ?? '');
       expect(stderr).toContain('EVENTS_GAP');
+      expect(stderr).not.toMatch(/^ +at /m);
       const [, again = ''] = /--after (\S+)/.exec(stderr) ?? [];
       expect(json((await events('replay', '--json', '--after', again)).stdout)).toHaveLength(3);
       expect(code).toBe(1);

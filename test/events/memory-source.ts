@@ -104,7 +104,7 @@ export class MemorySource implements Source {
   /** It gives nothing up. */
   async reach(): Promise<Reach | undefined> {
     const [first] = this.entries;
-    return first && { first, goneUpTo: undefined };
+    return first && { epoch: this.#epoch, first, goneUpTo: undefined };
   }
 
   async head(): Promise<LogPosition> {

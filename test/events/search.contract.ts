@@ -18,10 +18,14 @@ export interface SearchedOptions {
   readonly retention: number;
   readonly retentionBytes?: number | undefined;
   readonly names: EventNames;
+  /** The clock by which a log begins. */
+  readonly now: () => number;
 }
 
 const START = Date.parse('2026-03-02T10:00:00Z');
 const MINUTE_MS = 60_000;
+/** Before all events that are made here. */
+const BEGUN = START - 1_000 * MINUTE_MS;
 const pool = (): string[] => Array.from({ length: 4 }, () => randomUUID());
 const [OWNERS, IDS] = [pool(), pool()];
 const CLABES = ['646180110400000007', '646180110400000010', '012180004500000001', '9'];
@@ -138,7 +142,9 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
   describe(`${name}, searched`, () => {
     const opened: EventLog[] = [];
     const openLog = async (options: Partial<SearchedOptions> = {}): Promise<EventLog> => {
-      const log = new PatientLog(await open({ retention: 10_000, names: eventNames, ...options }));
+      const log = new PatientLog(
+        await open({ retention: 10_000, names: eventNames, now: () => BEGUN, ...options }),
+      );
       opened.push(log);
       return log;
     };
@@ -427,6 +433,18 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       expect([await reachesBackTo(whole), await reachesBackTo(narrowed)]).toEqual([at(2), at(2)]);
       await send(0, 5);
       expect([await reachesBackTo(whole), await reachesBackTo(narrowed)]).toEqual([at(3), null]);
+    });
+
+    it('never says that it reaches back to before it began, as others of that time were lost with the log before', async () => {
+      const log = await openLog();
+      const client = randomUUID();
+      const sendAt = (receivedAt: number) =>
+        log.append(client, { ...moneyIn(), receivedAt: new Date(receivedAt).toISOString() });
+      await log.head(client);
+      await sendAt(BEGUN - MINUTE_MS);
+      expect(await log.wholeSince(client)).toBe(BEGUN);
+      await sendAt(START);
+      expect(await log.wholeSince(client)).toBe(BEGUN);
     });
 
     it('never says that it reaches further back than it holds: late ones, trimmed by number and by bytes', async () => {

@@ -133,20 +133,32 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   async append(clientId: string, event: NewEvent): Promise<Appended> {
-    const [appended] = await this.appendAll(clientId, [event]);
+    const { metrics, now } = this.#options;
+    // A log that begins with this event holds all that has been received since.
+    const begun = Math.min(now(), Date.parse(event.receivedAt) || Number.POSITIVE_INFINITY);
+    const [appended] = await this.#appendAll(clientId, [event], '', begun);
     if (appended === undefined) throw new RangeError('one event has one result');
-    const { metrics } = this.#options;
     if (appended.duplicate) metrics.duplicate(event.type, appended.conflict);
     else metrics.appended(event.type);
     return appended;
   }
 
-  async appendAll(clientId: string, events: readonly NewEvent[], history = ''): Promise<Appended[]> {
-    const { retention, retentionBytes = 0, now, names = noNames } = this.#options;
+  appendAll(clientId: string, events: readonly NewEvent[], history = ''): Promise<Appended[]> {
+    return this.#appendAll(clientId, events, history, this.#options.now());
+  }
+
+  /** @param begun when the log begins, in milliseconds since 1970, if these are its first events */
+  async #appendAll(
+    clientId: string,
+    events: readonly NewEvent[],
+    history: string,
+    begun: number,
+  ): Promise<Appended[]> {
+    const { retention, retentionBytes = 0, names = noNames } = this.#options;
     const { meta, log, channel, index } = redisKeys(clientId);
     const keys = [meta, log, ...index, ...events.map((event) => seenKey(clientId, event))];
     const [epoch, isDue, ...results] = await this.#writers.run(APPEND, keys, [
-      newEpoch(now()),
+      newEpoch(begun),
       retention,
       retentionBytes,
       SEEN_FOR_MS,

@@ -146,10 +146,10 @@ export class RedisSource implements Source {
     if (row === undefined) return undefined;
     const epoch = word(name);
     const first = streamEntry(clientId, epoch, row);
-    if (first.prev === epoch) return { first, goneUpTo: undefined };
+    if (first.prev === epoch) return { epoch, first, goneUpTo: undefined };
     // Events that another version trimmed were stored before those that are held.
     const goneUpTo = Number(first.prev === goneTo ? gone : first.position.split('-', 1)[0]);
-    return { first, goneUpTo };
+    return { epoch, first, goneUpTo };
   }
 
   async head(clientId: string): Promise<LogPosition> {

@@ -150,7 +150,8 @@ export class SqliteSource implements Source {
       const [row] = this.#statements.after.all(clientId, 0, 1);
       if (row === undefined) return undefined;
       const [first] = this.#entries(clientId, [row]);
-      return first && { first, goneUpTo: this.index.goneUpTo(clientId, positionOf(row).number) };
+      const goneUpTo = this.index.goneUpTo(clientId, positionOf(row).number);
+      return first && { epoch: this.epoch, first, goneUpTo };
     });
   }
 

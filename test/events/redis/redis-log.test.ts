@@ -30,6 +30,7 @@ const open = async (options: {
   names?: EventNames;
   metrics?: EventMetrics;
   logger?: ReturnType<typeof recordingLogger>;
+  now?: () => number;
 }): Promise<RedisLog> => {
   const log = new RedisLog({
     retention: 1000,
@@ -233,6 +234,19 @@ it('a log that another version has trimmed never says that it reaches back befor
   for (const receivedAt of later.slice(1)) await log.append(client, moneyIn({ receivedAt }));
   expect(await redis.admin.xlen(redisKeys(client).log)).toBe(2);
   expect(await log.wholeSince(client)).toBeGreaterThan(Date.parse(gone));
+  await log.stop();
+});
+
+it('a log that begins with an event reaches back to its receipt, and one that begins with what waited in a spool does not', async () => {
+  const begun = Date.now();
+  const log = await open({ redisUrl: redis.url, now: () => begun });
+  const [first, late] = [begun - 200, begun - 3_600_000];
+  const received = (at: number) => moneyIn({ receivedAt: new Date(at).toISOString() });
+  const [fresh, after] = [randomUUID(), randomUUID()];
+  await log.append(fresh, received(first));
+  expect(await log.wholeSince(fresh)).toBe(first);
+  await log.appendAll(after, [received(late)]);
+  expect(await log.wholeSince(after)).toBe(begun);
   await log.stop();
 });
 

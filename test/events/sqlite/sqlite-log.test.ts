@@ -33,7 +33,7 @@ describeEventLog('the embedded log', async ({ retention, metrics }) => {
 });
 
 describeSearch('the embedded log', async (options) => {
-  return new SqliteLog({ dataDir: await newFolder(), metrics: silentMetrics, now: Date.now, ...options });
+  return new SqliteLog({ dataDir: await newFolder(), metrics: silentMetrics, ...options });
 });
 
 describe('the file of the embedded log', () => {
