@@ -9,7 +9,7 @@ import {
   type Command,
   CommandError,
   EXIT,
-  print,
+  printable,
   readArguments,
   refuseArguments,
   remark,
@@ -18,6 +18,7 @@ import {
 import { rest } from './forward/attempts.ts';
 import { GatewayAwayError, type GraphClient, GraphError } from './graph.ts';
 import { graphAt, isFinal } from './graph-options.ts';
+import { write } from './payments/write.ts';
 import { atOnce, gatherMovements, lookAtBalances, openPayments } from './reconcile/gather.ts';
 
 const OPTIONS = {
@@ -60,7 +61,7 @@ Exit codes: 0 nothing is missing as far as it sees, which says nothing of an unk
     const marginMs = secondsOf('--margin', values.margin ?? '5') * 1_000;
     const once = (): Promise<number> =>
       reconcileOnce(graph, path, marginMs, (...told) =>
-        print(values.json === true ? jsonOf(...told) : textOf(...told)),
+        write(`${printable(values.json === true ? jsonOf(...told) : textOf(...told))}\n`),
       );
     if (values.every === undefined) return (await once()) === 0 ? EXIT.done : EXIT.wrong;
     const everyMs = secondsOf('--every', values.every) * 1_000;
@@ -99,8 +100,8 @@ async function reconcileEvery(
 }
 
 /**
- * One reading, compared with those that the file keeps. A difference is told before the reading is kept: a process that dies in between
- * tells it again.
+ * One reading, compared with those that the file keeps. A difference is told before the reading is kept: where a process dies in between,
+ * or what it tells cannot be written, as on a full disk, the next run tells it again.
  *
  * @returns how many differences were told
  */
@@ -108,7 +109,7 @@ async function reconcileOnce(
   graph: GraphClient,
   path: string,
   marginMs: number,
-  tell: (difference: Difference, amountUnknown: readonly string[]) => void,
+  tell: (difference: Difference, amountUnknown: readonly string[]) => Promise<void>,
 ): Promise<number> {
   const kept = readState(path);
   if (kept === undefined) {
@@ -122,7 +123,7 @@ async function reconcileOnce(
   const { amountUnknown } = gathered;
   if (amountUnknown.length > 0)
     remark(`Payments that may have moved, amount unknown: ${amountUnknown.join(', ')}.`);
-  for (const difference of differences) tell(difference, amountUnknown);
+  for (const difference of differences) await tell(difference, amountUnknown);
   writeState(path, readings);
   return differences.length;
 }

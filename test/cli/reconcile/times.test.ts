@@ -1,11 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { gatherMovements } from '../../../src/cli/reconcile/gather.ts';
+import { programOf } from '../../helpers/entry.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
+import { folder as pathOf } from '../../helpers/packages.ts';
 import { pasarela } from '../run.ts';
 
 const SECOND = 1_000;
@@ -196,4 +201,35 @@ it('the margin is a number of seconds', async () => {
   expect(await run()).toEqual(explained);
   expect(await run('--margin', '3')).toEqual(explained);
   expect(await run('--margin', '1')).toEqual({ code: 1, told: '+10.00' });
+});
+
+it('a difference that could not be written is told by the next run', {
+  skip: !existsSync('/dev/full'),
+}, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-full-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const graph = await startUpstream((request, response) => {
+    void answer({ balance: '110.00' }, request, response);
+  });
+  cleanup.use(graph);
+  const state = join(folder, 'state.json');
+  const reading = (time: number, cents: number) => ({ from: time, to: time, balances: { a1: cents } });
+  const [baseline, previous] = [reading(Date.now() - 2 * HOUR, 10_000), reading(Date.now() - HOUR, 11_000)];
+  await writeFile(state, JSON.stringify({ baseline, previous, cursors: ['c1', 'c2'], open: [] }));
+  const args = ['reconcile', '--url', graph.url, '--state', state, '--json'];
+
+  await using full = await open('/dev/full', 'w');
+  const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [pathOf(program), ...first, ...args], {
+    env: { PATH, PASARELA_TOKEN: 'token' },
+    stdio: ['ignore', full.fd, 'ignore'],
+  });
+  expect(await once(child, 'exit')).toEqual([1, null]);
+  const { code, stdout } = await pasarela(args, { PASARELA_TOKEN: 'token' });
+  expect({ code, told: stdout === '' ? undefined : JSON.parse(stdout).amount }).toEqual({
+    code: 1,
+    told: '+10.00',
+  });
 });
