@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
 import { ConnectionLost } from '../../packages/client/src/graphql-ws.ts';
@@ -44,6 +44,44 @@ it.each([
     seen.push(transactionId);
   }
   expect(seen).toEqual(['one']);
+});
+
+describe('something else than the gateway that asks to wait', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+  const page = (retryAfter: string) =>
+    new Response('<h1>Service Unavailable</h1>', {
+      status: 503,
+      headers: { 'content-type': 'text/html', 'retry-after': retryAfter },
+    });
+
+  it.each([
+    ['fetch', createFetch],
+    ['graphql-sse', createEventStreams],
+  ])('is asked again over %s once that time is over, and not sooner', async (_, create) => {
+    const answers = answering(
+      page('7'),
+      page('Wed, 21 Oct 2015 07:28:00 GMT'),
+      new Response(FINAL, { headers: { 'content-type': 'text/event-stream' } }),
+    );
+    const asked: number[] = [];
+    const fetch = () => {
+      asked.push(Date.now());
+      return answers.fetch();
+    };
+    const source = create({ ...answers, fetch });
+    const watched = watch(source, CEP_STATUS, { transactionId: 'one' }, () => () => {});
+    let isOver = false;
+    void (async () => {
+      for await (const _update of watched);
+      isOver = true;
+    })();
+    while (!isOver) await vi.advanceTimersByTimeAsync(100);
+    const [first = 0, second = 0, third = 0] = asked;
+    expect(second - first).toBeGreaterThanOrEqual(7_000);
+    // A date is not read: it waits as for an answer that names no time.
+    expect(third - second).toBeLessThan(1_000);
+  });
 });
 
 it('a query that something else answers in JSON fails with the status', async () => {

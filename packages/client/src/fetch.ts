@@ -158,6 +158,12 @@ export function checkable(subscribe: Source['subscribe']): Pick<Source, 'subscri
   };
 }
 
+/** Returns how long an answer asks to wait, in the form in which an error of the gateway says it. */
+export function waitOf({ headers }: Response): { readonly retryAfterMs?: number } {
+  const seconds = Number(headers.get('retry-after'));
+  return seconds > 0 ? { retryAfterMs: seconds * 1000 } : {};
+}
+
 /** Reads a result, with the wait that the answer asks for, if it does. Throws if the answer is none of GraphQL. */
 async function read<Data>(response: Response): Promise<Answer<Data>> {
   const { status, headers } = response;
@@ -167,16 +173,14 @@ async function read<Data>(response: Response): Promise<Answer<Data>> {
     // A proxy may answer in JSON too.
     const { data, errors } = answer;
     if (data == null && !errors?.[0]) throw text;
-    const seconds = Number(headers.get('retry-after'));
-    if (!errors || !(seconds > 0)) return answer;
-    const waiting = errors.map((error) => ({
-      ...error,
-      extensions: { retryAfterMs: seconds * 1000, ...error.extensions },
-    }));
+    if (!errors) return answer;
+    const wait = waitOf(response);
+    const waiting = errors.map((error) => ({ ...error, extensions: { ...wait, ...error.extensions } }));
     return { ...answer, errors: waiting };
   } catch (cause) {
     const type = headers.get('content-type') ?? 'nothing';
-    throw new ConnectionLost(`Not the gateway has answered: status ${status} with ${type}.`, status, cause);
+    const message = `Not the gateway has answered: status ${status} with ${type}.`;
+    throw Object.assign(new ConnectionLost(message, status, cause), { extensions: waitOf(response) });
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Client, type ClientOptions, createClient } from 'graphql-sse';
 import { ambient, type Timer } from './ambient.ts';
-import { checkable, createFetch, type FetchOptions, unreachable } from './fetch.ts';
+import { checkable, createFetch, type FetchOptions, unreachable, waitOf } from './fetch.ts';
 import { tellAll } from './listeners.ts';
 import { ConnectionLost } from './lost.ts';
 import { requestOf } from './request.ts';
@@ -71,7 +71,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
           error(cause) {
             streams.delete(own);
             tellAll([() => onConnection?.({ state: 'lost', code: codeOf(cause), cause })]);
-            sink.ended(cause);
+            sink.ended(waiting(cause));
           },
           complete() {
             streams.delete(own);
@@ -87,6 +87,12 @@ export function createEventStreams(options: FetchOptions): EventStreams {
       );
     }),
   };
+}
+
+/** Adds to an error how long its answer asks to wait, if it has one. */
+function waiting(cause: unknown): unknown {
+  const { response } = Object(cause) as { response?: Response };
+  return response ? Object.assign(Object(cause), { extensions: waitOf(response) }) : cause;
 }
 
 /** Returns the HTTP status of an error, if it has one. That of graphql-sse has the answer. */

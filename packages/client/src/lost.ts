@@ -3,9 +3,11 @@ export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
   /** The WebSocket's close code, or the HTTP status, if there is one. */
   readonly code: number | undefined;
+  /** `retryAfterMs`, if the answer that came instead of the gateway's asks to wait. */
+  declare readonly extensions?: Readonly<Record<string, unknown>>;
 
   constructor(message: string, code?: number, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(message, cause ? { cause } : undefined);
     this.code = code;
   }
 }
