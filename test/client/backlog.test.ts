@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Backlog } from '../../packages/client/src/backlog.ts';
+import { backlog as backlogOf } from '../../packages/client/src/backlog.ts';
 import type { Source } from '../../packages/client/src/index.ts';
 import { requestOf } from '../../packages/client/src/request.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
@@ -21,7 +21,7 @@ function measure() {
       return page.promise as never;
     },
   };
-  const backlog = new Backlog(
+  const backlog = backlogOf(
     {
       // It asks, and subscribes to nothing.
       source: source as Source,

@@ -108,6 +108,23 @@ it('the problem of a store that goes on failing is told beside a connection that
   await done;
 });
 
+it('the problem of a store that goes on failing is told where the connection is left because too many events wait', async () => {
+  const failure = new Error('The disk is full.');
+  const { source, feed, seen, done } = startFeed(() => Promise.reject(failure));
+  const { sink } = await until(() => source.subscriptions[0]);
+  sink.opened();
+  sink.next({ data: { events: { cursor: 'a' } } });
+  await until(() => feed.problem === failure);
+  const told: unknown[] = [];
+  feed.onChange(() => told.push(feed.problem));
+  for (let event = 0; event < 256; event += 1) sink.next({ data: { events: { cursor: String(event) } } });
+  await until(() => feed.status === 'offline');
+  expect([feed.problem, seen, source.subscriptions]).toEqual([failure, [], []]);
+  expect(told).not.toContain(undefined);
+  feed.close();
+  await done;
+});
+
 it.each([
   ['the refusal itself', { retryAfterMs: 250 }, 250],
   ['the head of the answer, where the refusal says nothing', {}, 7_000],

@@ -29,8 +29,9 @@ it.each([
   // Of a proxy that speaks GraphQL, and may have forwarded the call.
   'GATEWAY_TIMEOUT',
   'INTERNAL_SERVER_ERROR',
-  // The client gives up for it, and it is on no list.
   'NOT_FOUND',
+  // The client gives up for it, and it is on no list.
+  'STORE_REMOVED',
 ])('a call that is answered with %s may have moved money: the next press has the same key', async (code) => {
   const first = scripted(refusedCall(code));
   const store = memoryIntents();

@@ -109,6 +109,73 @@ it('one write that has failed does not keep later ones from a storage whose plat
   expect(await store.load()).toMatchObject({ cursor: 'b', events: [event('a'), event('b')] });
 });
 
+describe('two tabs with a key-value store in a page without Web Locks', () => {
+  let stored: () => Promise<string>;
+  let one: Store<Event>;
+  let other: Store<Event>;
+  /** Holds the next write of the other tab, which has read by then. */
+  let hold: () => { readonly isHeld: Promise<void>; release(): void };
+  beforeEach(async () => {
+    vi.stubGlobal('navigator', undefined);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const values = new Map<string, string>();
+    const tab = (beforeWriting?: () => void | Promise<void>) =>
+      keyValueStore<Event>(
+        {
+          getItem: (key) => values.get(key) ?? null,
+          async setItem(key, value) {
+            await beforeWriting?.();
+            values.set(key, value);
+          },
+        },
+        'feed',
+      );
+    let held = (): void | Promise<void> => {};
+    hold = () => {
+      const reached = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      held = () => {
+        held = () => {};
+        reached.resolve();
+        return released.promise;
+      };
+      return { isHeld: reached.promise, release: released.resolve };
+    };
+    [one, other] = [tab(), tab(() => held())];
+    stored = async () => {
+      const { cursor, events = [] } = (await tab().load()) ?? expect.unreachable();
+      return `${events.map((item) => (isGap(item) ? 'gap' : item.cursor)).join(' ')}, ${cursor}`;
+    };
+    for (const each of [one, other]) {
+      await each.load();
+      await each.save(event('a'), 'a');
+    }
+    // The other writes over what the one has written since the other has read.
+    const { isHeld, release } = hold();
+    const late = other.save(event('b'), 'b');
+    await isHeld;
+    for (const cursor of ['b', 'c']) await one.save(event(cursor), cursor);
+    expect(await stored()).toBe('a b c, c');
+    release();
+    await late;
+    expect(await stored()).toBe('a b, b');
+  });
+
+  it('may move the place back where both write at once: the tab that was slower saves on, and nothing is missing', async () => {
+    for (const cursor of ['c', 'd']) await other.save(event(cursor), cursor);
+    await one.save(event('d'), 'd');
+    await one.save(event('e'), 'e');
+    expect(await stored()).toBe('a b c d e, e');
+  });
+
+  it('say that some are missing where the slower one has gone then', async () => {
+    for (const cursor of ['d', 'e']) await one.save(event(cursor), cursor);
+    for (const place of ['e', 'e', 'later']) await one.save(undefined, place);
+    await one.save(event('f'), 'f');
+    expect(await stored()).toBe('a b gap f, f');
+  });
+});
+
 /** Makes the stores of tabs that share what is stored. */
 const SHARED: Readonly<Record<string, () => () => Store<Event>>> = {
   'a key-value store'() {

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import {
   follow,
   type Gap,
@@ -164,6 +164,35 @@ it('a gap is told again behind what another tab had kept, although it gives the 
   (await other.after('o')).next({ data: { moneyIn: credit('o1') } });
   await until(() => other.shown.endsWith('o1'));
   expect([other.shown, await stored()]).toEqual(['gap n1 n2 gap o1', 'n2 gap o1, o1']);
+});
+
+it('a tab behind one that has gone saves on at its second bookmark, also where nothing comes any more', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { stored, tab } = browser();
+  const [one, other] = [tab(), tab()];
+  await one.meetsGap('a', 'o');
+  (await one.after('o')).next({ data: { moneyIn: credit('o1') } });
+  await until(async () => (await stored()) === 'a gap o1, o1');
+  const sink = await other.after('a');
+  sink.next({ data: { moneyIn: credit('o2') } });
+  await until(() => other.saves === 1);
+  expect([other.shown, await stored()]).toEqual(['o2', 'a gap o1, o1']);
+  for (const [saves, kept] of [
+    [2, 'a gap o1, o1'],
+    [3, 'a gap o1 gap, o2'],
+  ] as const) {
+    // As the gateway sends one at least once a minute.
+    sink.bookmark('o2');
+    await until(() => other.saves === saves);
+    expect(await stored()).toBe(kept);
+    vi.setSystemTime(Date.now() + 60_000);
+  }
+  // The place is where it belongs now, and is not saved again and again.
+  sink.bookmark('o2');
+  sink.next({ data: { moneyIn: credit('o3') } });
+  await until(() => other.shown === 'o2 o3');
+  expect([other.saves, await stored()]).toEqual([4, 'a gap o1 gap o3, o3']);
 });
 
 it('of a list that reaches back to what was shown before, nothing is shown again', async () => {

@@ -30,10 +30,54 @@ it.each(Object.entries(STORES))(
     // Both tabs follow: each saves what the other has saved already.
     await inPage(other, store, save('b') + save('c') + save('d'));
     await page.reload();
-    expect(await inPage(page, store, 'return store.load();')).toEqual({
+    expect(await inPage(page, store, 'return store.load();')).toMatchObject({
       cursor: 'd',
       events: [{ cursor: 'b' }, { cursor: 'c' }, { cursor: 'd' }],
     });
+    await context.close();
+  },
+);
+
+/** How an app takes out what each of them keeps. */
+const REMOVED: Readonly<Record<keyof typeof STORES, string>> = {
+  // The database goes once the transaction that another tab has begun is over.
+  IndexedDB: `const request = indexedDB.deleteDatabase('pasarela');
+    await new Promise((resolve, reject) => { request.onsuccess = resolve; request.onerror = () => reject(request.error); });`,
+  localStorage: 'localStorage.clear();',
+};
+
+it.each(Object.entries(STORES))(
+  '%s that one tab takes out while another saves has nothing of it, or all; the other begins none anew',
+  async (kind, store) => {
+    const context = await site.browser.newContext();
+    const [page, other] = [await context.newPage(), await context.newPage()];
+    for (const tab of [page, other]) {
+      await tab.goto(site.origin);
+      await inPage(
+        tab,
+        store,
+        `window.store = store; await store.load();
+        window.told = (cursor) => store.save({ cursor }, cursor).then(() => 'kept', ({ code }) => code);
+        return told('a');`,
+      );
+    }
+    const remove = REMOVED[kind as keyof typeof REMOVED];
+    const saving = other.evaluate<string>(
+      `(async () => { let last; for (let number = 0; (last = await told('b' + number)) === 'kept'; number += 1); return last; })()`,
+    );
+    // A write that had read the list before that may bring it back whole: then once more.
+    let isOver = false;
+    const ended = saving.finally(() => {
+      isOver = true;
+    });
+    while (!isOver) await inPage(page, store, remove);
+    expect(await ended).toBe('STORE_REMOVED');
+    expect(await inPage(page, store, 'return store.load();')).toBeFalsy();
+    expect(await page.evaluate("told('c')")).toBe('STORE_REMOVED');
+    // Who signs in next begins, and nothing of the tab before gets in.
+    await inPage(page, store, "await store.load(); await store.save(undefined, 'next');");
+    expect(await other.evaluate("told('d')")).toBe('STORE_REMOVED');
+    expect(await inPage(page, store, 'return store.load();')).toMatchObject({ cursor: 'next', events: [] });
     await context.close();
   },
 );

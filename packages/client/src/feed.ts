@@ -24,7 +24,10 @@ export interface FollowOptions<Event, Variables> {
   readonly onErrors?: (errors: readonly Problem[], event: Event) => void;
 }
 
-/** Events as they arrive, each once and in order, and a {@link Gap} wherever events may be missing. */
+/**
+ * Events as they arrive, each once and in order, and a {@link Gap} wherever events may be missing. Behind a gap events may come
+ * again that came before it.
+ */
 export interface Feed<Event> extends AsyncIterable<Event | Gap<Event>> {
   readonly status: Status;
   /** How many events are known to be still missing while the feed catches up. */

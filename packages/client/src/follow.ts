@@ -7,14 +7,16 @@ type Followable = Readonly<Record<string, { readonly cursor: string } | string |
 
 /**
  * Follows `moneyIn` or `events`: gives each event of the log once and in order, or a gap where events may be missing,
- * whatever happens to app, network and gateway. It saves each event with its cursor before it hands the event out.
+ * whatever happens to app, network and gateway. It saves each event with its cursor before it hands the event out. Of a tab that is
+ * behind another the store may not take an event: then the other tab keeps it, or the list has a gap for it.
  *
  * After a gap `save` may be given events that it has had: make what it does unique by the credit's `transactionId`. The feed goes
  * on from the oldest event that the log holds. If the log was lost, an event that the provider delivers again is another event in
  * the new one, and where the provider sends no `id` it has another `id` too.
  *
- * The iteration throws `Refused` if the gateway will never serve the request, and it throws errors of `store.load`. An error
- * of `store.save` is shown as `problem`, and saving is tried again: no event is handed out that is not saved.
+ * The iteration throws `Refused` if the gateway will never serve the request, or if the stored list was removed meanwhile
+ * (`STORE_REMOVED`), and it throws errors of `store.load`. Any other error of `store.save` is shown as `problem`, and saving is
+ * tried again: the event waits until then.
  */
 export function follow<Data extends { [Key in keyof Data]: Followable[string] }, Variables>(
   source: Source,

@@ -11,8 +11,9 @@ import {
   isGapCode,
   type Problem,
   placeOf,
-  Refused,
+  type Refused,
   refusalOf,
+  refused,
   retryAfterOf,
   type Source,
   type TypedDocument,
@@ -22,6 +23,8 @@ import { unseen } from './unseen.ts';
 
 /** Of bookmarks that come within this time, in milliseconds, only the first is saved: a tab that wakes reads old ones. */
 const STEADY_MS = 30_000;
+/** How often a place is saved again if nothing comes: by the second time the store knows if the tab that has stored another is gone. */
+const REPEATS = 2;
 /** How many events may wait for the app. With more, the connection is ended, and made again once they have been read. */
 const WAITING = 256;
 
@@ -29,10 +32,7 @@ type Item<Data> = EventOf<Data> | Gap<EventOf<Data>>;
 type State = Pick<Feed<unknown>, 'status' | 'missing' | 'problem'>;
 
 /** An event that waits for the app, or a place up to which all events have come. */
-interface Buffered<Event> {
-  readonly event?: Event;
-  readonly cursor: string;
-}
+type Buffered<Event> = { readonly event?: Event; readonly cursor: string };
 
 /** The feed of `follow`. It keeps the connection up, saves each event before it hands it out, and reports gaps. */
 export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
@@ -54,6 +54,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #connection: Connection | undefined;
   #waiting: Buffered<EventOf<Data>>[] = [];
   #refusal: Refused | undefined;
+  /** How many bookmarks at `#cursor` are still to be saved. */
+  #repeats = 0;
   /** When the next bookmark may be saved. */
   #saveFrom = 0;
   #suspended = false;
@@ -153,23 +155,24 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       this.#change({ status: 'gap' });
     }
     const given = placeOf(bounds, this.#gaps);
-    const begun =
-      this.#options.getState === undefined && typeof given === 'string'
-        ? { cursor: given, events: undefined }
-        : await this.#untilDone(false, async () => {
-            const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
-            const events = await this.#options.getState?.(eventCursor);
-            const last = events?.at(-1);
-            const own = last ? cursorOf(last) : eventCursor;
-            // The place that has just been refused would be refused again.
-            return { events, cursor: String((own === this.#cursor && (given || eventCursor)) || own) };
-          });
-    if (!begun) return;
-    const { cursor, events } = begun;
+    let cursor = String(given);
+    // The type is told because the compiler does not see that a function sets it.
+    let events = undefined as readonly EventOf<Data>[] | undefined;
+    if (this.#options.getState || typeof given !== 'string') {
+      const isPlaced = await this.#untilDone(false, async () => {
+        const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
+        events = await this.#options.getState?.(eventCursor);
+        const last = events?.at(-1);
+        const own = last ? cursorOf(last) : eventCursor;
+        // The place that has just been refused would be refused again.
+        cursor = String((own === this.#cursor && (given || eventCursor)) || own);
+      });
+      if (!isPlaced) return;
+    }
     const gap: Gap<EventOf<Data>> | undefined =
-      events === undefined && reason === 'FIRST_START'
-        ? undefined
-        : { gap: true, reason, cursor, ...(events && { events }) };
+      events || reason !== 'FIRST_START'
+        ? { gap: true, reason, cursor, ...(events && { events }) }
+        : undefined;
     if (!(await this.#save(gap, cursor))) return;
     // Another tab may have been quicker. The feed then goes on from the place in the store, and shows the store's events.
     const saved = await this.#store.load();
@@ -189,27 +192,23 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     for (const event of isGap(item) ? (item.events ?? []) : [item]) this.#shown = cursorOf(event);
   }
 
-  /** Saves, and retries until that succeeds. @returns true; undefined once the feed is closed. */
-  #save(item: Item<Data> | undefined, cursor: string): Promise<boolean | undefined> {
-    return this.#untilDone(true, async () => {
-      await this.#store.save(item, cursor);
-      return true;
-    });
+  #save(item: Item<Data> | undefined, cursor: string): Promise<boolean> {
+    return this.#untilDone(true, () => this.#store.save(item, cursor));
   }
 
-  /** Tries until it succeeds. @returns undefined once the feed is closed. @param isHere true if it needs no gateway */
-  async #untilDone<Value>(isHere: boolean, work: () => Promise<Value>): Promise<Value | undefined> {
+  /** Tries until it succeeds. @returns false once the feed is closed. @param isHere true if it needs no gateway */
+  async #untilDone(isHere: boolean, work: () => void | Promise<void>): Promise<boolean> {
     while (!this.#closed) {
       if (this.#suspended && !isHere) {
         await this.#pause.wait();
         continue;
       }
       try {
-        const value = await work();
+        await work();
         // The connection may have another problem by now.
         if (this.#failure && this.problem === this.#failure) this.#change({ problem: undefined });
         this.#failure = undefined;
-        return value;
+        return true;
       } catch (cause) {
         const refusal = refusalOf(cause);
         if (refusal) throw refusal;
@@ -218,7 +217,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         await this.#pause.next(retryAfterOf(cause));
       }
     }
-    return undefined;
+    return false;
   }
 
   #connect(): Connection {
@@ -234,7 +233,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         bookmark: (cursor) => this.#reach(cursor),
         lost: (problem) => {
           this.#backlog?.close();
-          this.#change({ status: 'offline', problem });
+          this.#change({ status: 'offline', problem: problem ?? this.#failure });
         },
         ended: (refusal) => {
           this.#backlog?.close();
@@ -250,12 +249,11 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #receive(event: EventOf<Data>, errors: readonly Problem[] | undefined): void {
     const cursor = cursorOf(event);
     if (typeof cursor !== 'string') {
-      const message = 'Events with no `cursor` cannot be followed: select it.';
-      throw new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
+      throw refused('Events with no `cursor` cannot be followed: select it.');
     }
     if (errors) tellAll([() => this.#options.onErrors?.(errors, event)]);
     this.#gaps = 0;
-    this.#pass({ event, cursor });
+    this.#pass({ event, cursor }, REPEATS);
     this.#backlog?.arrive(cursor);
     if (this.#waiting.length >= WAITING && !this.#full) {
       this.#full = true;
@@ -267,15 +265,17 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #reach(cursor: string): void {
     this.#backlog?.close();
     this.#gaps = 0;
-    if (cursor !== this.#cursor && ambient.now() >= this.#saveFrom) {
+    const repeats = cursor === this.#cursor ? this.#repeats : REPEATS;
+    if (repeats && ambient.now() >= this.#saveFrom) {
       this.#saveFrom = ambient.now() + STEADY_MS;
-      this.#pass({ cursor });
+      this.#pass({ cursor }, repeats - 1);
     }
     this.#change({ missing: 0, status: 'live' });
   }
 
-  #pass(next: Buffered<EventOf<Data>>): void {
+  #pass(next: Buffered<EventOf<Data>>, repeats: number): void {
     this.#cursor = next.cursor;
+    this.#repeats = repeats;
     this.#waiting.push(next);
     this.#pause.wake();
   }

@@ -3,7 +3,7 @@ import { ambient, type Timer } from './ambient.ts';
 import { tellAll } from './listeners.ts';
 import type { ConnectionEvent, Token } from './lost.ts';
 import { requestOf } from './request.ts';
-import { type Answer, type Problem, Refused, type Source, within } from './source.ts';
+import { type Answer, type Refused, refused, type Source, within } from './source.ts';
 import { type Shown, tokens } from './tokens.ts';
 import { closingOf, heardOf, lostBy, OPEN, type OpenSocket } from './web-socket.ts';
 
@@ -40,10 +40,8 @@ const CHECK_MS = 1_000;
 /** The close code for a token that the gateway does not accept. */
 const REFUSED = 4403;
 
-const NO_WEB_SOCKET: Problem = {
-  message: 'There is no WebSocket here: pass one as `webSocketImpl`, such as that of ws, or use createFetch.',
-  extensions: { code: 'BAD_USER_INPUT' },
-};
+const NO_WEB_SOCKET =
+  'There is no WebSocket here: pass `webSocketImpl`, such as that of ws, or use createFetch.';
 
 /**
  * The longest message that the gateway takes, in bytes (PROTOCOL.md). A longer one would end the connection of every
@@ -52,10 +50,7 @@ const NO_WEB_SOCKET: Problem = {
 const LONGEST = 65_536;
 /** The bytes of a message besides its payload: 38, and its id. */
 const AROUND = 64;
-const TOO_LONG: Problem = {
-  message: 'The request is over the 64 KiB of a WebSocket: use createFetch.',
-  extensions: { code: 'TOO_COMPLEX' },
-};
+const TOO_LONG = 'The request is over the 64 KiB of a WebSocket: use createFetch.';
 
 /** What the parts of a socket share. */
 interface State {
@@ -71,11 +66,10 @@ interface State {
 
 /** Ends a connection of which nothing comes in time. A peer that is gone without a word does not answer. */
 interface Watchdog {
+  /** @param withinMs absent where another message has come: what is expected gets its whole time again */
   expect(withinMs?: number): void;
   /** Nothing is expected any more: the connection has ended. */
   rest(): void;
-  /** Another message has come: what is expected gets its whole time again. */
-  lives(): void;
 }
 
 /**
@@ -83,23 +77,22 @@ interface Watchdog {
  * import the app's module.
  */
 export function createSocket(options: SocketOptions): Socket {
-  const { heartbeat = HEARTBEAT, answerMs = 35_000 } = options;
+  const { answerMs = 35_000 } = options;
   const state: State = { socket: undefined, lastId: 0, bookmarks: new Map() };
   let overdue: Timer | undefined;
   /** How long the connection may be silent. */
   let mayTakeMs: number;
   const watchdog: Watchdog = {
-    expect(withinMs = heartbeat.withinMs) {
+    expect(withinMs = mayTakeMs) {
       watchdog.rest();
       mayTakeMs = withinMs;
       overdue = ambient.setTimeout(() => made?.terminate(), withinMs);
     },
     rest: () => ambient.clearTimeout(overdue),
-    lives: () => watchdog.expect(mayTakeMs),
   };
   let made: Client | undefined;
   const client = (): Client => {
-    if (!(options.webSocketImpl ?? globalThis.WebSocket)) throw new Refused(NO_WEB_SOCKET);
+    if (!(options.webSocketImpl ?? globalThis.WebSocket)) throw refused(NO_WEB_SOCKET);
     made ??= createClient(clientOptions(options, state, watchdog));
     return made;
   };
@@ -119,11 +112,7 @@ export function createSocket(options: SocketOptions): Socket {
   };
 }
 
-function clientOptions(
-  options: SocketOptions,
-  state: State,
-  { expect, rest, lives }: Watchdog,
-): ClientOptions {
+function clientOptions(options: SocketOptions, state: State, { expect, rest }: Watchdog): ClientOptions {
   const { url, token, heartbeat = HEARTBEAT, webSocketImpl, onConnection } = options;
   const patienceMs = 2 * heartbeat.withinMs;
   // graphql-ws sends no ping over a socket that is closing, which it may be for ever on a network that is gone.
@@ -163,13 +152,13 @@ function clientOptions(
         tellAll([() => onConnection?.({ state: 'open' })]);
       },
       ping(received, payload) {
-        if (!received) return expect();
-        const { bookmarks = {} } = (payload ?? {}) as { bookmarks?: Record<string, string> };
+        if (!received) return expect(heartbeat.withinMs);
+        const { bookmarks = {} } = Object(payload) as { bookmarks?: Record<string, string> };
         for (const [id, cursor] of Object.entries(bookmarks)) state.bookmarks.get(id)?.(cursor);
       },
       // What a socket still gives that was left says nothing of the one that is being connected.
       // Whatever else arrives first, a ping stays unanswered: graphql-ws sends no other one until its answer is here.
-      message: () => state.socket && lives(),
+      message: () => state.socket && expect(),
       pong: (received) => received && state.socket && expectNext(),
       closed(event) {
         rest();
@@ -191,17 +180,14 @@ const subscribing =
   (document, variables, sink, details) => {
     const client = clientOf();
     const { catching, ...payload } = requestOf(document, variables, details);
-    if (bytesOf(JSON.stringify(payload)) > LONGEST - AROUND) throw new Refused(TOO_LONG);
+    if (bytesOf(JSON.stringify(payload)) > LONGEST - AROUND) throw refused(TOO_LONG, 'TOO_COMPLEX');
     // An idle socket that was closed on a dead network would wait for an answer that never comes, and graphql-ws with it.
     const { socket } = state;
     if (socket && socket.readyState !== OPEN) {
       state.closing = closingOf(socket);
       client.terminate();
     }
-    const listening: (() => unknown)[] = [
-      client.on('connected', () => sink.opened(catching)),
-      client.on('closed', (event) => end(event)),
-    ];
+    const listening: (() => unknown)[] = [];
     const stop = () => {
       for (const off of listening.splice(0)) off();
     };
@@ -211,6 +197,10 @@ const subscribing =
       stop();
       sink.ended(lostBy(cause));
     };
+    listening.push(
+      client.on('connected', () => sink.opened(catching)),
+      client.on('closed', end),
+    );
     if (state.socket) sink.opened(catching);
     const leave = client.subscribe(payload, {
       next(result) {
@@ -222,7 +212,7 @@ const subscribing =
         sink.next({ errors: cause as FormattedExecutionResult['errors'] });
         end();
       },
-      complete: () => end(),
+      complete: end,
     });
     // Its operation has just got this id, and is sent later.
     const id = String(state.lastId);
@@ -252,7 +242,7 @@ const querying =
               bookmark() {},
               ended(cause) {
                 ambient.setTimeout(() => leave());
-                reject(cause ?? new Error('The gateway gave no answer.'));
+                reject(cause ?? new Error('No answer came.'));
               },
             },
             details,

@@ -1,5 +1,5 @@
 import { ambient } from './ambient.ts';
-import { Refused, refusalOf } from './source.ts';
+import { Refused, refusalOf, refused } from './source.ts';
 
 /** A result of one of the four mutations that move money. */
 export interface PaymentResult {
@@ -78,12 +78,7 @@ export const hasMovedNothing = (cause: unknown): boolean =>
 
 /** The answer lacks what tells how the payment ended. Asking again with this document is of no use. */
 export const incomplete = (): Settled<PaymentResult> =>
-  lost(
-    new Refused({
-      message: 'Select `__typename`, `code` and `safeToRetry`, under these names.',
-      extensions: { code: 'BAD_USER_INPUT' },
-    }),
-  );
+  lost(refused('Select `__typename`, `code` and `safeToRetry`, under these names.'));
 
 /** True if another call may tell more. */
 export const isUnclear = (told: Settled<PaymentResult> | undefined): told is Unknown | undefined =>

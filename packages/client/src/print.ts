@@ -1,4 +1,4 @@
-import { Refused } from './source.ts';
+import { refused } from './source.ts';
 
 /** Returns the text of a document, in which it is sent. Throws if relay-compiler has left the text out. */
 export function textOf(document: string | object): string {
@@ -7,10 +7,7 @@ export function textOf(document: string | object): string {
   if (kind === 'Document') return print(document as Node);
   // relay-compiler keeps the text in its form of the document; the strings of graphql-codegen are String objects.
   if (params?.text === null)
-    throw new Refused({
-      message: 'relay-compiler left out the text: set include_query_text in persistConfig.',
-      extensions: { code: 'BAD_USER_INPUT' },
-    });
+    throw refused('relay-compiler left out the text: set include_query_text in persistConfig.');
   return params?.text ?? String(document);
 }
 
@@ -56,7 +53,7 @@ function print(node: Node | undefined): string {
       return all(node.definitions, '\n\n');
     case 'OperationDefinition': {
       const variables = around('(', all(node.variableDefinitions, ', '), ')');
-      const begin = [node.operation, print(name) + variables].filter((part) => part !== '').join(' ') + marks;
+      const begin = node.operation + around(' ', print(name) + variables) + marks;
       return (begin === 'query' ? '' : `${begin} `) + print(selectionSet);
     }
     case 'VariableDefinition':

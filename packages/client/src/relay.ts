@@ -15,7 +15,7 @@ import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
 import {
   type Answer,
   type Problem,
-  Refused,
+  refused,
   type Source,
   type TypedDocument,
   typed,
@@ -120,11 +120,9 @@ const subscribing =
     };
     const log = resumable(textOf(document));
     if (log?.isChanged) {
-      throw new Refused({
-        message:
-          'Relay reads what relay-compiler has compiled: select `cursor`, and give `after` a variable.',
-        extensions: { code: 'BAD_USER_INPUT' },
-      });
+      throw refused(
+        'Relay reads what relay-compiler has compiled: select `cursor`, and give `after` a variable.',
+      );
     }
     const { variables: named } = requestOf(document, variables);
     const { dispose } = requestSubscription(environment, {

@@ -1,6 +1,6 @@
-import { type Asked, Backlog } from './backlog.ts';
+import { type Asked, backlog } from './backlog.ts';
 import { textOf } from './print.ts';
-import { type Catching, type Details, Refused } from './source.ts';
+import { type Catching, type Details, refused } from './source.ts';
 
 /** A request in the form in which it is sent. */
 export interface Request {
@@ -40,20 +40,19 @@ interface Token {
 export function requestOf(
   document: string | object,
   variables: unknown,
-  { operationName, extensions = {} }: Details = {},
+  { operationName, extensions }: Details = {},
 ): Request & { readonly catching?: Catching } {
   const query = textOf(document);
   // Variables are an object of values by name.
   const named = { ...(variables as Readonly<Record<string, unknown>> | undefined) };
-  const details = {
-    ...(operationName && { operationName }),
-    ...(Object.keys(extensions).length > 0 && { extensions }),
-  };
+  // Libraries name an operation without a name by an empty text.
+  // A request is sent as JSON, which leaves out what is undefined.
+  const details = { operationName: operationName || undefined, extensions } as Partial<Request>;
   const log = resumable(query);
   if (log === undefined) return { query, variables: named, ...details };
   const { after = log.start } = named;
   if (log.after !== 'after' && after !== undefined) named[log.after] = after;
-  const catching: Catching = (options) => new Backlog(options, log.asked(named));
+  const catching: Catching = (options) => backlog(options, log.asked(named));
   return { query: log.text, variables: named, catching, ...details };
 }
 
@@ -106,9 +105,9 @@ class Reader {
         const types = this.#text(field.name) === 'moneyIn' ? 'MONEY_IN' : argument('types', variables);
         // The graph takes a single value for a list of one.
         return {
-          types: (types == null || Array.isArray(types) ? types : [types]) as Asked['types'],
-          ownerId: (argument('ownerId', variables) ?? null) as Asked['ownerId'],
-          clabe: (argument('clabe', variables) ?? null) as Asked['clabe'],
+          types: (types && [types].flat()) as Asked['types'],
+          ownerId: argument('ownerId', variables) as Asked['ownerId'],
+          clabe: argument('clabe', variables) as Asked['clabe'],
         };
       },
     };
@@ -118,7 +117,7 @@ class Reader {
     return this.#tokens[index]?.text ?? '';
   }
 
-  /** Returns the index of the bracket that closes the one at `open`. */
+  /** Returns the index of the bracket that closes the one at `open`; `open` itself if none stands there. */
   #close(open: number): number {
     for (let index = open, depth = 0; index < this.#tokens.length; index += 1) {
       if (/^[([{]$/.test(this.#text(index))) depth += 1;
@@ -132,7 +131,7 @@ class Reader {
   #opening(from: number): number {
     let index = from;
     while (index < this.#tokens.length && this.#text(index) !== '{') {
-      index = (this.#text(index) === '(' ? this.#close(index) : index) + 1;
+      index = this.#close(index) + 1;
     }
     return index;
   }
@@ -183,33 +182,29 @@ class Reader {
   ): { readonly after: string; readonly start: string | undefined } {
     const value = given === undefined ? '' : this.#text(given);
     if (value.startsWith('$')) return { after: value.slice(1), start: undefined };
-    if (given !== undefined) this.#edit(given, value.length, `$${AFTER}`);
-    else if (this.#text(field.open) === '(') this.#edit(field.open, 1, `(after: $${AFTER}, `);
-    else this.#edit(field.name, this.#text(field.name).length, `${this.#text(field.name)}(after: $${AFTER})`);
+    if (given !== undefined) this.#edit(given, `$${AFTER}`);
+    else if (this.#text(field.open) === '(') this.#edit(field.open, `(after: $${AFTER}, `);
+    else this.#edit(field.name, `${this.#text(field.name)}(after: $${AFTER})`);
     const named = /^\w/.test(this.#text(keyword + 1)) ? keyword + 1 : keyword;
     const defined = `($${AFTER}: Cursor`;
-    if (this.#text(named + 1) === '(') this.#edit(named + 1, 1, `${defined}, `);
-    else this.#edit(named, this.#text(named).length, `${this.#text(named)}${defined})`);
+    if (this.#text(named + 1) === '(') this.#edit(named + 1, `${defined}, `);
+    else this.#edit(named, `${this.#text(named)}${defined})`);
     return { after: AFTER, start: value.startsWith('"') ? stringOf(value) : undefined };
   }
 
   #selectCursor(selection: number): void {
     for (let index = selection + 1; index < this.#close(selection); index += 1) {
       const text = this.#text(index);
-      if (text === '(' || text === '{') index = this.#close(index);
+      index = this.#close(index);
       if (text !== 'cursor' || ['...', 'on', '@', ':'].includes(this.#text(index - 1))) continue;
       const next = this.#text(index + 1);
       const isAlias = next === ':';
       if (isAlias && this.#text(index + 2) !== 'cursor') {
-        throw new Refused({
-          message:
-            'This subscription calls another field `cursor`: without its cursor no event can be followed.',
-          extensions: { code: 'BAD_USER_INPUT' },
-        });
+        throw refused('This subscription calls another field `cursor`: its events cannot be followed.');
       }
       if (next !== '@') return;
     }
-    this.#edit(selection, 1, '{ cursor');
+    this.#edit(selection, '{ cursor');
   }
 
   /** Returns the value of an argument: from a variable, its default, or the text itself. */
@@ -239,8 +234,8 @@ class Reader {
     return this.#text(index) === '=' ? index + 1 : undefined;
   }
 
-  #edit(index: number, length: number, text: string): void {
-    this.#edits.push({ at: this.#tokens[index]?.at ?? 0, length, text });
+  #edit(index: number, text: string): void {
+    this.#edits.push({ at: this.#tokens[index]?.at ?? 0, length: this.#text(index).length, text });
   }
 
   #edited(): string {

@@ -94,7 +94,7 @@ export interface Source {
   check?(): void;
 }
 
-/** A refusal of the gateway. `code` is its `extensions.code`. */
+/** A refusal of the gateway, or of this package. `code` is its `extensions.code`. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   declare readonly code: string;
@@ -109,21 +109,26 @@ export class Refused extends Error {
   }
 }
 
+/** Returns what this package itself refuses. */
+export const refused = (message: string, code: unknown = 'BAD_USER_INPUT'): Refused =>
+  new Refused({ message, extensions: { code } });
+
+/** Codes that say that events are missing after a cursor. */
+const GAPS: readonly string[] = ['EVENTS_GAP', 'CURSOR_INVALID'];
+
 /** Codes that the same request gets again each time it is sent. */
 const FINAL: readonly string[] = [
-  'EVENTS_GAP',
-  'CURSOR_INVALID',
+  ...GAPS,
   'BAD_USER_INPUT',
   'FORBIDDEN',
-  'NOT_FOUND',
+  'STORE_REMOVED',
   'TOO_COMPLEX',
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
 ];
 
-/** Codes that say that events are missing after a cursor. */
-export const isGapCode = (code: string): code is 'EVENTS_GAP' | 'CURSOR_INVALID' =>
-  code === 'EVENTS_GAP' || code === 'CURSOR_INVALID';
+/** Tells a code that says that events are missing after a cursor. */
+export const isGapCode = (code: string): code is 'EVENTS_GAP' | 'CURSOR_INVALID' => GAPS.includes(code);
 
 /** How many of the places that gaps in a row give are tried before the end of the log. */
 const PLACES = 3;
@@ -152,15 +157,12 @@ export function refusalOf(cause: unknown): Refused | undefined {
   }
   const { code, message } = Object(cause) as { readonly code?: unknown; readonly message?: unknown };
   if (!DEFECTS.includes(code)) return undefined;
-  return new Refused({
-    message: `${message} This app has a defect, or does not fit the gateway.`,
-    extensions: { code },
-  });
+  return refused(`${message} This app has a defect, or does not fit the gateway.`, code);
 }
 
-/** Returns how long the gateway asks to wait, in milliseconds. */
+/** Returns how long the gateway, or a proxy before it, asks to wait, in milliseconds. */
 export const retryAfterOf = (cause: unknown): number =>
-  (cause instanceof Refused && Number(cause.extensions['retryAfterMs'])) || 0;
+  Number((Object(cause) as Partial<Refused>).extensions?.['retryAfterMs']) || 0;
 
 /** Returns the one field of an operation's data, besides `__typename`, with its name; neither where there is none. */
 export const fieldIn = (data: object): readonly [name?: string, value?: unknown] =>

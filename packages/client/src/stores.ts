@@ -1,3 +1,5 @@
+import { ambient } from './ambient.ts';
+import { refused } from './source.ts';
 import { tabTurns } from './turns.ts';
 
 /** A place in the feed at which events are missing, or may be. The list before it may be incomplete. */
@@ -24,6 +26,8 @@ export interface Saved<Event> {
   readonly cursor: string;
   /** Oldest first. A store of your own may leave it out if the app reads its list elsewhere. */
   readonly events?: readonly (Event | Gap<Event>)[] | undefined;
+  /** When the list was begun, in milliseconds since 1970. It tells it from one that was removed. Lists of version 0.2.0 have none. */
+  readonly begun?: number | undefined;
 }
 
 /**
@@ -32,7 +36,11 @@ export interface Saved<Event> {
  */
 export interface Store<Event> {
   load(): Saved<Event> | undefined | null | Promise<Saved<Event> | undefined | null>;
-  /** @param event undefined if the feed begins without one. After a gap it may be one that was saved before. */
+  /**
+   * If it throws {@link Refused} with the code `STORE_REMOVED`, the feed ends. After any other error it is called again.
+   *
+   * @param event undefined if the feed begins without one, and for a bookmark. After a gap it may be one that was saved before.
+   */
   save(event: Event | Gap<Event> | undefined, cursor: string): void | Promise<void>;
 }
 
@@ -40,72 +48,78 @@ export interface Store<Event> {
 const KEPT = 200;
 
 /**
- * The place of the feed of a store. Cursors have no visible order, so all that is known of a place is which feeds have
+ * What the feed of a store knows of it. Cursors have no visible order, so all that is known of a place is which feeds have
  * reached it.
  */
 interface Stand {
+  /** When the list was begun. */
+  begun?: number | undefined;
   /** The cursor of the last stored item that this feed itself has reached. */
   last?: string | undefined;
   /** The last stored place that it has reached itself. */
-  place?: string | undefined;
-  /** The last place that it has reached itself. It may have been refused, and stored by another tab since. */
-  reached?: string;
+  place: string;
+  /** The last place that it has reached itself. The store may have refused it, and taken it from another tab since. */
+  reached: string;
   /** What the store held when our last bookmark was refused. If it is still there at the next one, that tab is gone. */
   other?: string | undefined;
 }
 
-const standAt = (saved: Saved<unknown> | undefined | null): Stand => ({
-  last: saved?.events?.map(cursorOf).at(-1),
-  place: saved?.cursor,
-  other: undefined,
+/** What a store holds before anything is saved. */
+const NOTHING: Saved<never> = { cursor: '', begun: 0 };
+
+const standAt = ({ cursor, events, begun }: Saved<unknown>): Stand => ({
+  begun,
+  last: events?.map(cursorOf).at(-1),
+  place: cursor,
+  reached: cursor,
 });
+
+const REMOVED = 'The stored list was removed while this feed was open: follow again.';
 
 /**
  * Returns the content of a store after an item has been added. If another tab has been quicker, the content stays, so that no
- * place moves back.
+ * place moves back. Throws if the list was removed: one that this feed began would lack what was in it, and nobody would know.
  *
  * @param item undefined for a bookmark: all events up to there have been saved
- * @param stand the place of the feed that adds it, and, after this returns, its new place
+ * @param stand what the feed that adds it knows. Where the content stays, it learns by that.
  */
 function added<Event>(
-  saved: Saved<Event> | undefined | null,
+  saved: Saved<Event>,
   item: Event | Gap<Event> | undefined,
   cursor: string,
   kept: number,
   stand: Stand,
 ): Saved<Event> {
-  const { events = [], cursor: place } = saved ?? {};
+  const { events = [], cursor: place, begun } = saved;
+  if (stand.reached && (begun ?? stand.begun) !== stand.begun) throw refused(REMOVED, 'STORE_REMOVED');
   const stored = events.map(cursorOf);
   const last = stored.at(-1);
   const isBookmark = item === undefined;
   const isOfGap = isGap(item);
   const isEvent = !isBookmark && !isOfGap;
   let next = item;
-  if (saved) {
-    const at = stored.lastIndexOf(cursor);
-    const isAt = place === stand.reached || (place === cursor && !isOfGap);
-    if (isAt) stand.place = place;
-    stand.reached = cursor;
-    if (isEvent && at >= 0) {
-      // It is stored already. That shows its place, whatever another tab has met in between.
-      if (at > stored.lastIndexOf(stand.last ?? '')) stand.last = cursor;
-      return saved;
-    }
-    if (isBookmark && isAt) stand.last = last;
-    const isBehind = last !== stand.last;
-    // If the list still ends where this tab last saw it, a new event stands behind any stored bookmark. So for an event the
-    // list's end is enough.
-    if ((!isOfGap && isBehind) || (!isEvent && place !== stand.place)) {
-      const isLeft = isBookmark && stand.other === place;
-      stand.other = isBookmark ? place : undefined;
-      if (!isLeft) return saved;
-      // Events that came after it met its gap are not in the list.
-      if (isBehind) next = { gap: true, reason: 'EVENTS_GAP', cursor };
-    }
+  const at = stored.lastIndexOf(cursor);
+  const isAt = place === stand.reached || (place === cursor && !isOfGap);
+  if (isAt) stand.place = place;
+  stand.reached = cursor;
+  stand.begun = begun;
+  if (isEvent && at >= 0) {
+    // It is stored already, so this tab has come as far in the list, also past a gap that another tab has stored.
+    if (at > stored.lastIndexOf(stand.last ?? '')) stand.last = cursor;
+    return saved;
   }
-  const now = { cursor, events: listed(events, next, kept) };
-  Object.assign(stand, standAt(now));
-  return now;
+  if (isBookmark && isAt) stand.last = last;
+  // A bookmark and a gap are stored only by a tab that has reached the stored place. An event needs less: if the list still ends
+  // where this tab last saw it, no other tab has stored an event, so this one is the next.
+  const isBehind = last !== stand.last;
+  if ((!isOfGap && isBehind) || (!isEvent && place !== stand.place)) {
+    const isLeft = isBookmark && stand.other === place;
+    stand.other = isBookmark ? place : undefined;
+    if (!isLeft) return saved;
+    // What this tab has handed out since it fell behind is not in the list.
+    if (isBehind) next = { gap: true, reason: 'EVENTS_GAP', cursor };
+  }
+  return { cursor, events: listed(events, next, kept), begun: place ? begun : ambient.now() };
 }
 
 /** Returns a list with an item at its end. A gap after a gap is the same gap. */
@@ -137,16 +151,19 @@ export function sharedStore<Event>(
   return {
     async load() {
       const saved = await load();
-      stand = standAt(saved);
+      stand = standAt(saved ?? NOTHING);
       return saved;
     },
     async save(item, cursor) {
       let before = stand;
       try {
-        await change((saved) => {
-          before = stand && { ...stand };
-          stand ??= standAt(saved);
-          return added(saved, item, cursor, kept, stand);
+        await change((given) => {
+          const saved = given ?? NOTHING;
+          before = stand;
+          stand = { ...(stand ?? standAt(saved)) };
+          const now = added(saved, item, cursor, kept, stand);
+          if (now !== saved) stand = standAt(now);
+          return now;
         });
       } catch (cause) {
         stand = before;

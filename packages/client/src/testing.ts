@@ -147,7 +147,7 @@ interface Shared {
 export function createFakeGateway(): FakeGateway {
   const shared: Shared = { log: new FakeLog(), open: new Set(), isUp: true };
   const gateway: FakeGateway = {
-    onCall: () => ({ errors: [{ message: 'Nobody answers that here.', extensions: { code: 'NOT_FOUND' } }] }),
+    onCall: () => ({ errors: [{ message: 'Nobody answers that here.', extensions: { code: 'FORBIDDEN' } }] }),
     deliver(event) {
       const whole = shared.log.append(event);
       for (const { field, sink } of shared.open) sink.next({ data: { [field]: whole } });
