@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { ClientAddress } from '../common/client-address.ts';
 import { noteRefusal } from '../common/refusals.ts';
 import {
@@ -43,6 +43,7 @@ export function createListener(
       requestTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       keepAliveTimeout: config.keepAliveTimeoutMs,
+      shouldUpgradeCallback: isForSocket,
       ServerResponse: WatchedResponse,
     },
     (request, response) => {
@@ -56,3 +57,6 @@ export function createListener(
   boundConnections(server, config.streams.perAddress + OTHER_CONNECTIONS_PER_ADDRESS, addressOfClient);
   return { server, connections };
 }
+
+/** Whether a request asks for a WebSocket. Any other upgrade is ignored (RFC 9110, 7.8): Java's client offers HTTP/2 so with an everyday request. */
+const isForSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket';
