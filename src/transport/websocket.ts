@@ -13,6 +13,8 @@ import { acceptUpgrades, type UpgradeOptions } from './upgrades.ts';
 
 /** The longest message that is read, in bytes (SECURITY.md). */
 const MAX_MESSAGE_BYTES = 64 * 1024;
+/** In how many pieces a message may come, and into how many reads a piece may fall: each takes far more memory than its bytes. */
+const MAX_PIECES = 1_024;
 /** How long a peer may take to answer that its socket is closed, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 3_000;
 
@@ -50,8 +52,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_MESSAGE_BYTES,
-    // ws has the option; its types do not name it yet.
-    ...{ closeTimeout: CLOSE_TIMEOUT_MS },
+    // ws has these options; its types do not name them yet.
+    ...{ closeTimeout: CLOSE_TIMEOUT_MS, maxFragments: MAX_PIECES, maxBufferedChunks: MAX_PIECES },
     handleProtocols: (protocols) =>
       protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
   });

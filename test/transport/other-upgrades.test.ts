@@ -31,7 +31,7 @@ it('a request that offers HTTP/2 is answered over HTTP/1.1: an operation, a webh
     `{"data":{"client":{"id":"${sandbox.clientId}"}}}`,
   ]);
   expect(await send(`${gateway.url}/healthz`)).toEqual([200, '{"status":"alive"}']);
-  const { pathname } = new URL(ingress.url(sandbox.clientId, 'MONEY_IN'));
+  const { pathname } = new URL(ingress.url(sandbox.clientId, 'MONEY_IN') ?? '');
   const body = { id: randomUUID(), amount: '1.00' };
   const delivery = { id_msg: randomUUID(), msg_name: 'MONEY_IN', body };
   expect(await send(`${gateway.url}${pathname}`, delivery)).toEqual([201, '']);

@@ -122,3 +122,27 @@ it('pings a socket that waits, and tells with which code it was closed', async (
   await started.transport.stop(0);
   expect(started.closed).toEqual([4_000]);
 });
+
+it('a socket whose message comes in very many pieces is closed', async () => {
+  await using started = await start();
+  const socket = new WebSocket(`ws://127.0.0.1:${started.port}/graphql`, 'graphql-transport-ws');
+  await once(socket, 'open');
+  const gone = once(socket, 'close');
+  for (let count = 0; count < 2_000; count += 1) socket.send('x', { fin: false });
+  expect((await gone)[0]).toBe(1008);
+});
+
+it('a socket whose message comes byte by byte is closed', async () => {
+  await using started = await start();
+  const silent = await silentPeer(started.port, started.cleanup);
+  // A text of 60,000 bytes, masked with zeros.
+  silent.write(Buffer.from([0x81, 0xfe, 0xea, 0x60, 0, 0, 0, 0]));
+  const told: Buffer[] = [];
+  silent.on('data', (data) => told.push(Buffer.from(data)));
+  for (let count = 0; count < 50_000 && told.length === 0; count += 1) {
+    silent.write('x');
+    await new Promise(setImmediate);
+  }
+  // A close frame, and its code.
+  expect([told[0]?.[0], told[0]?.readUInt16BE(2)]).toEqual([0x88, 1008]);
+});
