@@ -18,7 +18,8 @@ import type { LogBounds } from './errors.ts';
  * - That an event is readable when `append` returns: while the store is away it waits in a spool (cursor null).
  * - Who may see what: readers filter for themselves.
  * - More than the retained number of events per client, or the recognition of a repeat after seven days.
- * - That a reader learns of events lost when a log was put back to an earlier copy, unless it was ahead of the copy.
+ * - That a reader learns of what the log lost from its end, in a failover or with an earlier copy that was put back, unless it stood
+ *   in the lost part.
  * - With Redis: that positions stay unique when the clock of a promoted replica is behind that of the lost primary.
  */
 

@@ -4,11 +4,17 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { newEpoch } from '../../../src/events/cursor.ts';
 import { encodeEvent } from '../../../src/events/entry.ts';
-import { EventsGapError, OtherHistoryError, StoreUnavailableError } from '../../../src/events/errors.ts';
+import {
+  CursorInvalidError,
+  EventsGapError,
+  OtherHistoryError,
+  StoreUnavailableError,
+} from '../../../src/events/errors.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
 import { redisKeys, seenKey } from '../../../src/events/redis/keys.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
 import { APPEND, historyOf } from '../../../src/events/redis/scripts.ts';
+import { sealedReads } from '../../../src/events/sealed-reads.ts';
 import { digestOf, type EventNames, MARK } from '../../../src/events/search.ts';
 import { runScript } from '../../../src/redis/script.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
@@ -620,6 +626,23 @@ describe('a Redis that lost what it knows of a log, and not the log', () => {
     expect(ids(events)).toEqual([...sent.slice(1), later.id]);
     await log.stop();
   });
+
+  it.each([1000, 3])(
+    'seals by another key: a narrowed caller’s cursor names nothing, and each event has another (it keeps %i)',
+    async (retention) => {
+      const { log, client, sent } = await begun(retention, 5);
+      const narrowed = sealedReads(log, 'a customer');
+      const before = (await narrowed.readAfter(client, null, 100)).events;
+      await redis.admin.del(`{${client}}:meta`);
+      await expect(narrowed.readAfter(client, before[0]?.cursor ?? '', 100)).rejects.toThrow(
+        CursorInvalidError,
+      );
+      const after = (await narrowed.readAfter(client, null, 100)).events;
+      expect(ids(after)).toEqual(sent.slice(-retention));
+      for (const [index, { cursor }] of after.entries()) expect(cursor).not.toBe(before[index]?.cursor);
+      await log.stop();
+    },
+  );
 
   it.each(['read', 'appended to', 'asked for what it knows'])(
     'tells a gap otherwise, and where to start again, whatever happens first: %s',
