@@ -6,12 +6,12 @@ export async function endUnread(result: unknown): Promise<void> {
 }
 
 /** What a subscription is answered that was asked for in a form that cannot carry it. */
-export const NOT_ACCEPTABLE = {
+export const notAcceptable = (requestId: string) => ({
   errors: [
     {
       message:
         'A subscription is a stream: ask for it with "accept: text/event-stream", or over a WebSocket.',
-      extensions: { code: 'BAD_USER_INPUT' },
+      extensions: { code: 'BAD_USER_INPUT', requestId },
     },
   ],
-};
+});

@@ -34,6 +34,7 @@ import { useStreamLimit } from './plugins/stream-limit.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
 import { locationsOf, toDocumentError, toPublicError } from './public-errors.ts';
+import { createRefusedRequestLog } from './refused-requests.ts';
 
 /** How the graph is served, whichever transport asks. */
 export interface GraphConfig {
@@ -119,6 +120,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): ReturnType<ty
         logger.error({ err: error, requestId }, 'An operation failed unexpectedly');
       },
       onFailed: (result) => countGap(metrics.fanOut, result, 1),
+      tellRefused: createRefusedRequestLog(logger),
     }),
     limits: useLimits(config.limits),
     drain: drain.plugin,

@@ -102,6 +102,12 @@ function describe(cause: Error): Description | undefined {
   return undefined;
 }
 
+/**
+ * What callers are told to wait where the service asks for fewer calls and does not say for how long, in milliseconds. A client's own
+ * pauses begin with a tenth of a second.
+ */
+const UNSAID_WAIT_MS = 5_000;
+
 /** A refused GET is the caller's input where the upstream says so, and an answer that nobody can use where not. */
 function ofUpstream(error: UpstreamError): Description {
   const status = error.refusal?.httpStatus;
@@ -109,8 +115,9 @@ function ofUpstream(error: UpstreamError): Description {
     const code = status === 400 || status === 422 ? 'BAD_USER_INPUT' : 'UPSTREAM_INVALID';
     return { message: error.message, extensions: { code } };
   }
-  const retryAfter = error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs };
-  return { message: error.message, extensions: { code: error.code, ...retryAfter } };
+  const { code, message } = error;
+  const retryAfterMs = error.retryAfterMs ?? (code === 'UPSTREAM_RATE_LIMITED' ? UNSAID_WAIT_MS : undefined);
+  return { message, extensions: { code, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } };
 }
 
 /** What a scalar says of a variable's value is kept as the cause; the executor's message repeats it and names the variable. */

@@ -10,11 +10,12 @@ import {
 } from 'graphql';
 import { isAsyncIterable, isPromise, processRegularResult, type YogaServerInstance } from 'graphql-yoga';
 import type { Body } from '../common/bodies.ts';
-import { noteRefusal } from '../common/refusals.ts';
-import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
+import { type Limit, noteRefusal } from '../common/refusals.ts';
+import { endUnread, notAcceptable } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/documents/prepared-operation.ts';
 import type { Execute } from '../graphql/execution-hook.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
+import { type RefusedRequestLog, withRequestId } from '../graphql/refused-requests.ts';
 import { everydayAnswer, jsonObjectOf, type Operation, parseOperation } from './everyday-request.ts';
 
 export interface FastPathOptions<TContext> {
@@ -47,6 +48,9 @@ export interface FastPathOptions<TContext> {
   readonly findKept: (text: string) => DocumentNode | undefined;
   /** The public form of an error from before an operation ran. */
   readonly mask: (error: unknown) => GraphQLError;
+  /** By which caller and operator find the request again. */
+  readonly requestIdOf: (context: TContext) => string;
+  readonly tellRefused: RefusedRequestLog;
 }
 
 /** Serves one request at the graph’s path. The router answers 500 where it rejects. */
@@ -95,9 +99,7 @@ class FastPath<TContext extends object> {
       case 'whole': {
         if (headers['content-encoding'] === undefined && !isUtf8(body.bytes)) {
           this.#allowOrigin(request, response);
-          response
-            .writeHead(400, { 'content-type': 'application/json' })
-            .end(JSON.stringify({ errors: [NOT_UTF8] }));
+          this.#refuse(response, context, 400, NOT_UTF8);
           return undefined;
         }
         const turn = this.#options.turn(request, context);
@@ -111,7 +113,7 @@ class FastPath<TContext extends object> {
         return this.#handOver(request, response, context, body);
       case 'full':
         this.#allowOrigin(request, response);
-        refuse(request, response, body.whose);
+        this.#refuseFull(request, response, context, body.whose);
         return undefined;
       default:
         return undefined;
@@ -133,11 +135,14 @@ class FastPath<TContext extends object> {
     const result = await this.#run(operation, context);
     if (isAsyncIterable(result)) {
       await endUnread(result);
-      response.writeHead(406, { 'content-type': 'application/json' }).end(JSON.stringify(NOT_ACCEPTABLE));
+      const body = JSON.stringify(notAcceptable(this.#options.requestIdOf(context)));
+      response.writeHead(406, { 'content-type': 'application/json' }).end(body);
       return;
     }
     if (result.errors !== undefined) {
-      const made = processRegularResult(result, this.#yoga.fetchAPI, mediaType);
+      const { requestIdOf, tellRefused } = this.#options;
+      const errors = withRequestId(result.errors, requestIdOf(context), tellRefused);
+      const made = processRegularResult({ ...result, errors }, this.#yoga.fetchAPI, mediaType);
       response.writeHead(made.status, Object.fromEntries(made.headers)).end(await made.text());
       return;
     }
@@ -148,6 +153,35 @@ class FastPath<TContext extends object> {
         'content-length': Buffer.byteLength(body),
       })
       .end(body);
+  }
+
+  /** Refuses a request whose body is not read to its end, as there is no room for it. */
+  #refuseFull(
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: TContext,
+    whose: keyof typeof FULL,
+  ): void {
+    const [status, message, limit] = FULL[whose];
+    noteRefusal(limit);
+    const extensions = { code: 'RATE_LIMITED', retryAfterMs: 1_000 };
+    request.resume();
+    response.setHeader('retry-after', '1').setHeader('connection', 'close');
+    this.#refuse(response, context, status, { message: `${message} Try again later.`, extensions }, limit);
+  }
+
+  #refuse(
+    response: ServerResponse,
+    context: TContext,
+    status: number,
+    { message, extensions }: { readonly message: string; readonly extensions: { readonly code: string } },
+    limit?: Limit,
+  ): void {
+    const requestId = this.#options.requestIdOf(context);
+    const { code } = extensions;
+    this.#options.tellRefused(requestId, limit === undefined ? { code } : { code, limit });
+    const errors = [{ message, extensions: { ...extensions, requestId } }];
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ errors }));
   }
 
   /** Lets the page that asks read the answer, whatever it is. */
@@ -227,7 +261,7 @@ const NOT_UTF8 = {
 };
 
 /** Why there is no room for a body, with the HTTP status and the limit. */
-const REFUSALS = {
+const FULL = {
   own: [
     429,
     'The requests of this caller or address that are being sent hold too many bytes.',
@@ -235,18 +269,3 @@ const REFUSALS = {
   ],
   all: [503, 'The requests that are being sent to this server hold too many bytes.', 'bodies'],
 } as const;
-
-/** Refuses a request whose body is not read to its end. */
-function refuse(request: IncomingMessage, response: ServerResponse, whose: keyof typeof REFUSALS): void {
-  const [status, message, limit] = REFUSALS[whose];
-  noteRefusal(limit);
-  const retryAfterMs = 1_000;
-  const error = {
-    message: `${message} Try again later.`,
-    extensions: { code: 'RATE_LIMITED', retryAfterMs },
-  };
-  request.resume();
-  response
-    .writeHead(status, { 'content-type': 'application/json', 'retry-after': '1', connection: 'close' })
-    .end(JSON.stringify({ errors: [error] }));
-}

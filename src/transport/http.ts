@@ -1,6 +1,7 @@
 import { Bodies } from '../common/bodies.ts';
 import type { GraphConfig, GraphContext, GraphParts } from '../graphql/plugin-stack.ts';
 import { documentOf } from '../graphql/plugins/trusted-documents.ts';
+import { createRefusedRequestLog } from '../graphql/refused-requests.ts';
 import { type Graph, MAX_BODY_BYTES, maskThrown } from '../graphql/yoga.ts';
 import { createLimitLog } from '../observability/limit-log.ts';
 import { createFastPath, type GraphHandler } from './http-fast-path.ts';
@@ -39,6 +40,8 @@ export function createGraphHttp(
     documentOf: (request) => documentOf(trustedDocuments, request),
     findKept: (text) => documents.find(text),
     mask: (error) => maskThrown(error, logger),
+    requestIdOf: ({ incoming }) => incoming.requestId,
+    tellRefused: createRefusedRequestLog(logger),
     stringify: shared.stringify,
   });
 }

@@ -61,12 +61,24 @@ it.each([
   ['FORBIDDEN', [lost], 'unknown'],
   ['STORE_UNAVAILABLE', [], 'refused'],
   ['STORE_UNAVAILABLE', [lost], 'unknown'],
+] as const)(
+  'a top-level %s speaks for its own call alone, and is told either way (%#)',
+  async (code, before, status) => {
+    const { source } = scripted(...before, refusedCall(code));
+    const outcome = await pay(source, MUTATION, INPUT, { store: memoryIntents(), patienceMs: 300 });
+    const told = { status, code, message: code };
+    expect(outcome).toMatchObject(status === 'unknown' ? { ...told, safeToRetry: true } : told);
+  },
+);
+
+it.each([
   // It does not say how far the call came.
-  ['INTERNAL', [], 'unknown'],
-] as const)('a top-level %s speaks for its own call alone (%#)', async (code, before, status) => {
-  const { source } = scripted(...before, refusedCall(code));
+  [refusedCall('INTERNAL'), 'INTERNAL'],
+  [lost, 'No answer came.'],
+])('what says nothing of the payment is no refusal: it has no code (%#)', async (answer, message) => {
+  const { source } = scripted(refusedCall('RATE_LIMITED'), answer);
   const outcome = await pay(source, MUTATION, INPUT, { store: memoryIntents(), patienceMs: 300 });
-  expect(outcome).toMatchObject(status === 'unknown' ? { status, safeToRetry: true } : { status, code });
+  expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: true, message, code: undefined });
 });
 
 it.each([
@@ -193,8 +205,7 @@ it('a refusal behind a call without an answer is told as unknown, with its code 
   expect(keys.length).toBeGreaterThan(2);
   // What else is unknown has no such code.
   const silent = await pay(scripted(lost).source, MUTATION, { amount: '2.00' }, { store, patienceMs: 0 });
-  expect(silent).toMatchObject({ status: 'unknown', safeToRetry: true });
-  expect(silent).not.toHaveProperty('code');
+  expect(silent).toMatchObject({ status: 'unknown', safeToRetry: true, code: undefined });
 });
 
 /** A store that fails at each writing that it is told of. */

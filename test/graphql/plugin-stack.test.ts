@@ -84,7 +84,7 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
     const body = JSON.stringify({ query });
     const headers = { 'content-type': 'application/json', accept };
     // What a transport knows of the request, which the context here is not made from.
-    const known = {} as GraphContext;
+    const known = { incoming: { requestId: 'r1' } } as GraphContext;
     return graph.yoga.fetch('http://gateway/graphql', { method: 'POST', headers, body }, known);
   };
   return { ask, log, counted, urgencies };
@@ -152,5 +152,11 @@ it('a request that fails before there is an operation tells its caller nothing, 
   expect(answer).not.toContain('secret');
   expect(log.map((line) => JSON.parse(line))).toEqual([
     { level: 'error', message: 'A request failed unexpectedly', err: expect.stringContaining('secret') },
+    {
+      level: 'debug',
+      message: 'A request was refused before its operation began',
+      code: 'INTERNAL',
+      requestId: 'r1',
+    },
   ]);
 });

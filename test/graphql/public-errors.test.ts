@@ -2,23 +2,26 @@ import { GraphQLError } from 'graphql';
 import { expect, it } from 'vitest';
 import { DrainingError, SlowConsumerError, StoreUnavailableError } from '../../src/events/errors.ts';
 import { toPublicError } from '../../src/graphql/public-errors.ts';
-import { type Refusal, UpstreamError } from '../../src/upstream/call/errors.ts';
+import { errorOfAnswer, SuspendedError } from '../../src/upstream/call/errors.ts';
 
 /** What a caller reads of an error that a field has failed with. */
 const shownOf = (originalError: Error) =>
   toPublicError(new GraphQLError('', { originalError, path: ['client'] }))?.extensions;
 
-it.each([429, 503])(
-  'a %i of the service says when to come back, where the service has said it',
-  (httpStatus) => {
-    const code = httpStatus === 429 ? 'UPSTREAM_RATE_LIMITED' : 'UPSTREAM_UNAVAILABLE';
-    // Nothing else of it is asked for.
-    const refusal = { httpStatus } as Refusal;
-    const failed = (when: object) => new UpstreamError(code, 'Later.', { refusal, ...when });
-    expect(shownOf(failed({ retryAfterMs: 2_000 }))).toEqual({ code, retryAfterMs: 2_000 });
-    expect(shownOf(failed({}))).toEqual({ code });
-  },
-);
+it.each([
+  [429, 'UPSTREAM_RATE_LIMITED'],
+  [503, 'UPSTREAM_UNAVAILABLE'],
+])('a %i of the service says when to come back, as the service has said it', (status, code) => {
+  const answered = (retryAfterMs: number | undefined) =>
+    errorOfAnswer({ kind: 'answered', status, body: undefined, text: '', retryAfterMs });
+  expect(shownOf(answered(2_000))).toEqual({ code, retryAfterMs: 2_000 });
+  expect(shownOf(answered(undefined))).toEqual(status === 429 ? { code, retryAfterMs: 5_000 } : { code });
+});
+
+it('a call that is suspended says when the next one is tried', () => {
+  const code = 'UPSTREAM_UNAVAILABLE';
+  expect(shownOf(new SuspendedError(1_234.5))).toEqual({ code, retryAfterMs: 1_235 });
+});
 
 it.each([
   ['DRAINING', new DrainingError()],

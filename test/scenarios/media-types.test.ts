@@ -64,7 +64,12 @@ it.each([
   });
   expect(sent.status).toBe(400);
   expect(await sent.json()).toEqual({
-    errors: [{ message: expect.stringContaining('is not UTF-8'), extensions: { code: 'BAD_USER_INPUT' } }],
+    errors: [
+      {
+        message: expect.stringContaining('is not UTF-8'),
+        extensions: { code: 'BAD_USER_INPUT', requestId: sent.headers.get('x-request-id') },
+      },
+    ],
   });
   expect(await gateway.query(INTERNAL, { input })).toMatchObject({ data: { paid: { replayed: false } } });
 });

@@ -45,6 +45,8 @@ const serve = createFastPath(counted, {
   documentOf: ({ query }) => query,
   findKept: () => undefined,
   mask: (error) => new GraphQLError(String(error)),
+  requestIdOf: () => 'r1',
+  tellRefused: () => undefined,
 });
 const server = createServer((request, response) => void serve(request, response, {}));
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -24,8 +24,8 @@ export type Settled<Result extends PaymentResult> =
       readonly safeToRetry: boolean;
       readonly message: string;
       /**
-       * Why the last call was refused, while an earlier one, of which no answer came, may still move money. With
-       * `IDEMPOTENCY_KEY_REUSED`, the key is that of a payment with another input, which may have moved money.
+       * Why the last call was refused, by a `UserError` or at top level, while an earlier one, of which no answer came, may still move
+       * money. With `IDEMPOTENCY_KEY_REUSED`, the key is that of a payment with another input, which may have moved money.
        */
       readonly code?: string | undefined;
       /** Why it is unknown, if the mutation selects `reason`. */
@@ -44,9 +44,17 @@ export const unknown = (
   more?: Partial<Unknown>,
 ): Settled<PaymentResult> => ({ status: 'unknown', safeToRetry, message, ...more });
 
-/** No answer came that says anything. @param cause the error of the connection, if that is the reason */
-export const lost = (cause?: unknown): Settled<PaymentResult> =>
-  unknown(refusalOf(cause)?.message ?? 'No answer came.', true, { cause });
+/**
+ * No answer came that says that the payment has ended.
+ *
+ * @param cause the error of the connection, or of the gateway, if that is the reason
+ * @param code of an error that says that its call has moved nothing
+ */
+export const lost = (cause?: unknown, code?: string): Settled<PaymentResult> =>
+  unknown((cause instanceof Refused ? cause : refusalOf(cause))?.message ?? 'No answer came.', true, {
+    code,
+    cause,
+  });
 
 /**
  * Codes of top-level errors by which a gateway says that a call has moved nothing: those of docs/graph.md but `INTERNAL`, and
@@ -73,7 +81,7 @@ const MOVED_NOTHING: readonly string[] = [
 ];
 
 /** True if an error says that its call has moved nothing. One within the result says that the mutation was executed. */
-export const hasMovedNothing = (cause: unknown): boolean =>
+export const hasMovedNothing = (cause: unknown): cause is Refused =>
   cause instanceof Refused && MOVED_NOTHING.includes(cause.code) && cause.path?.[1] === undefined;
 
 /** The answer lacks what tells how the payment ended. Asking again with this document is of no use. */

@@ -13,7 +13,7 @@ import {
   unknown,
 } from './outcome.ts';
 import { Pause } from './pause.ts';
-import { type Refused, refusalOf, retryAfterOf, throwIfLeft } from './source.ts';
+import { refusalOf, retryAfterOf, throwIfLeft } from './source.ts';
 
 /** A payment that is under way in this process. */
 export interface Payment {
@@ -48,10 +48,9 @@ export async function askUntilClear(payment: Payment, until: number): Promise<Se
     if (!isUnclear(told) || payment.signal?.aborted) return told;
     const waitMs = retryAfterOf(told.cause);
     if (refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until) {
-      // It may be an error of the app's store, which has no such code.
-      const { code, message } = Object(told.cause) as Partial<Refused>;
-      const known = typeof code === 'string' ? code : 'STORE_UNAVAILABLE';
-      const result = { __typename: 'Refused', code: known, message };
+      // Without a code it is an error of the app's store.
+      const { code = 'STORE_UNAVAILABLE', cause } = told;
+      const result = { __typename: 'Refused', code, message: Object(cause).message };
       // Nothing has moved if each call was answered so.
       return keep(payment, told, (kept) => (isSent(kept) ? kept : { ...kept, result })).catch(() => told);
     }
@@ -88,8 +87,8 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     }
     change = (kept) => ended(kept, result, isFinal);
   } catch (cause) {
-    told = lost(cause);
-    if (!hasMovedNothing(cause)) return told;
+    if (!hasMovedNothing(cause)) return lost(cause);
+    told = lost(cause, cause.code);
     change = (kept) => ({ ...kept, unanswered: kept.unanswered - 1 });
   }
   const kept = told.status === 'refused' ? lost() : told;

@@ -1,10 +1,17 @@
 import { type ExecutionResult, GraphQLError, type GraphQLErrorOptions } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { MappedStream, PushStream } from '../../common/push-stream.ts';
+import type { Incoming } from '../../operation/incoming.ts';
+import { type RefusedRequestLog, withRequestId } from '../refused-requests.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface ErrorContext {
   readonly requestId: string;
+}
+
+/** What it needs of a request. */
+interface RequestContext {
+  readonly incoming: Pick<Incoming, 'requestId'>;
 }
 
 export interface ErrorMaskingOptions {
@@ -18,6 +25,7 @@ export interface ErrorMaskingOptions {
   onMasked(error: unknown, requestId: string): void;
   /** Called with each result that has errors, in their public form, and is no part of a stream. */
   onFailed(result: ExecutionResult): void;
+  readonly tellRefused: RefusedRequestLog;
 }
 
 /** Errors that one result lists. What fails for each item of a list fails as often as there are items. */
@@ -35,7 +43,7 @@ const leftOut = (count: number, requestId: string): GraphQLError =>
  * callers is replaced by "Unexpected error" and handed to `onMasked`. A stream that fails ends with the error as its
  * last result, over every transport alike.
  */
-export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorContext> {
+export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorContext, RequestContext> {
   const publicForm = (error: GraphQLError, requestId: string): GraphQLError => {
     const known = options.translate(error);
     if (known === undefined) options.onMasked(error.originalError ?? error, requestId);
@@ -79,6 +87,12 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
           errors.map((error) => (error instanceof GraphQLError ? options.translateInvalid(error) : error)),
         );
       };
+    },
+    onResultProcess({ result, setResult, serverContext: { incoming } }) {
+      // Batches are switched off: what is no stream is one result.
+      const { errors } = result as ExecutionResult;
+      if (errors !== undefined)
+        setResult({ ...result, errors: withRequestId(errors, incoming.requestId, options.tellRefused) });
     },
     onExecute({ args }) {
       return {

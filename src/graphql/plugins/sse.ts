@@ -2,11 +2,17 @@ import type { ExecutionResult } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import type { PushStream } from '../../common/push-stream.ts';
 import type { Rounds } from '../../common/rounds.ts';
-import { endUnread, NOT_ACCEPTABLE } from '../../common/undelivered.ts';
+import { endUnread, notAcceptable } from '../../common/undelivered.ts';
 import type { DeliveryMetrics } from '../../observability/event-metrics.ts';
+import type { Incoming } from '../../operation/incoming.ts';
 import { type CuttableConnection, EventStreamBody } from './sse-body.ts';
 
 const EVENT_STREAM = 'text/event-stream';
+
+/** What this plugin needs of a request. */
+interface StreamRequest extends CuttableConnection {
+  readonly incoming: Pick<Incoming, 'requestId' | 'waiters'>;
+}
 
 /**
  * Streams of events over SSE, in the distinct-connections form of graphql-sse: `next` for each result, then `complete`.
@@ -18,10 +24,7 @@ const EVENT_STREAM = 'text/event-stream';
  *
  * A stream that is not delivered is ended: where the client does not accept it, or has gone before it began.
  */
-export function useServerSentEvents(
-  metrics: DeliveryMetrics,
-  rounds: Rounds,
-): Plugin<object, CuttableConnection> {
+export function useServerSentEvents(metrics: DeliveryMetrics, rounds: Rounds): Plugin<object, StreamRequest> {
   return {
     onResultProcess({ request, result, serverContext, setResultProcessor }) {
       const accept = request.headers.get('accept');
@@ -39,7 +42,7 @@ export function useServerSentEvents(
       if (!acceptsStream(accept)) {
         setResultProcessor(async (_, fetchAPI) => {
           await endUnread(result);
-          return fetchAPI.Response.json(NOT_ACCEPTABLE, { status: 406 });
+          return fetchAPI.Response.json(notAcceptable(serverContext.incoming.requestId), { status: 406 });
         }, 'application/json');
         return;
       }

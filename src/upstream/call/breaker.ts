@@ -19,7 +19,8 @@ const MAX_CALLERS = 10_000;
  * What a call shows of the service.
  *
  * - `answered`: it answered.
- * - `failed`: it failed for this caller, with 502, 503, 504 or no answer in the time that it was promised.
+ * - `failed`: it failed for this caller, with 502, 503, 504, a connection that broke before the answer was whole, or no answer in the
+ *   time that it was promised.
  * - `unreachable`: no connection could be made, which holds for every caller.
  */
 export type ServiceSign = 'answered' | 'failed' | 'unreachable';
@@ -53,6 +54,11 @@ export interface CircuitBreaker {
    * @param caller whose call it is: the `failureDomain` of its requester, else the group (common/party.ts).
    */
   admit(kind: CircuitKind, caller: string): Permit | undefined;
+  /**
+   * Returns how long until a call may be made, in milliseconds; 0 if one may be made now. While a call tries whether the service is back,
+   * that is how long the next try would wait if this one failed now.
+   */
+  waitMs(kind: CircuitKind, caller: string): number;
   /**
    * True if any caller's calls are suspended, or if the next call would be a try. False again half a minute after the last
    * failure.
@@ -91,6 +97,11 @@ class Circuit {
     if (this.#probe !== undefined || now - this.#openedAt < OPEN_MS) return false;
     this.#probe = permit;
     return true;
+  }
+
+  waitMs(now: number): number {
+    if (!this.isOpen) return 0;
+    return this.#probe === undefined ? Math.max(0, this.#openedAt + OPEN_MS - now) : OPEN_MS;
   }
 
   /** Returns true if it opens it. */
@@ -150,6 +161,11 @@ class Circuits {
     return undefined;
   }
 
+  waitMs(caller: string): number {
+    const now = this.#now();
+    return Math.max(this.#everybody.waitMs(now), this.#own.peek(caller)?.waitMs(now) ?? 0);
+  }
+
   #end(caller: string, permit: Permit, sign: ServiceSign | undefined): void {
     if (sign === undefined) {
       this.#everybody.release(permit);
@@ -199,6 +215,7 @@ export function createBreaker(
   };
   return {
     admit: (kind, caller) => circuits[kind].admit(caller),
+    waitMs: (kind, caller) => circuits[kind].waitMs(caller),
     isOpen: () => Object.values(circuits).some(({ isOpen }) => isOpen),
     isOpenForAll: () => Object.values(circuits).some(({ isOpenForAll }) => isOpenForAll),
   };

@@ -78,8 +78,8 @@ export const left = (): UpstreamError =>
 
 /** The gateway did not make the call, and never tried to reach the service for it. */
 export class UnsentError extends UpstreamError {
-  constructor(code: UpstreamErrorCode, message: string) {
-    super(code, message, { dispatched: false });
+  constructor(code: UpstreamErrorCode, message: string, retryAfterMs?: number) {
+    super(code, message, { dispatched: false, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
   }
 }
 
@@ -88,10 +88,12 @@ export class UnsentError extends UpstreamError {
  * well.
  */
 export class SuspendedError extends UnsentError {
-  constructor() {
+  /** @param waitMs how long until such a call may be made, in milliseconds. */
+  constructor(waitMs: number) {
     super(
       'UPSTREAM_UNAVAILABLE',
       'The service has been failing; calls to it are suspended for a few seconds.',
+      Math.max(1, Math.ceil(waitMs)),
     );
   }
 }
@@ -141,10 +143,19 @@ export function readRefusal(httpStatus: number, body: unknown): Refusal {
   };
 }
 
+/**
+ * The longest wait that a failing service has callers told, in milliseconds. Whoever answers with a 5xx on its way may ask for an hour,
+ * and the service may be back in a minute.
+ */
+const LONGEST_WAIT_MS = 30_000;
+
 /** The error for an answer that is not a 2xx, by its status alone. */
 export function errorOfAnswer(answer: Answered): UpstreamError {
   const { status } = answer;
   const refusal = readRefusal(status, answer.body);
+  /** What the answer asks its callers to wait. */
+  const asked = (most = Number.POSITIVE_INFINITY) =>
+    answer.retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(answer.retryAfterMs, most) };
   if (status === 401) {
     return new UpstreamError('UNAUTHENTICATED', 'The service does not accept this access token.', {
       refusal,
@@ -158,7 +169,7 @@ export function errorOfAnswer(answer: Answered): UpstreamError {
   if (status === 429) {
     return new UpstreamError('UPSTREAM_RATE_LIMITED', 'The service asks for fewer calls.', {
       refusal,
-      ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
+      ...asked(),
     });
   }
   if (status >= 400 && status < 500) {
@@ -168,7 +179,10 @@ export function errorOfAnswer(answer: Answered): UpstreamError {
     });
   }
   if (status >= 500) {
-    return new UpstreamError('UPSTREAM_UNAVAILABLE', `The service failed with status ${status}.`, { status });
+    return new UpstreamError('UPSTREAM_UNAVAILABLE', `The service failed with status ${status}.`, {
+      status,
+      ...asked(LONGEST_WAIT_MS),
+    });
   }
   return new UpstreamError('UPSTREAM_INVALID', `The service answered with the unexpected status ${status}.`);
 }

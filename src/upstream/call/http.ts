@@ -106,6 +106,10 @@ const notSent = (code: 'UPSTREAM_TIMEOUT' | 'UPSTREAM_UNAVAILABLE', message: str
   error: new UnsentError(code, message),
 });
 
+const suspended = (waitMs: number): Attempt => ({ kind: 'failed', error: new SuspendedError(waitMs) });
+/** Returns with whose failures those of a requester count. */
+const domainOf = ({ group, failureDomain = group }: Requester): string => failureDomain;
+
 const abandoned = (): Attempt =>
   notSent('UPSTREAM_UNAVAILABLE', 'The operation ended before the call was made.');
 const expired = (): Attempt =>
@@ -183,7 +187,11 @@ class Pools implements UpstreamHttp {
     const { party, over = 'reads' } = request;
     const { pool, queue } = this.#pools[over];
     if (party.isGone) return abandoned();
-    const requester = firstIn(queue, party) ?? (await enterLater(queue, request));
+    const first = firstIn(queue, party);
+    // No seat is worth waiting for that would only bring this error. The calls that hold the seats may hang.
+    const waitMs = first === undefined ? this.#suspendedMs(request) : 0;
+    if (waitMs > 0) return suspended(waitMs);
+    const requester = first ?? (await enterLater(queue, request));
     if (requester === undefined) return party.isGone ? abandoned() : expired();
     try {
       // Its seat may come at the moment in which its time ends or all have left. A payment must not be sent then.
@@ -200,15 +208,23 @@ class Pools implements UpstreamHttp {
     await Promise.all(Object.values(this.#pools).map(({ pool }) => pool.destroy()));
   }
 
+  /** Returns how long the calls of all who wait for a request are suspended, in milliseconds; 0 if one may be made. */
+  #suspendedMs(request: HttpRequest): number {
+    const kind = circuitOf(request);
+    let least = Number.POSITIVE_INFINITY;
+    for (const { requester } of request.party.waiters)
+      least = Math.min(least, this.#breaker.waitMs(kind, domainOf(requester)));
+    return least;
+  }
+
   async #sendIfAdmitted(
     pool: CallPool,
     request: HttpRequest,
     requester: Requester,
     leftMs: number,
   ): Promise<Attempt> {
-    const { group, failureDomain = group } = requester;
-    const permit = this.#breaker.admit(circuitOf(request), failureDomain);
-    if (permit === undefined) return { kind: 'failed', error: new SuspendedError() };
+    const permit = this.#breaker.admit(circuitOf(request), domainOf(requester));
+    if (permit === undefined) return suspended(this.#breaker.waitMs(circuitOf(request), domainOf(requester)));
     let sign: ServiceSign | undefined;
     try {
       const attempt = await this.#attempt(pool, request, requester, Math.min(request.timeoutMs, leftMs));

@@ -182,7 +182,7 @@ class Pass<T extends object> {
         return slice;
       } catch (error) {
         if (tries === PAGE_TRIES || !isPassing(error)) throw error;
-        const pause = error.retryAfterMs ?? PAGE_DELAY_MS * tries;
+        const pause = Math.max(error.retryAfterMs ?? 0, PAGE_DELAY_MS * tries);
         // All who need the list would wait for this walk meanwhile. Instead, the walk ends and they get the service's error.
         if (pause > MOST_PAUSE_MS) throw error;
         await clock.sleep(pause);

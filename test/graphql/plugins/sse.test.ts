@@ -32,6 +32,7 @@ async function handed(result: unknown, accept: string) {
     request: new Request('http://gateway.example/graphql', { headers: { accept } }),
     result,
     serverContext: {
+      incoming: { requestId: 'r1' },
       releaseBody: () => {
         released += 1;
       },

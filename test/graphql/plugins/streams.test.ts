@@ -190,6 +190,7 @@ describe('a stream that fails', () => {
     locationsOf: () => ({}),
     onMasked: (error, requestId) => masked.push([error, requestId]),
     onFailed: (result) => failed.push(result),
+    tellRefused: () => undefined,
   });
 
   it('ends with a last result of what callers may read, and the rest is told to the operator', () => {

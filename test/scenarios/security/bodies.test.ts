@@ -78,7 +78,9 @@ describe('bodies that never end', () => {
       expect(text).toMatch(/^HTTP\/1\.1 429 /);
       expect(text.toLowerCase()).toContain('retry-after: 1');
       expect(text).toContain('hold too many bytes. Try again later.');
-      expect(text).toContain('"code":"RATE_LIMITED"');
+      const [, requestId] = /x-request-id: (\S+)/i.exec(text) ?? [];
+      const extensions = { code: 'RATE_LIMITED', retryAfterMs: 1_000, requestId };
+      expect(text).toContain(JSON.stringify(extensions));
       // A page that may use the graph can read why it is refused.
       expect(text.toLowerCase()).toContain(`access-control-allow-origin: ${ORIGIN}`);
     }

@@ -52,6 +52,26 @@ describe('the circuit breaker', () => {
     expect(admits('one')).toBe(true);
   });
 
+  it('says how long calls are suspended: until the next try, and while one is made as long as after one that fails', () => {
+    const { breaker, pass, ...calls } = startBreaker();
+    const waitMs = () => breaker.waitMs('reads', 'one');
+    expect(waitMs()).toBe(0);
+    calls.fail('one');
+    expect(waitMs()).toBe(2_000);
+    pass(500);
+    expect(waitMs()).toBe(1_500);
+    expect(breaker.waitMs('reads', 'two')).toBe(0);
+    expect(breaker.waitMs('money', 'one')).toBe(0);
+    pass(1_500);
+    expect(waitMs()).toBe(0);
+    const tried = breaker.admit('reads', 'one');
+    expect(waitMs()).toBe(2_000);
+    tried?.end('answered');
+    expect(waitMs()).toBe(0);
+    calls.fail('two', TO_OPEN, 'unreachable');
+    expect(waitMs()).toBe(2_000);
+  });
+
   it('tells when calls begin to be suspended, and when they are made again, whose they are', () => {
     const { breaker, told, pass, ...calls } = startBreaker();
     calls.fail('one');

@@ -115,6 +115,21 @@ describe('a GET to the upstream', () => {
     });
   });
 
+  it.each([
+    ['25', 25_000],
+    // Whoever answers so may be back in a minute.
+    ['3600', 30_000],
+  ])('says how long a 503 asks to wait, half a minute at most: %s s', async (retryAfter, retryAfterMs) => {
+    await using upstream = await startUpstream((_request, response) =>
+      response.writeHead(503, { 'retry-after': retryAfter }).end(),
+    );
+    await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({
+      code: 'UPSTREAM_UNAVAILABLE',
+      retryAfterMs,
+    });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
   it('ends with UPSTREAM_TIMEOUT when the upstream hangs', async () => {
     await using upstream = await startUpstream(() => {}, { timeoutMs: 50 });
     await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' });

@@ -86,6 +86,24 @@ describe('the breaker and the calls', () => {
     expect(await service.send(of('a customer', 'another client'))).toMatchObject({ status: 503 });
   });
 
+  it('have a suspended call wait for no seat, and say when it may be made', async () => {
+    await using service = await start(
+      (request, response) => request.url === '/hangs' || json(response, {}, 503),
+      { callsPerCaller: 1 },
+      () => 0,
+    );
+    const hangs = partyOf('caller', 'client');
+    void service.send(hangs, { path: '/hangs' });
+    await until(() => service.requests.includes('GET /hangs'));
+    for (let call = 0; call < TO_OPEN; call += 1) await service.send(partyOf('another', 'client'));
+    // Its caller's only seat is taken, and stays so.
+    expect(await service.send(partyOf('caller', 'client'))).toMatchObject({
+      kind: 'failed',
+      error: { dispatched: false, code: 'UPSTREAM_UNAVAILABLE', retryAfterMs: 2_000 },
+    });
+    leave(hangs);
+  });
+
   it('refuse no payment where reads fail, nor a credential that is tried', async () => {
     await using service = await start((_request, response) => json(response, {}, 503));
     for (let call = 0; call < TO_OPEN; call += 1) await service.send(partyOf());

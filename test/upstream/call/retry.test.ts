@@ -39,7 +39,7 @@ describe('a GET is tried again', () => {
     ['a 500', answered(500)],
     ['a 429 that does not say when', answered(429)],
     ['a time-out', failed(new UpstreamError('UPSTREAM_TIMEOUT', 'late'))],
-    ['a call that was refused while the service is suspended', failed(new SuspendedError())],
+    ['a call that was refused while the service is suspended', failed(new SuspendedError(2_000))],
     ['a 503 that asks for too long a pause', answered(503, MOST_PAUSE_MS + 1)],
   ])('never after %s', (_, attempt) => {
     expect(pauseAfter(attempt)).toBeUndefined();
