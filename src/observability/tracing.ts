@@ -120,7 +120,7 @@ function traceCall(
     },
     parent,
   );
-  // A call that its callers caused to have no answer is no failure of the service.
+  // A call that was not sent, or that all who waited for it have left, is no failure of the service.
   if (dropped === undefined && (status === null || status >= 500))
     span.setStatus({ code: SpanStatusCode.ERROR });
   span.end(endTime);

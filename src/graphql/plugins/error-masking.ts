@@ -88,12 +88,7 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
         );
       };
     },
-    onResultProcess({ result, setResult, serverContext: { incoming } }) {
-      // Batches are switched off: what is no stream is one result.
-      const { errors } = result as ExecutionResult;
-      if (errors !== undefined)
-        setResult({ ...result, errors: withRequestId(errors, incoming.requestId, options.tellRefused) });
-    },
+    onResultProcess: namesRefusals(options.tellRefused),
     onExecute({ args }) {
       return {
         onExecuteDone({ result, setResult }) {
@@ -116,6 +111,16 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
     },
   };
 }
+
+/** Gives the errors of a request that is refused before its operation begins the id of that request. */
+const namesRefusals =
+  (tell: RefusedRequestLog): NonNullable<Plugin<ErrorContext, RequestContext>['onResultProcess']> =>
+  ({ result, setResult, serverContext: { incoming } }) => {
+    // Batches are switched off: what is no stream is one result.
+    const { errors } = result as ExecutionResult;
+    if (errors !== undefined)
+      setResult({ ...result, errors: withRequestId(errors, incoming.requestId, tell) });
+  };
 
 const toGraphQLError = (error: unknown): GraphQLError =>
   error instanceof GraphQLError
