@@ -11,9 +11,11 @@ import { openRestService } from '../../src/app/rest-service.ts';
 import type { ServerConfig } from '../../src/app/server-config.ts';
 import { openStores } from '../../src/app/stores.ts';
 import { systemAlarmClock } from '../../src/common/alarms.ts';
+import { Party } from '../../src/common/party.ts';
 import { Turns } from '../../src/common/turns.ts';
 import { openMoney } from '../../src/money/open-money.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
+import { requesterOfGateway } from '../../src/operation/caller-keys.ts';
 import { fixedCredential } from '../../src/upstream/call/credential.ts';
 import { collectingLogger } from '../helpers/gateway.ts';
 import { gatewayConfig } from '../helpers/gateway-config.ts';
@@ -30,7 +32,7 @@ const always =
     json(response, { code: 1, details: [] }, status);
 
 /** The parts beneath a gateway, in front of a service. */
-async function startParts(answer: Answer, changes: Partial<ServerConfig> = {}) {
+async function startParts(answer: Answer, changes: Partial<ServerConfig> = {}, open = openMoney) {
   const upstream = await startUpstream(answer);
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
   const config = { ...gatewayConfig(upstream.url, dataDir), ...changes };
@@ -49,7 +51,7 @@ async function startParts(answer: Answer, changes: Partial<ServerConfig> = {}) {
   };
   const addresses = createOwnAddresses(config);
   const base: Base = { config, logger, metrics, clock: systemAlarmClock, turns, addresses, restService };
-  const stores = await openStores(base, openMoney);
+  const stores = await openStores(base, open);
   return {
     base,
     stores,
@@ -124,6 +126,35 @@ it('a comparison of balances that is given up gives up the call that it waits fo
   expect(call?.destroyed).toBe(false);
   parts.stores.money.drain();
   await until(() => call?.destroyed);
+});
+
+it('the state of the stores is known also where it cannot be read whether payments are held', async () => {
+  const open: typeof openMoney = async (options) =>
+    Object.assign(await openMoney(options), { held: () => Promise.reject(new Error('The record is away.')) });
+  await using parts = await startParts(always(200), {}, open);
+  expect(await until(() => parts.stores.condition())).toMatchObject({
+    events: { writable: true },
+    paymentsHeld: [],
+  });
+});
+
+it('a comparison of balances that hangs takes no seat of the settler', async () => {
+  const held: string[] = [];
+  const answer: Answer = ({ method, url = '' }, response) => {
+    if (method === 'POST') json(response, { id: CLIENT_ID, token: 'token' }, 201);
+    else held.push(url);
+  };
+  const reconciling = { everyMs: 20, marginMs: 0 };
+  const hangs = { reconciling, upstreamCallsPerCaller: 1, upstreamTimeoutMs: 600_000 };
+  await using parts = await startParts(answer, { service, ...hangs });
+  serveComparisons(parts.base, parts.stores);
+  await until(() => held.length > 0);
+  const requester = requesterOfGateway('settling', CLIENT_ID);
+  const party = new Party({ requester, urgency: 'streams', deadline: Date.now() + 600_000 });
+  const call = { method: 'GET', path: '/v1/banks', headers: {}, timeoutMs: 600_000, party } as const;
+  void parts.base.restService.http.send(call);
+  await until(() => held.includes('/v1/banks'));
+  parts.stores.money.drain();
 });
 
 it('the metrics tell how many REST calls wait for a seat', async () => {

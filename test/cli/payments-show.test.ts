@@ -9,6 +9,7 @@ import { createPayments } from '../../src/money/payment-reads.ts';
 import { type MoneyRecords, PaymentsHeldError, type StoredAnswer } from '../../src/money/record.ts';
 import { LOOKED_FOR_MS } from '../../src/money/settling/open-records.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
+import { until } from '../helpers/until.ts';
 import { NOBODYS, SHOWN } from '../money/orders.ts';
 import { pasarela } from './run.ts';
 
@@ -44,6 +45,34 @@ it('a payment of one client is found though the record may have forgotten some o
     await expect(named(uncertain, id, undefined), id).rejects.toThrow(PaymentsHeldError);
   await expect(named(records, none, undefined)).rejects.toThrow(`no payment "${none}"`);
   await expect(named(records, transaction, undefined)).rejects.toThrow(`the transaction "${transaction}"`);
+});
+
+it('the payments of several clients are listed together, the newest of all first', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-show-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'));
+  const asked = { operation: 'createMoneyOut', customerId: null, ...SHOWN } as const;
+  const ids: string[] = [];
+  const clients = ['1', '2'].map((digit) => `${digit}1111111-2222-4333-8444-555555555555`);
+  for (const clientId of [...clients, ...clients]) {
+    const before = Date.now();
+    await until(() => Date.now() > before);
+    const name = recordName({ clientId, customerId: undefined, key: randomUUID() });
+    await records.claim(name, { ...NOBODYS, asked, owner: 'call', inputHash: 'input', leaseMs: 0 });
+    await records.markSent(name, 'call', '{}');
+    ids.unshift(await createPayments(records).idOf(name));
+  }
+  await records.stop();
+  const list = async (...limit: readonly string[]) => {
+    const { stdout } = await pasarela(['payments', 'list', '--json', ...limit], { DATA_DIR: dataDir });
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).id);
+  };
+  expect(await list()).toEqual(ids);
+  expect(await list('--limit', '3')).toEqual(ids.slice(0, 3));
 });
 
 it('the payments of a customer are listed by its id in any case', async () => {

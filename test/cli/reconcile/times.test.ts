@@ -108,6 +108,28 @@ it('a payment that was asked for up to a day before the first reading, and was d
   ]);
 });
 
+it('each page of the payments is asked for by what the first one was', async () => {
+  const asked: { after?: string; from?: string; states?: readonly string[] }[] = [];
+  await using graph = await startUpstream(async (request, response) => {
+    const { query, variables } = JSON.parse(await text(request));
+    const isOfPayments = query.includes('payments(');
+    if (isOfPayments) asked.push(variables);
+    const hasNextPage = isOfPayments && variables.after === undefined;
+    const pageInfo = { hasNextPage, endCursor: hasNextPage ? 'next' : null };
+    json(response, { data: { list: { nodes: [], pageInfo } } });
+  });
+  const now = Date.now();
+  await gatherMovements(
+    { url: graph.url, token: { renews: false, get: async () => 'token' } },
+    [ACCOUNT],
+    { baseline: { from: now, to: now, balances: {} }, cursors: ['c1', 'c2'], open: [] },
+    SECOND,
+  );
+  const recent = { from: at(now - 24 * HOUR) };
+  const open = { states: ['UNKNOWN', 'IN_FLIGHT'] };
+  expect(asked).toEqual([recent, { ...recent, after: 'next' }, open, { ...open, after: 'next' }]);
+});
+
 /** A graph that a test changes, the file that keeps its readings, and the command that reads it. */
 async function aGraph(cleanup: AsyncDisposableStack) {
   const folder = await mkdtemp(join(tmpdir(), 'pasarela-times-'));

@@ -263,6 +263,18 @@ describe('a caller that leaves', () => {
     expect(first.signal.aborted).toBe(true);
   });
 
+  it('ends nothing for the one that it joins, where it has left before it joins', () => {
+    const [first, gone] = [new Waiters(), new Waiters()];
+    const { signal } = first;
+    void ask({ waiters: first });
+    gone.remove();
+    void ask({ waiters: gone });
+    expect(executions).toHaveLength(1);
+    expect(signal.aborted).toBe(false);
+    first.remove();
+    expect(signal.aborted).toBe(true);
+  });
+
   it('leaves nothing to join behind', () => {
     const waiters = new Waiters();
     void ask({ waiters });

@@ -214,6 +214,7 @@ describe('trusted documents', () => {
         message: expect.stringContaining('Only listed documents run here'),
         extensions: { code: 'FORBIDDEN' },
       });
+      expect(errors?.[0]?.extensions).not.toHaveProperty('http');
     });
   });
 

@@ -208,8 +208,10 @@ describe('a socket', () => {
     expect(String(error)).toContain('403');
   });
 
-  it('is opened to a page of an allowed origin, and to programs', async () => {
-    for (const socket of [socketTo({ origin: ALLOWED }), socketTo()]) {
+  it('is opened to a page of an allowed origin or of its own, also behind a proxy that ends TLS, and to programs', async () => {
+    const own = [gateway.url, gateway.url.replace('http', 'https')];
+    for (const origin of [ALLOWED, ...own, undefined]) {
+      const socket = socketTo(origin === undefined ? {} : { origin });
       await once(socket, 'open');
       socket.terminate();
     }
