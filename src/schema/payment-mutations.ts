@@ -206,7 +206,8 @@ builder.mutationFields((t) => ({
   refundTransaction: t.field({
     type: RefundResult,
     rights: { scopes: ['money:move:refund'] },
-    description: 'Returns a received SPEI credit, always in full.',
+    description:
+      'Returns a received SPEI credit, always in full. Not one whose MONEY_IN was answered with 422: the service returns that by itself.',
     args: { input: t.arg({ type: RefundInput, required: true, description: 'The refund.' }) },
     resolve: (_root, { input }, context) => refundTransaction(input, context),
   }),

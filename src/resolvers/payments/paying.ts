@@ -20,6 +20,7 @@ import {
   PaymentRecordError,
   PaymentsStoppedError,
   PreconditionError,
+  PublicError,
   UserError,
 } from '../errors.ts';
 import { type RefusalRules, refusalError } from '../service-refusal.ts';
@@ -148,7 +149,7 @@ export const codeBy =
     refusalError(refusal, rules).code;
 
 /** Why the gateway sends nothing, where the caller is to get `cause`. */
-export const notSent = (cause: UserError): Failed => ({
+export const notSent = (cause: UserError | PublicError): Failed => ({
   kind: 'failed',
   error: new GivenUpError(cause.message, { dispatched: false, cause }),
 });
@@ -249,15 +250,18 @@ function unknownOutcome(result: UnknownResult, { key }: MoneyOrder): OutcomeUnkn
 /** What the caller is told in one word where nothing moved, for the log. */
 export const codeUnmoved: MoneyCalls['codeUnmoved'] = (because) => {
   const why = whyNothingMoved(because);
-  return why instanceof UpstreamError || why instanceof UserError ? why.code : 'INTERNAL';
+  return why instanceof UpstreamError || isTold(why) ? why.code : 'INTERNAL';
 };
+
+const isTold = (cause: unknown): cause is UserError | PublicError =>
+  cause instanceof UserError || cause instanceof PublicError;
 
 /** Nothing moved: the error that stopped it, as it stands. A defect is told as `INTERNAL`, as no caller may read of it. */
 function whyNothingMoved(because: Attempt): Error {
   if (because.kind === 'answered') return errorOfAnswer(because);
   const { error } = because;
   if (error instanceof UpstreamError) return error;
-  if (error.cause instanceof UserError) return error.cause;
+  if (isTold(error.cause)) return error.cause;
   if (error.cause !== undefined) return error;
   return new UpstreamError('UPSTREAM_TIMEOUT', 'The time of the operation was over before the call.', {
     dispatched: false,

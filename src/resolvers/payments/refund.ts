@@ -10,6 +10,7 @@ import { isNeverRefunded } from '../transaction.ts';
 import { attemptOf, carryOut, codeBy, codeUnmoved, intentOf, notSent, notTheirs, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
 import { type RefundInput, refund } from './payment-input.ts';
+import { whyRejected } from './rejected-credit.ts';
 import { REFUND_RULES } from './service-refusals.ts';
 
 /** A credit that has been returned. */
@@ -52,7 +53,9 @@ export async function refundTransaction(input: RefundInput, context: Context): P
   let amount = input.as.amount?.amount;
   const calls: RefundCalls = {
     originalId: transactionId,
-    check: () => notTheirs(checkRefund(rest, transactionId), REFUND_RULES),
+    check: async () =>
+      (await notTheirs(checkRefund(rest, transactionId), REFUND_RULES)) ??
+      (await whyRejected(transactionId, context)),
     send: async (body, number) =>
       attemptOf(await sendRefund(rest, transactionId, body, renewal(mutation, number)), number),
     compare: (answer) => compare({ mutation, clientId, amount, originalId: transactionId }, answer),

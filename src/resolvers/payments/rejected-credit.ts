@@ -1,0 +1,57 @@
+import type { Failed } from '../../common/attempt.ts';
+import { EventsGapError, StoreUnavailableError } from '../../events/errors.ts';
+import type { StoredEvent } from '../../events/log.ts';
+import type { Context } from '../../operation/context.ts';
+import { PaymentRecordError, PreconditionError } from '../errors.ts';
+import { decodeEvent } from '../events/event.ts';
+import { idName } from '../events/event-names.ts';
+import { notSent } from './paying.ts';
+
+/** Events read at a time. */
+const BATCH = 200;
+
+/**
+ * Why a credit is not refunded whose webhook the gateway has answered with 422. The service returns such a credit by itself (spec,
+ * "Events"). It does not say when the credit reads REFUNDED, nor whether it refuses a refund before that.
+ *
+ * @returns undefined where the log holds no such answer; it reaches as far back as its events do.
+ */
+export async function whyRejected(transactionId: string, context: Context): Promise<Failed | undefined> {
+  try {
+    if (!(await isRejected(transactionId, context))) return undefined;
+  } catch (cause) {
+    if (!(cause instanceof StoreUnavailableError || cause instanceof EventsGapError)) throw cause;
+    return notSent(
+      new PaymentRecordError(
+        'The event log cannot be read, which tells whether this credit was refused with 422. This call has sent nothing. Try again with the same key.',
+        { cause },
+      ),
+    );
+  }
+  return notSent(
+    new PreconditionError(
+      'REFUND_NOT_ALLOWED',
+      'The webhook of this credit was answered with 422 (decision: REJECTED), so the service returns it by itself. This call has sent nothing. If the credit has not gone back, have the provider return it.',
+      { field: ['input', 'transactionId'] },
+    ),
+  );
+}
+
+async function isRejected(transactionId: string, { identity, reads, budget }: Context): Promise<boolean> {
+  const named = transactionId.toLowerCase();
+  const isRefusal = (stored: StoredEvent): boolean => {
+    if (stored.decision !== 'REJECTED') return false;
+    const event = decodeEvent(stored);
+    return event?.type === 'MONEY_IN' && event.transactionId?.toLowerCase() === named;
+  };
+  const { clientId } = identity.caller;
+  const search = { name: idName(transactionId) };
+  let from: string | null = null;
+  for (;;) {
+    const { events, hasMore } = await reads.events.readAfter(clientId, from, BATCH, search);
+    if (events.some(isRefusal)) return true;
+    from = events.at(-1)?.cursor ?? null;
+    if (!hasMore || from === null) return false;
+    budget.signal.throwIfAborted();
+  }
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
+import type { EventPage, StoredEvent } from '../../../src/events/log.ts';
+import type { Context } from '../../../src/operation/context.ts';
+import { whyRejected } from '../../../src/resolvers/payments/rejected-credit.ts';
+import { control, startGateway } from '../../helpers/gateway.ts';
+import { speiCredit, startDecider } from '../../helpers/ingress.ts';
+
+const REFUND = `mutation ($input: RefundTransactionInput!) { refundTransaction(input: $input) {
+  __typename ... on UserError { code message field upstream { httpStatus } } } }`;
+
+it.each([
+  [422, { __typename: 'PreconditionError', code: 'REFUND_NOT_ALLOWED', upstream: null }, 0],
+  [201, { __typename: 'RefundTransactionSuccess' }, 1],
+] as const)(
+  'a credit whose webhook was answered %i, and that still reads LIQUIDATED',
+  async (status, told, sent) => {
+    await using decider = await startDecider({ status, body: '{"refundReason":"No"}' });
+    await using gateway = await startGateway({
+      webhooks: ['MONEY_IN'],
+      config: { moneyInDecisionUrl: decider.url },
+    });
+    const { sandbox, ingress } = gateway;
+    const { accounts } = await control(sandbox, 'GET', '/sandbox');
+    await control(sandbox, 'PATCH', '/sandbox/webhooks', { down: true });
+    const { clabe } = accounts[0];
+    const { transaction } = await control(sandbox, 'POST', '/sandbox/spei-credits', {
+      clabe,
+      amount: '20.00',
+    });
+    const id: string = transaction.id;
+    const answer = await fetch(ingress.url(sandbox.clientId, 'MONEY_IN') ?? '', {
+      method: 'POST',
+      body: JSON.stringify(speiCredit({ body: { id: id.toUpperCase(), beneficiary_account: clabe } })),
+    });
+    expect(answer.status).toBe(status);
+    await control(sandbox, 'POST', '/sandbox/completions', { id, outcome: 'done' });
+    await control(sandbox, 'DELETE', '/sandbox/requests');
+
+    const key = randomUUID();
+    const input = { transactionId: id, idempotencyKey: key, as: { reason: 'No' } };
+    for (const time of status === 422 ? ['first', 'again'] : ['once']) {
+      const { data } = await gateway.query(REFUND, { input });
+      expect(data.refundTransaction, time).toMatchObject(told);
+    }
+    const { counts } = await control(sandbox, 'GET', '/sandbox/requests');
+    const refunds = Object.entries(counts).filter(([route]) => /^POST .*refund/.test(route));
+    expect(refunds.map(([, count]) => count)).toEqual(sent === 0 ? [] : [sent]);
+    // The gateway's own refusal leaves the key free.
+    const { data } = await gateway.query(
+      'query ($key: String!) { payment(idempotencyKey: $key) { state } }',
+      {
+        key,
+      },
+    );
+    expect(data.payment?.state).toBe(status === 422 ? undefined : 'DONE');
+  },
+);
+
+const ID = randomUUID();
+const event = (at: number, changes: Partial<StoredEvent>, id = ID): StoredEvent => ({
+  cursor: `cursor ${at}`,
+  id: `event ${at}`,
+  type: 'MONEY_IN',
+  receivedAt: '2026-03-02T16:00:00.000Z',
+  decision: 'ACCEPTED',
+  payload: speiCredit({ body: { id } }),
+  ...changes,
+});
+
+/** What is found in a log that is read in pages of one event. */
+const found = (events: readonly StoredEvent[], fail: () => void = () => undefined) => {
+  const readAfter = async (_clientId: string, cursor: string | null): Promise<EventPage> => {
+    fail();
+    const at = cursor === null ? 0 : events.findIndex((one) => one.cursor === cursor) + 1;
+    return { events: events.slice(at, at + 1), hasMore: at + 1 < events.length };
+  };
+  const context = {
+    identity: { caller: { clientId: 'client' } },
+    reads: { events: { readAfter } },
+    budget: { signal: new AbortController().signal },
+  };
+  return whyRejected(ID, context as unknown as Context);
+};
+
+it('a refusal is found behind whatever else the log lets through, and that of another credit is none', async () => {
+  const others = [
+    event(1, { decision: 'INFORMED' }),
+    event(2, { decision: 'REJECTED' }, randomUUID()),
+    event(3, { type: 'CEP', payload: { body: { id: ID } } }),
+  ];
+  expect(await found(others)).toBeUndefined();
+  expect(await found([])).toBeUndefined();
+  expect(await found([...others, event(4, { decision: 'REJECTED' })])).toMatchObject({
+    kind: 'failed',
+    error: { dispatched: false, cause: { code: 'REFUND_NOT_ALLOWED', upstream: null } },
+  });
+});
+
+it.each([
+  ['is away', () => new StoreUnavailableError('It is away.')],
+  [
+    'has lost what was to be read next',
+    () => new EventsGapError({ oldest: 'a', head: 'b' }, undefined as never),
+  ],
+])('nothing is sent where the log %s', async (_, error) => {
+  const fail = () => {
+    throw error();
+  };
+  expect(await found([], fail)).toMatchObject({
+    kind: 'failed',
+    error: { dispatched: false, cause: { code: 'STORE_UNAVAILABLE' } },
+  });
+});
