@@ -11,8 +11,8 @@ import { notSent } from './paying.ts';
 const BATCH = 200;
 
 /**
- * Why a credit is not refunded whose webhook the gateway has answered with 422. The service returns such a credit by itself (spec,
- * "Events"). It does not say when the credit reads REFUNDED, nor whether it refuses a refund before that.
+ * Why a credit is not refunded whose webhook the gateway has answered with 422. The service returns such a credit by itself (docs/upstream-api.md,
+ * "Reply rules"). It does not say when the credit reads REFUNDED, nor whether it refuses a refund before that.
  *
  * @returns undefined where the log holds no such answer; it reaches as far back as its events do.
  */
