@@ -84,7 +84,7 @@ export function acceptUpgrades(
   };
   server.on('upgrade', onUpgrade);
   return () => {
-    // The listener stays: without one Node would hand over the request as one for the graph, which would answer 400.
+    // The listener stays: without one Node would hand over the request as a GET of the graph without a query.
     isStopping = true;
   };
 }
