@@ -183,9 +183,12 @@ export class ListReader<T extends object> {
   /** Reads the pages one after another. Returns the items of all, or undefined if some have moved from one page to another. */
   async #allItems(isFresh: boolean): Promise<readonly T[] | undefined> {
     const first = await this.first(isFresh);
-    const items = [...first.items];
-    const size = first.size > 0 ? first.size : items.length;
-    let { total } = first;
+    if (isWholeList(first)) return first.items;
+    // Pages of the largest size take the fewest calls. The service may give smaller ones, and says so.
+    const head = await this.page(0, this.paging.largest, isFresh);
+    const { size } = head;
+    const items = [...head.items];
+    let { total } = head;
     let next = 1;
     while (items.length < total) {
       const count = Math.min(PARALLEL_PAGES, Math.ceil(total / size) - next);

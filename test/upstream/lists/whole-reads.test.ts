@@ -7,12 +7,15 @@ import { createBankCache } from '../../../src/upstream/session/session.ts';
 import { startUpstream } from '../../helpers/http-stub.ts';
 import { type Change, ChangingList, type Paging } from './changing-list.ts';
 
-const PAGES: Paging = { firstPage: 1, defaultSize: 2, cap: 10, honours: 'pages' };
+const PAGES: Paging = { firstPage: 1, defaultSize: 2, cap: 2, honours: 'pages' };
 const NOTHING: Change = { kind: 'nothing' };
 
 /** Reads a list of 12 in pages of two whole, which changes before its answers as the script says. */
-async function read(script: readonly Change[], { mayRepeatIds }: { readonly mayRepeatIds?: true } = {}) {
-  const list = new ChangingList(12, 3, PAGES, script);
+async function read(
+  script: readonly Change[],
+  { mayRepeatIds, cap = 2 }: { readonly mayRepeatIds?: true; readonly cap?: number } = {},
+) {
+  const list = new ChangingList(12, 3, { ...PAGES, cap }, script);
   await using upstream = await startUpstream((request, response) => list.answer(request, response));
   const definition = mayRepeatIds ? { ...ACCOUNT_LIST, mayRepeatIds } : ACCOUNT_LIST;
   const items = await readWholeList(upstream.rest, definition);
@@ -26,7 +29,21 @@ describe('a list that is read whole, in pages', () => {
   it('takes one call for each page where it stays as it is', async () => {
     const { items, list, calls } = await read([]);
     expect(items).toEqual(list.now);
-    expect(calls).toBe(6);
+    // The first shows that it comes in pages, and is asked for again in the largest size.
+    expect(calls).toBe(7);
+  });
+
+  it('is read in the largest pages that the service gives', async () => {
+    for (const [cap, expected] of [
+      [5, 4],
+      [6, 3],
+      [12, 2],
+      [100, 2],
+    ] as const) {
+      const { items, list, calls } = await read([], { cap });
+      expect(items).toEqual(list.now);
+      expect(calls, `${cap}`).toBe(expected);
+    }
   });
 
   it.each([
@@ -38,7 +55,7 @@ describe('a list that is read whole, in pages', () => {
     ['an item comes at the end', { kind: 'append' }],
     ['its order is turned round', { kind: 'reverse' }],
   ] as const)('holds what is there, and nothing else, where %s, before whichever page', async (_, change) => {
-    for (let before = 1; before < 6; before += 1) {
+    for (let before = 1; before < 7; before += 1) {
       for (const times of [1, 2]) {
         const script: Change[] = Array.from({ length: before }, () => NOTHING);
         for (let time = 0; time < times; time += 1) script.push(change, NOTHING);
@@ -53,7 +70,7 @@ describe('a list that is read whole, in pages', () => {
     ['insert', 5],
     ['append', 0],
   ] as const)('holds what is there where ids may repeat, and one is changed by %s', async (kind, at) => {
-    for (let before = 1; before < 6; before += 1) {
+    for (let before = 1; before < 7; before += 1) {
       const script: Change[] = Array.from({ length: before }, () => NOTHING);
       const { items, list } = await read([...script, { kind, at }], { mayRepeatIds: true });
       expect(list.snapshots.map(idsOf), `${before}`).toContainEqual(idsOf(items));
@@ -61,11 +78,15 @@ describe('a list that is read whole, in pages', () => {
   });
 
   it('is read to its new end where items come there meanwhile, without beginning again', async () => {
-    const script: Change[] = [NOTHING, ...Array.from({ length: 3 }, (): Change => ({ kind: 'append' }))];
+    const script: Change[] = [
+      NOTHING,
+      NOTHING,
+      ...Array.from({ length: 3 }, (): Change => ({ kind: 'append' })),
+    ];
     const { items, list, calls } = await read(script);
     expect(items).toEqual(list.now);
     expect(items).toHaveLength(15);
-    expect(calls).toBe(8);
+    expect(calls).toBe(9);
   });
 
   it('is told as invalid where its pages never fit together, after four readings', async () => {
