@@ -110,18 +110,18 @@ it('waits no longer for the next attempt once an operator asks for it', async ()
   await until(() => receiver.taken.length === 1);
 });
 
-it('keeps a place for each receiver, and lets none wait for another', async () => {
+it('keeps a place for each receiver, also where it is named twice, and lets none wait for another', async () => {
   let isAway = true;
   await using slow = await startReceiver(() => (isAway ? 503 : 200));
   await using quick = await startReceiver(() => 200);
-  await using program = start('--to', slow.url, '--to', quick.url);
+  await using program = start('--to', slow.url, '--to', quick.url, '--to', quick.url);
   for (const amount of ['6.00', '7.00', '8.00']) await credit(amount);
   await until(() => quick.taken.length === 3);
   expect(slow.taken).toEqual([]);
   isAway = false;
   await until(() => slow.taken.length === 3);
-  expect(slow.taken.map(({ id }) => id)).toEqual(quick.taken.map(({ id }) => id));
   expect(await program.end('SIGTERM')).toBe(0);
+  expect(quick.taken.map(({ id }) => id)).toEqual(slow.taken.map(({ id }) => id));
   expect(new Set((await readdir(folder)).filter((name) => name.endsWith('.cursor'))).size).toBe(2);
 });
 

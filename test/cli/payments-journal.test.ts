@@ -127,9 +127,9 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => 
     expect([ids.length, new Set(ids).size]).toEqual([250, 250]);
   });
 
-  const follow = (clientId: string, state: string) => {
+  const follow = (clientId: string, state: string, ...more: readonly string[]) => {
     const [program = '', ...first] = programOf('src/cli/pasarela.ts');
-    const args = ['payments', 'export', '--follow', '--state', state, '--client', clientId];
+    const args = ['payments', 'export', '--follow', '--state', state, '--client', clientId, ...more];
     const { PATH = '' } = process.env;
     const child = spawn(process.execPath, [folder(program), ...first, ...args], {
       env: { PATH, ...environment },
@@ -176,6 +176,24 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => 
       code: 1,
       stderr: expect.stringContaining(`${state} holds no place in a journal.`),
     });
+  });
+
+  it('begins a file of CSV with its header, and one that it goes on with where it ended, whatever --from says', async () => {
+    const clientId = randomUUID();
+    const state = join(dataDir, `follow-${clientId}.cursor`);
+    const started: string[][] = [];
+    for (const count of [4, 3]) {
+      await pay(records, clientId, `key ${count} of them`);
+      const { child, lines } = follow(clientId, state, '--format', 'csv', '--from', '2020-01-01');
+      await until(() => lines.length >= count);
+      child.kill('SIGTERM');
+      expect(await once(child, 'close')).toEqual([0, null]);
+      started.push(lines);
+    }
+    const [one = [], two = []] = started;
+    expect([one.length, two.length]).toEqual([4, 3]);
+    expect(one[0]).toMatch(/^at,step,/);
+    for (const line of [...one.slice(1), ...two]) expect(line).toMatch(/^20\d\d-/);
   });
 
   it('saves its place while it writes what there is, and repeats no more than what it wrote last', async () => {
