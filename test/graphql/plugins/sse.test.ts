@@ -49,6 +49,11 @@ it('a stream of events keeps nothing of the body that asked for it', async () =>
   expect(await handed(new Waiting(), 'text/event-stream')).toEqual({ status: 200, released: 1 });
 });
 
+it('a stream is accepted by a range that it is in, in either case and with parameters', async () => {
+  for (const accept of ['Text/Event-Stream;q=0.5', 'application/json, TEXT/*', '*/*'])
+    expect(await handed(new Waiting(), accept), accept).toEqual({ status: 200, released: 1 });
+});
+
 it('a stream that its client does not accept is ended, and refused', async () => {
   const stream = new Waiting();
   expect(await handed(stream, 'application/json')).toEqual({ status: 406, released: 0 });

@@ -63,6 +63,13 @@ it('tells what only found out who is calling from what the operation asked for',
     );
     expect(calls.filter(({ identifies }) => !identifies)).toHaveLength(3);
   }
+  await using third = await startGateway({ sandbox, webhooks: false, config: { upstreamReport: true } });
+  // It answers a question of its own, though the operation asks for nothing of its route.
+  const calls = reportOf(await third.query('{ banks { id } }'));
+  expect(calls.map(({ route, batched, identifies }) => [route, batched, identifies])).toEqual([
+    [INSTRUMENTS, 1, true],
+    ['/v1/banks', 1, false],
+  ]);
 });
 
 it('says when each call began: the look-ups of a join after the list that they are for, within the time of the answer', async () => {
