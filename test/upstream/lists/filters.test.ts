@@ -127,4 +127,13 @@ describe('the instruments of one customer', () => {
     expect(await loader.window(0, 100, { customer_id: 'customer-0' })).toEqual({ items: [], total: 0 });
     expect(upstream.requests).toHaveLength(calls);
   });
+
+  it('are not shown in part to a caller narrowed to it, where the service gives one of another among them', async () => {
+    await serve([instrument(1), { ...instrument(3), customerId: 'customer-0', ownerId: 'customer-0' }], 10);
+    const loader = createInstrumentLoader(upstream.rest, customerScope('customer-1'), lists());
+    await expect(loader.window(0, 10)).rejects.toMatchObject({
+      code: 'UPSTREAM_INVALID',
+      message: expect.stringContaining('of others'),
+    });
+  });
 });
