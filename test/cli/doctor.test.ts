@@ -580,12 +580,16 @@ it('finds a webhook that is switched off', () =>
     const id = await register(sandbox, 'CEP', signed(sandbox, 'CEP'));
     const path = `/v1/clients/${sandbox.clientId}/webhooks/${id}`;
     await control(sandbox, 'PATCH', path, { webhook_status: 'INACTIVE' });
-    await expectOnly(changes, {
+    const wanted = {
       check: 'webhooks',
       status: 'failure',
       message: /is INACTIVE/,
       cure: /webhooks sync/,
-    });
+    } as const;
+    await expectOnly(changes, wanted);
+    // Whatever has signed it, nothing else is advised about it.
+    await control(sandbox, 'PATCH', path, { url: signed(sandbox, 'CEP', OLDER) });
+    await expectOnly({ ...changes, WEBHOOK_SECRET: `${SECRET},${OLDER}` }, wanted);
   }));
 
 it('finds a webhook that leads elsewhere', () =>

@@ -151,6 +151,12 @@ describe('a trace', () => {
     });
   });
 
+  it('has a span of the opening of a subscription', () => {
+    expect(attribute(named('subscription'), 'graphql.operation.type')).toEqual({
+      stringValue: 'subscription',
+    });
+  });
+
   it('holds no token, account, name or signed address', () => {
     for (const secret of secrets) expect(sent).not.toContain(secret);
     expect(sent).not.toContain('/webhooks/');
