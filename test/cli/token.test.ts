@@ -127,6 +127,29 @@ describe('a token of the identity provider', () => {
     }
   });
 
+  it('is taken from the address that was named alone, not from one that this leads to', async () => {
+    const asked: (string | undefined)[] = [];
+    const elsewhere = createServer((request, response) => {
+      asked.push(request.headers.authorization);
+      response.end('{"access_token":"of another","expires_in":60}');
+    });
+    const moved = createServer((_request, response) => {
+      const { port } = elsewhere.address() as AddressInfo;
+      response.writeHead(307, { location: `http://127.0.0.1:${port}/token` }).end();
+    });
+    await using cleanup = new AsyncDisposableStack();
+    for (const server of [elsewhere, moved]) {
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      cleanup.defer(async () => void server.close());
+    }
+    const url = `http://127.0.0.1:${(moved.address() as AddressInfo).port}/token`;
+    const variables = { ...environment(credentials()), PASARELA_TOKEN_URL: url };
+    await expect(tokenOf(readVariables(variables)).get()).rejects.toThrow(
+      'PASARELA_TOKEN_URL does not answer',
+    );
+    expect(asked).toEqual([]);
+  });
+
   it('is fetched again where the gateway refuses it', async () => {
     saidToHold = 3_600;
     const before = issued;

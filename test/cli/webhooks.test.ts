@@ -191,6 +191,9 @@ it('a webhook that the service goes on telling of, though it was deleted, is non
   expect(readRegistrations(running().clientId, [webhook], undefined)).toHaveLength(1);
   const deleted = { ...webhook, deletedAt: '2026-11-22T10:00:00Z' };
   expect(readRegistrations(running().clientId, [deleted], undefined)).toEqual([]);
+  // In these forms the service says that a text is absent.
+  for (const deletedAt of [null, '', 'None'])
+    expect(readRegistrations(running().clientId, [{ ...webhook, deletedAt }], undefined)).toHaveLength(1);
 });
 
 it.each<[string, string, Registration['leads']]>([
