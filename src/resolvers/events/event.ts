@@ -150,7 +150,8 @@ function cep(stored: StoredEvent, view: EventView): CepEvent {
 const decoded = new WeakMap<StoredEvent, Event | undefined>();
 
 /**
- * Reads a stored event. The log hands the same object to all subscribers, so each is read once.
+ * Reads a stored event. A feed hands the same object to all its followers, so each is read once. For a caller narrowed to a
+ * customer each follower and each page has copies, with sealed cursors (events/sealed-reads.ts), and reads those by itself.
  *
  * @returns undefined for an event of a type that this version does not know: a later one has stored it, and its readers will get it.
  */
