@@ -316,21 +316,28 @@ it('a refund that two people press for, each in an own browser, is made once, an
     'refund',
     `import { createFetch } from '@pasarela/client/fetch';
 import { token, url } from './app.js';
-import { refund } from './refund.js';
+import { mayRefund, refund } from './refund.js';
 const source = createFetch({ url, token });
-const credits = '{ events(types: [MONEY_IN], last: 1) { nodes { ... on MoneyInEvent { transactionId amount { amount } } } } }';
+const credits = '{ events(types: [MONEY_IN], last: 1) { nodes { ... on MoneyInEvent { transactionId decision amount { amount } } } } }';
 const { data } = await source.query(credits, {});
+const [credit] = data.events.nodes;
+const nameless = { ...credit, transactionId: null };
+while (!(await mayRefund(source, credit)));
+for (const other of [nameless, { ...credit, decision: 'REJECTED' }]) console.log(await mayRefund(source, other));
 const storage = () => {
   const kept = new Map();
   return { getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => void kept.set(key, value) };
 };
 const show = ({ status }) => console.log(status);
-const press = (person) => refund(source, storage(), person, data.events.nodes[0], show);
+const press = (person) => refund(source, storage(), person, credit, show);
+await refund(source, storage(), 'ana', nameless, show).catch(({ message }) => console.log(message));
 const both = await Promise.all([press('ana'), press('bruno')]);
-console.log(new Set(both.map(({ result }) => result.refund.id)).size, 'returned');
+console.log(new Set(both.map(({ result }) => result.refund.id)).size, 'returned', await mayRefund(source, credit));
 process.exit();`,
   );
-  expect(output).toBe('done\ndone\n1 returned\n');
+  expect(output).toBe(
+    'false\nfalse\nThe event names no credit. Nothing was sent.\ndone\ndone\n1 returned false\n',
+  );
 });
 
 it('the unit test of the page passes', async () => {

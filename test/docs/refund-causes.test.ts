@@ -107,7 +107,7 @@ const CAUSES: Readonly<Record<string, () => Promise<void>>> = {
     expect(told).toMatchObject(BY_GATEWAY);
     expect(told.message).toMatch(/^Only received SPEI credits can be refunded/);
   },
-  'One of the first three, and the caller is narrowed to a customer': async () => {
+  'One of the first three causes, and the caller is narrowed to a customer': async () => {
     const [id, narrowed] = [await credit(), { customer_id: customer.id }];
     const before = await refunds(narrowed);
     expect(await refund(id)).toMatchObject(DONE);
