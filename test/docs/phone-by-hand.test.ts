@@ -31,7 +31,7 @@ const scopes = new Map(
     names.replaceAll('`', '').trim(),
   ]),
 );
-const [FOLLOW, CHOOSE, PAY, ASK, END, REGISTER] = [...scopes.values()];
+const [FOLLOW, CHOOSE, PAY, ASK, END, REGISTER, REFUND] = [...scopes.values()];
 
 let sandbox: Sandbox;
 let gateway: RunningGateway;
@@ -84,7 +84,7 @@ async function listed(start: string) {
 }
 
 it('names steps with their scopes, rules of PROTOCOL.md, and operations that are run here', async () => {
-  expect([...scopes.keys()]).toHaveLength(6);
+  expect([...scopes.keys()]).toHaveLength(7);
   const named = [...page.matchAll(/\(([A-Z]\d+(?:, [A-Z]\d+)*)\)/g)].flatMap(([, ids = '']) =>
     ids.split(', '),
   );
@@ -100,6 +100,8 @@ it('names steps with their scopes, rules of PROTOCOL.md, and operations that are
     'MoneyIn',
     'PayOut',
     'Became',
+    'Refundable',
+    'Refund',
     'Follow',
     'Proof',
   ]);
@@ -267,4 +269,37 @@ it('finds a source and a recipient, registers one, pays it once, and learns what
     description: input.description,
     externalReference: input.externalReference,
   });
+});
+
+it('refunds a credit once under the key of the credit, and tells whether the gateway or the service has refused', async () => {
+  const refund = async (id: string, idempotencyKey: string) => {
+    const as = { amount: { amount: '30.00', description: 'Devolución' } };
+    return (await dataOf('Refund', REFUND, { input: { idempotencyKey, transactionId: id, as } }))
+      .refundTransaction;
+  };
+  const statusOf = async (id: string) => (await dataOf('Refundable', REFUND, { id })).transaction.status;
+  const became = async (key: string) => (await dataOf('Became', REFUND, { key })).payment;
+  const notAllowed = { __typename: 'PreconditionError', code: 'REFUND_NOT_ALLOWED' };
+
+  const { id } = (await arrive('30.00')).transaction;
+  await expect.poll(() => statusOf(id)).toBe('LIQUIDATED');
+  const first = await refund(id, `refund-${id}`);
+  expect(first).toMatchObject({ __typename: 'RefundTransactionSuccess', replayed: false });
+  expect(await refund(id, `refund-${id}`)).toEqual({ ...first, replayed: true });
+  expect(await became(`refund-${id}`)).toMatchObject({ state: 'DONE', transactionId: first.refund.id });
+  expect(await statusOf(id)).toBe('REFUNDED');
+  expect(await refund(id, `refund-${id}-2`)).toMatchObject({ ...notAllowed, upstream: null });
+  expect(await became(`refund-${id}-2`)).toBeNull();
+  const nobodys = randomUUID();
+  expect(await refund(nobodys, `refund-${nobodys}`)).toMatchObject({ code: 'NOT_FOUND', upstream: null });
+
+  await control(sandbox, 'PATCH', '/sandbox/webhooks', { down: true });
+  const early = (await arrive('30.00')).transaction.id;
+  await control(sandbox, 'PATCH', '/sandbox/webhooks', { down: false });
+  expect(await statusOf(early)).toBe('INITIALIZED');
+  expect(await refund(early, `refund-${early}`)).toMatchObject({
+    ...notAllowed,
+    upstream: { httpStatus: 400 },
+  });
+  expect(await became(`refund-${early}`)).toMatchObject({ state: 'REFUSED' });
 });
