@@ -16,8 +16,9 @@ export interface ReportContext {
  * path and status; `began`, how many milliseconds into the operation it left (below zero where another operation had begun it
  * earlier); `milliseconds`, how long it took from then on; `waited`, how many milliseconds more it waited for a seat and for its turn in
  * this process; `batched`, how many look-ups of the operation it answered; `coalesced`, whether another operation had made it; and
- * `cached`, whether an answer read earlier served instead; `identifies`, whether it only found out who is calling. `extensions.way`
- * says which way the operation took through the layers (docs/layers.md).
+ * `cached`, whether an answer read earlier served instead; `identifies`, whether it only found out who is calling. The calls of a
+ * walk (upstream/lists/walk.ts) are not among them: it belongs to no operation. `extensions.way` says which way the operation took
+ * through the layers (docs/layers.md).
  */
 export function useUpstreamReport(): Plugin<ReportContext> {
   return {
