@@ -38,7 +38,7 @@ async function programs(): Promise<ReadonlyMap<string, string>> {
       name,
       code
         .replaceAll('http://127.0.0.1:4000/graphql', gateway.graphql)
-        .replaceAll('http://127.0.0.1:4010', gateway.sandbox.url),
+        .replaceAll(/http:\/\/127\.0\.0\.1:4010\b/g, gateway.sandbox.url),
     ]),
   );
 }

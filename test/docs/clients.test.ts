@@ -54,7 +54,7 @@ async function prepare(): Promise<void> {
   for (const [name, code] of snippets) {
     const here = code
       .replaceAll('http://127.0.0.1:4000/graphql', gateway.graphql)
-      .replaceAll('http://127.0.0.1:4010', gateway.sandbox.url);
+      .replaceAll(/http:\/\/127\.0\.0\.1:4010\b/g, gateway.sandbox.url);
     await writeFile(join(work, `${name}.js`), here);
   }
   await copyFile(folder('schema.graphql'), join(work, 'schema.graphql'));

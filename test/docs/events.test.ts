@@ -28,7 +28,7 @@ afterAll(async () => {
 async function shell(text: string): Promise<string> {
   const here = text
     .replace('http://127.0.0.1:4000', gateway.url)
-    .replace('http://127.0.0.1:4010', gateway.sandbox.url);
+    .replace(/http:\/\/127\.0\.0\.1:4010\b/, gateway.sandbox.url);
   expect(text).toMatch(/127\.0\.0\.1|DATA_DIR/);
   const { PATH = '', HOME = '' } = process.env;
   const options = { cwd: fileURLToPath(ROOT), env: { PATH, HOME, DATA_DIR: folder } };
