@@ -167,6 +167,11 @@ function cureOf(reason: string): string {
   if (/alert/.test(reason)) {
     return 'Redis ends the connection: show it a certificate that an authority of its own has signed, REDIS_TLS_CERT and REDIS_TLS_KEY.';
   }
+  // With TLS 1.3 Redis refuses a client without a certificate only after the handshake. A command that is on its way by then may have
+  // the connection reset before the alert is read.
+  if (/ECONNRESET|EPIPE/.test(reason)) {
+    return 'Redis, or a proxy before it, ends the connection as it begins. Where Redis asks for a certificate, set REDIS_TLS_CERT and REDIS_TLS_KEY. Otherwise look whether REDIS_URL needs TLS (rediss://), and at the log of Redis.';
+  }
   if (/certificate (has expired|is not yet valid)/.test(reason)) {
     return 'Renew the certificate of Redis, and look at the clock of this machine.';
   }
