@@ -20,7 +20,9 @@ export async function whyRejected(transactionId: string, context: Context): Prom
   try {
     if (!(await isRejected(transactionId, context))) return undefined;
   } catch (cause) {
-    if (!(cause instanceof StoreUnavailableError || cause instanceof EventsGapError)) throw cause;
+    const isUnread = cause instanceof StoreUnavailableError || cause instanceof EventsGapError;
+    // Where the caller has left, nobody hears of it: the key is given back.
+    if (!isUnread && !context.budget.log.signal.aborted) throw cause;
     return notSent(
       new PaymentRecordError(
         'The event log cannot be read, which tells whether this credit was refused with 422. This call has sent nothing. Try again with the same key.',
@@ -48,10 +50,12 @@ async function isRejected(transactionId: string, { identity, reads, budget }: Co
   const search = { name: idName(transactionId) };
   let from: string | null = null;
   for (;;) {
+    if (budget.log.isOver) throw new StoreUnavailableError('The log was not read in time.');
+    // Until its index is complete, a search goes through the whole log: others are served between two batches.
+    await budget.log.turn();
     const { events, hasMore } = await reads.events.readAfter(clientId, from, BATCH, search);
     if (events.some(isRefusal)) return true;
     from = events.at(-1)?.cursor ?? null;
     if (!hasMore || from === null) return false;
-    budget.signal.throwIfAborted();
   }
 }

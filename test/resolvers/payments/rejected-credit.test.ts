@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventPage, StoredEvent } from '../../../src/events/log.ts';
 import type { Context } from '../../../src/operation/context.ts';
+import { LogReading } from '../../../src/operation/log-reading.ts';
 import { whyRejected } from '../../../src/resolvers/payments/rejected-credit.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
 import { speiCredit, startDecider } from '../../helpers/ingress.ts';
@@ -69,20 +70,37 @@ const event = (at: number, changes: Partial<StoredEvent>, id = ID): StoredEvent 
   ...changes,
 });
 
-/** What is found in a log that is read in pages of one event. */
-const found = (events: readonly StoredEvent[], fail: () => void = () => undefined) => {
+interface Reading {
+  /** Called before each page is read. */
+  readonly onRead?: () => void;
+  /** When the operation must be over, in milliseconds since the epoch. */
+  readonly deadline?: () => number;
+  readonly signal?: AbortSignal;
+}
+
+/** What is found in a log that is read in pages of one event, and how many turns that took. */
+async function find(
+  events: readonly StoredEvent[],
+  { onRead, deadline = () => Number.POSITIVE_INFINITY, signal = new AbortController().signal }: Reading = {},
+) {
+  let turns = 0;
+  const turn = async () => {
+    turns += 1;
+  };
   const readAfter = async (_clientId: string, cursor: string | null): Promise<EventPage> => {
-    fail();
+    onRead?.();
     const at = cursor === null ? 0 : events.findIndex((one) => one.cursor === cursor) + 1;
     return { events: events.slice(at, at + 1), hasMore: at + 1 < events.length };
   };
   const context = {
     identity: { caller: { clientId: 'client' } },
     reads: { events: { readAfter } },
-    budget: { signal: new AbortController().signal },
+    budget: { log: new LogReading({ turn, deadline, signal }) },
   };
-  return whyRejected(ID, context as unknown as Context);
-};
+  const why = await whyRejected(ID, context as unknown as Context);
+  return { why, turns };
+}
+const found = async (...how: Parameters<typeof find>) => (await find(...how)).why;
 
 it('a refusal is found behind whatever else the log lets through, and that of another credit is none', async () => {
   const others = [
@@ -108,8 +126,21 @@ it.each([
   const fail = () => {
     throw error();
   };
-  expect(await found([], fail)).toMatchObject({
+  expect(await found([], { onRead: fail })).toMatchObject({
     kind: 'failed',
     error: { dispatched: false, cause: { code: 'STORE_UNAVAILABLE' } },
   });
+});
+
+it('each batch of the log takes a turn, and none is read once the time is over or the caller has left: nothing is sent', async () => {
+  const others = [event(1, {}), event(2, {}), event(3, {})];
+  expect((await find(others)).turns).toBe(3);
+  const unread = { why: { error: { dispatched: false, cause: { code: 'STORE_UNAVAILABLE' } } }, turns: 1 };
+  let deadline = Number.POSITIVE_INFINITY;
+  const late = () => {
+    deadline = 0;
+  };
+  expect(await find(others, { onRead: late, deadline: () => deadline })).toMatchObject(unread);
+  const left = new AbortController();
+  expect(await find(others, { onRead: () => left.abort(), signal: left.signal })).toMatchObject(unread);
 });
