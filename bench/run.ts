@@ -1,9 +1,11 @@
 /**
  * `npm run bench` measures everything and writes `bench/results/latest.md` and `latest.svg`; `npm run bench -- W1 W4`
- * measures these and prints them.
+ * measures these and prints them. With `--beside FOLDER`, W1, W1c, W2, W3 and W21 measure the gateway of that checkout as well.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 import { chart } from './lib/chart.ts';
+import { measureBeside } from './lib/contenders.ts';
 import { goalsTable, report, sectionText } from './lib/report.ts';
 import type { Section } from './lib/section.ts';
 import { w18, w19 } from './workloads/capacity.ts';
@@ -15,6 +17,7 @@ import { w17 } from './workloads/first-visit.ts';
 import { w1, w1c, w1l, w1n, w2, w3 } from './workloads/http.ts';
 import { w5 } from './workloads/ingest.ts';
 import { w13, w14 } from './workloads/lists.ts';
+import { w21 } from './workloads/mixed.ts';
 import { w11 } from './workloads/own-credits.ts';
 import { w8 } from './workloads/processes.ts';
 import { w9 } from './workloads/receipts.ts';
@@ -49,12 +52,18 @@ const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
   ['W18', w18],
   ['W19', w19],
   ['W20', w20],
+  ['W21', w21],
 ]);
 
 /** Those that start a Redis; found missing at once, not after minutes. */
 const NEEDING_REDIS = ['W5', 'W8', 'W16', 'W18', 'W19'];
 
-const asked = process.argv.slice(2).map((name) => name.toUpperCase());
+const { values, positionals } = parseArgs({
+  options: { beside: { type: 'string' } },
+  allowPositionals: true,
+});
+if (values.beside !== undefined) measureBeside(values.beside);
+const asked = positionals.map((name) => name.toUpperCase());
 const unknown = asked.filter((name) => !WORKS.has(name));
 if (unknown.length > 0) {
   process.stderr.write(`There is no ${unknown.join(', ')}. There are ${[...WORKS.keys()].join(', ')}.\n`);

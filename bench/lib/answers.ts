@@ -29,6 +29,18 @@ export function expectData(who: string, expected: string): (answer: Answer) => v
   };
 }
 
+/**
+ * Fails on any answer that does not hold a text.
+ *
+ * @param who names the server in the message.
+ */
+export function expectText(who: string, expected: string): (answer: Answer) => void {
+  return ({ status, text }) => {
+    if (status === 200 && text.includes(expected)) return;
+    throw new Error(`${who} answers without ${expected}: ${status} ${text.slice(0, 300)}`);
+  };
+}
+
 function differing(text: string, expected: string): string {
   let at = 0;
   while (at < text.length && text[at] === expected[at]) at += 1;

@@ -1,5 +1,5 @@
-import { dataOf, expectData } from './answers.ts';
-import type { Contender } from './contenders.ts';
+import { dataOf, expectData, expectText } from './answers.ts';
+import type { Contender, ContenderName } from './contenders.ts';
 import { client, type Work } from './documents.ts';
 import { type Answer, load } from './load.ts';
 import { percentile, type Spread, spreadOf } from './stats.ts';
@@ -7,7 +7,12 @@ import type { Stub } from './stub.ts';
 
 /** How a piece of work is put to its contenders. */
 export interface Trial {
-  readonly work: Work;
+  /** What is asked: always the same, or made anew for each request. */
+  readonly work: Work | (() => Work);
+  /** What each answer holds, where no two answers are the same. Without it, `data` must be the first contender's. */
+  readonly expects?: string;
+  /** The contenders who can do it; all, when undefined. */
+  readonly only?: readonly ContenderName[];
   /** Used in turn. The contenders have accepted each beforehand. */
   readonly credentials: readonly string[];
   readonly connections: number;
@@ -32,7 +37,7 @@ interface Sample {
 
 /** What one contender needed. Times are milliseconds. */
 export interface Measured {
-  readonly name: string;
+  readonly name: ContenderName;
   /** In the order of the rounds. */
   readonly samples: readonly Sample[];
   /** CPU time of the server process for one request. */
@@ -66,14 +71,32 @@ export async function measure(
   contenders: readonly Contender[],
   stub: Stub,
 ): Promise<readonly Measured[]> {
-  const expected = await referenceData(trial, contenders);
-  const entrants: Entrant[] = [];
-  for (const contender of contenders) entrants.push(await enter(trial, contender, expected));
-  for (let round = 0; round < trial.rounds; round += 1) {
-    for (const entrant of entrants) await takeTurn(trial, entrant, stub);
+  const [results = []] = await measureTogether([trial], contenders, stub);
+  return results;
+}
+
+/** As {@link measure}, of several works that the same processes do in turn, round by round. As many rounds as the first has. */
+export async function measureTogether(
+  trials: readonly Trial[],
+  contenders: readonly Contender[],
+  stub: Stub,
+): Promise<readonly (readonly Measured[])[]> {
+  const works: { trial: Trial; entrants: Entrant[] }[] = [];
+  for (const trial of trials) {
+    const able = contenders.filter(({ name }) => trial.only?.includes(name) ?? true);
+    const expected = trial.expects === undefined ? await referenceData(trial, able) : undefined;
+    const entrants: Entrant[] = [];
+    for (const contender of able) entrants.push(await enter(trial, contender, expected));
+    works.push({ trial, entrants });
   }
-  return entrants.map(({ contender, samples, requests }) =>
-    measured(contender.name, samples, requests * trial.rounds),
+  const rounds = trials[0]?.rounds ?? 0;
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { trial, entrants } of works) {
+      for (const entrant of entrants) await takeTurn(trial, entrant, stub);
+    }
+  }
+  return works.map(({ entrants }) =>
+    entrants.map(({ contender, samples, requests }) => measured(contender.name, samples, requests * rounds)),
   );
 }
 
@@ -86,7 +109,7 @@ export const pooled = (parts: readonly (readonly Measured[])[]): readonly Measur
     return measured(name, samples, requests);
   });
 
-const measured = (name: string, samples: readonly Sample[], requests: number): Measured => ({
+const measured = (name: ContenderName, samples: readonly Sample[], requests: number): Measured => ({
   name,
   samples,
   cpuMs: spreadOf(samples.map((sample) => sample.cpuMs)),
@@ -103,6 +126,8 @@ const credentialOf = (trial: Trial, index: number): string => {
   return credential;
 };
 
+const workOf = ({ work }: Trial): Work => (typeof work === 'function' ? work() : work);
+
 /** The data of the first contender, which is the baseline. */
 async function referenceData(trial: Trial, [baseline]: readonly Contender[]): Promise<string> {
   if (baseline === undefined) throw new Error('a trial has at least one contender');
@@ -111,7 +136,7 @@ async function referenceData(trial: Trial, [baseline]: readonly Contender[]): Pr
     url: baseline.server.url,
     requests: 1,
     connections: 1,
-    shot: () => baseline.shot(trial.work, credentialOf(trial, 0)),
+    shot: () => baseline.shot(workOf(trial), credentialOf(trial, 0)),
     check: (answer) => {
       data = dataOf(answer);
     },
@@ -120,14 +145,17 @@ async function referenceData(trial: Trial, [baseline]: readonly Contender[]): Pr
 }
 
 /** Compares, warms up until V8 has compiled what is hot, and finds out how many requests fill a round. */
-async function enter(trial: Trial, contender: Contender, expected: string): Promise<Entrant> {
-  const check = expectData(contender.name, expected);
+async function enter(trial: Trial, contender: Contender, expected: string | undefined): Promise<Entrant> {
+  const check =
+    expected === undefined
+      ? expectText(contender.name, trial.expects ?? '')
+      : expectData(contender.name, expected);
   const send = (requests: number, connections: number) =>
     load({
       url: contender.server.url,
       requests,
       connections,
-      shot: (index) => contender.shot(trial.work, credentialOf(trial, index)),
+      shot: (index) => contender.shot(workOf(trial), credentialOf(trial, index)),
       check,
       awake: trial.awake,
     });
@@ -156,7 +184,7 @@ async function takeTurn(trial: Trial, entrant: Entrant, stub: Stub): Promise<voi
     url: server.url,
     requests,
     connections: trial.connections,
-    shot: (index) => contender.shot(trial.work, credentialOf(trial, first + index)),
+    shot: (index) => contender.shot(workOf(trial), credentialOf(trial, first + index)),
     check: entrant.check,
     awake: trial.awake,
   });

@@ -1,4 +1,4 @@
-import { type Contender, type ContenderName, startContender } from '../lib/contenders.ts';
+import { beside, type ContenderName, withContenders } from '../lib/contenders.ts';
 import { credentials } from '../lib/credentials.ts';
 import { client, join, transaction, type Work } from '../lib/documents.ts';
 import { load } from '../lib/load.ts';
@@ -14,7 +14,7 @@ import {
   times,
 } from '../lib/section.ts';
 import { percentile } from '../lib/stats.ts';
-import { type Stub, startStub } from '../lib/stub.ts';
+import type { Stub } from '../lib/stub.ts';
 import { BANKS_PATH } from '../upstream/data.ts';
 
 const ALL: readonly ContenderName[] = [
@@ -31,18 +31,6 @@ const DEFAULTS = { credentials: DISTINCT, connections: 8, rounds: 4, roundMs: 60
 /** How often a work is measured, with new processes each time: one may be a tenth dearer than the next for all its life. */
 const GENERATIONS = 4;
 
-/** Starts an upstream and contenders, hands them to `run`, and ends them. */
-async function withContenders<T>(
-  names: readonly ContenderName[],
-  run: (contenders: readonly Contender[], stub: Stub) => Promise<T>,
-): Promise<T> {
-  await using stack = new AsyncDisposableStack();
-  const stub = stack.use(await startStub());
-  const contenders: Contender[] = [];
-  for (const name of names) contenders.push(stack.use(await startContender(name, stub.url)));
-  return await run(contenders, stub);
-}
-
 async function trial(
   names: readonly ContenderName[],
   work: Work,
@@ -51,7 +39,7 @@ async function trial(
   const parts: (readonly Measured[])[] = [];
   for (let generation = 0; generation < GENERATIONS; generation += 1) {
     parts.push(
-      await withContenders(names, (contenders, stub) =>
+      await withContenders([...names, ...beside()], (contenders, stub) =>
         measure({ ...DEFAULTS, work, ...changes }, contenders, stub),
       ),
     );
