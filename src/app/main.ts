@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { install } from 'undici';
 import { entropy } from '../common/entropy.ts';
 import { createLogger } from '../observability/logger.ts';
@@ -18,6 +19,11 @@ import type { Variables } from './variables.ts';
 // Code that uses `Request` or `fetch` then gets those of this undici. Node's built-in ones would load a second undici: a
 // twentieth of a start.
 install();
+
+// V8 allocates an object in the old generation once most objects of the same line of code have outlived the young one, as those of
+// payments do, which wait for the disk. After a hundred payments each read's answer would so stay until the next full collection: a
+// join then takes half as much CPU again (W21 of the bench).
+setFlagsFromString('--no-allocation-site-pretenuring');
 
 type Opened = Program['opened'];
 
