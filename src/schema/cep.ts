@@ -46,11 +46,13 @@ CepType.implement({
       resolve: optional('cepUrl'),
     }),
     beneficiaryName: t.string({
-      description: 'Verified name of the account holder; null until processed.',
+      description:
+        'Verified name of the account holder; null until processed, and in the result of a mutation unless the service sent it.',
       resolve: optional('beneficiaryName'),
     }),
     beneficiaryRfc: t.string({
-      description: 'Verified tax identifier (RFC) of the account holder; null until processed.',
+      description:
+        'Verified tax identifier (RFC) of the account holder; null until processed, and in the result of a mutation unless the service sent it.',
       resolve: optional('beneficiaryRfc'),
     }),
     createdAt: t.field({
@@ -60,7 +62,8 @@ CepType.implement({
     }),
     processedAt: t.field({
       type: 'DateTime',
-      description: 'When the receipt was processed; null until then.',
+      description:
+        'When the receipt was processed; null until then, and in the result of a mutation unless the service sent it.',
       resolve: when('processedAt'),
     }),
   }),

@@ -27,7 +27,7 @@ const paid = (name: string, description: string) =>
         type: TransactionType,
         nullable: false,
         description:
-          'The transaction as the service answered it. `Query.transaction` reads it as it is later.',
+          'The transaction as the service answered it; where evidence has settled the payment, as it read then, without instruments and without the holder of its receipt. `Query.transaction` reads it as it is now.',
       }),
       replayed: t.exposeBoolean('replayed', { nullable: false, description: REPLAYED }),
     }),

@@ -156,7 +156,7 @@ export const SENDS = {
   one: 'the same key',
   more: 'the same key',
   repeatable: 'the same key',
-  unknown: 'the same key, once `payment` knows the end; nothing before',
+  unknown: 'nothing; once `payment` knows the end, the same key',
   'too old': 'nothing',
   done: 'nothing',
   refused: 'a new key',

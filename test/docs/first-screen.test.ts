@@ -40,6 +40,7 @@ it('the whole first screen shows credits, pays, says what is unknown, and where 
   const input = {
     sourceInstrumentId: centralizing.instrumentId,
     destinationInstrumentId: clabeInstrumentIds[1],
+    externalReference: '1234567',
   };
   const steps = [
     ['Up to date.', 'Verify the account'],

@@ -31,7 +31,7 @@ const scopes = new Map(
     names.replaceAll('`', '').trim(),
   ]),
 );
-const [FOLLOW, CHOOSE, PAY, ASK, END, REGISTER, REFUND] = [...scopes.values()];
+const [FOLLOW, CHOOSE, PAY, ASK, END, REGISTER, REFUND, VERIFY] = [...scopes.values()];
 
 let sandbox: Sandbox;
 let gateway: RunningGateway;
@@ -84,7 +84,7 @@ async function listed(start: string) {
 }
 
 it('names steps with their scopes, rules of PROTOCOL.md, and operations that are run here', async () => {
-  expect([...scopes.keys()]).toHaveLength(7);
+  expect([...scopes.keys()]).toHaveLength(8);
   const named = [...page.matchAll(/\(([A-Z]\d+(?:, [A-Z]\d+)*)\)/g)].flatMap(([, ids = '']) =>
     ids.split(', '),
   );
@@ -102,6 +102,8 @@ it('names steps with their scopes, rules of PROTOCOL.md, and operations that are
     'Became',
     'Refundable',
     'Refund',
+    'Verify',
+    'Receipt',
     'Follow',
     'Proof',
   ]);
@@ -269,6 +271,39 @@ it('finds a source and a recipient, registers one, pays it once, and learns what
     description: input.description,
     externalReference: input.externalReference,
   });
+});
+
+it('verifies a recipient once, and follows the receipt to the name of its holder', async () => {
+  const input = {
+    idempotencyKey: randomUUID(),
+    sourceInstrumentId: world.centralizingInstrumentId,
+    destinationInstrumentId: world.clabeInstrumentIds[0],
+    externalReference: /"externalReference": "(7\d+)"/.exec(page)?.[1],
+  };
+  const first = (await dataOf('Verify', VERIFY, { input })).createPennyValidation;
+  expect(first).toMatchObject({ __typename: 'CreatePennyValidationSuccess', replayed: false });
+  expect((await dataOf('Verify', VERIFY, { input })).createPennyValidation).toEqual({
+    ...first,
+    replayed: true,
+  });
+  const { id } = first.transaction;
+  {
+    await using stream = await subscribe('Receipt', VERIFY, { id });
+    expect(await stream.received(1)).toMatchObject([
+      { data: { cepStatus: { kind: 'SNAPSHOT', cep: { status: 'PENDING', final: false } } } },
+    ]);
+  }
+  // The app was closed, and the receipt came meanwhile.
+  await control(sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 600 });
+  await using stream = await subscribe('Receipt', VERIFY, { id });
+  expect(await stream.ended).toBeUndefined();
+  const { cepStatus } = stream.results.at(-1)?.data ?? {};
+  expect(cepStatus.cep).toMatchObject({ status: 'COMPLETED', final: true });
+  const { instruments } = (await dataOf('Recipients', CHOOSE)).client;
+  const { detail } = instruments.nodes.find(
+    (node: { id: string }) => node.id === input.destinationInstrumentId,
+  );
+  expect(cepStatus.cep.beneficiaryName).toBe(detail.holderName.toUpperCase());
 });
 
 it('refunds a credit once under the key of the credit, and tells whether the gateway or the service has refused', async () => {

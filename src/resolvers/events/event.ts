@@ -128,7 +128,7 @@ function moneyIn(stored: StoredEvent, view: EventView): MoneyInEvent {
   };
 }
 
-/** The message is wrapped (`client_id`, `payload`, `webhook_type`) as the spec shows it, or bare as MONEY_IN is. */
+/** The message is wrapped (`client_id`, `payload`, `webhook_type`): the ingress takes no other. One without a wrapper would be read likewise. */
 function cep(stored: StoredEvent, view: EventView): CepEvent {
   const outer = isObject(stored.payload) ? stored.payload : NOTHING;
   const envelope = isObject(outer['payload']) ? outer['payload'] : outer;

@@ -96,16 +96,22 @@ export class Receipt implements States<CepUpdate> {
     const messages = this.#early ?? [];
     const mayCome = transaction === null || mayHaveReceipt(transaction);
     if (cep === null && messages.length === 0 && (lastTry || !mayCome)) {
-      throw new BadInputError(
-        transaction === null
-          ? `There is no transaction ${this.#transactionId}.`
-          : `The service shows no receipt of transaction ${this.#transactionId}: only penny validations have one.`,
-      );
+      throw new BadInputError(this.#nothingToFollow(transaction, mayCome));
     }
     if (cep === null && !lastTry) return [];
     this.#early = undefined;
     const updates = cep === null ? [] : [this.#show(cep, undefined)];
     return [...updates, ...messages.flatMap((event) => this.#showNews(event))];
+  }
+
+  /** For a caller narrowed to a customer, who may read what it was paid, null says only that it has not paid. */
+  #nothingToFollow(transaction: Transaction | null, mayCome: boolean): string {
+    const id = this.#transactionId;
+    if (transaction === null)
+      return `There is no transaction ${id} whose receipt you may follow. A caller narrowed to a customer follows receipts of what it has paid.`;
+    return mayCome
+      ? `The service shows no receipt of transaction ${id}, or not yet: only penny validations have one.`
+      : `Transaction ${id} has no receipt: only penny validations have one.`;
   }
 
   #showNews(event: CepEvent): readonly CepUpdate[] {

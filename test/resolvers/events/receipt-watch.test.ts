@@ -158,7 +158,11 @@ describe('cepStatus', () => {
 
   it('is refused for a transaction that stays unknown', async () => {
     const watch = start(null);
-    const refused = expect(watch.next()).rejects.toThrow(BadInputError);
+    const refused = expect(watch.next()).rejects.toThrow(
+      new BadInputError(
+        `There is no transaction ${ID} whose receipt you may follow. A caller narrowed to a customer follows receipts of what it has paid.`,
+      ),
+    );
     for (let lag = 0; lag < 5; lag += 1) await watch.ring();
     await refused;
     expect(watch.ended).toBe(true);
@@ -170,7 +174,7 @@ describe('cepStatus', () => {
     ['a credit of 0.01', { subCategory: 'SPEI_CREDIT' }],
   ])('is refused at once for a transaction that is no penny validation: %s', async (_, fields) => {
     const watch = start({ ...transaction(null), ...fields });
-    await expect(watch.next()).rejects.toThrow(/only penny validations/);
+    await expect(watch.next()).rejects.toThrow(/ has no receipt: only penny validations/);
     expect(watch.reads).toBe(1);
   });
 
@@ -197,7 +201,7 @@ describe('cepStatus', () => {
 
   it('is refused for a penny validation whose receipt is still not shown after five readings more', async () => {
     const watch = start(transaction(null));
-    const refused = expect(watch.next()).rejects.toThrow(/shows no receipt/);
+    const refused = expect(watch.next()).rejects.toThrow(/shows no receipt .*, or not yet/);
     for (let lag = 0; lag < 5; lag += 1) await watch.ring();
     await refused;
     expect(watch.reads).toBe(6);

@@ -23,6 +23,20 @@ export interface Verification {
   readonly destinationInstrumentId: string;
 }
 
+interface Order extends Verification {
+  readonly externalReference: string;
+}
+
+/**
+ * The reference of a person's cents: where an answer is lost, it tells them from another person's to the same account. It is
+ * the same for each press, because a press with another one would be another payment.
+ */
+function referenceOf(owner: string): string {
+  let sum = 0;
+  for (const letter of owner) sum = (sum * 31 + letter.charCodeAt(0)) % 9_999_999;
+  return String(1 + sum);
+}
+
 const KEPT = 'pasarela.intents.';
 
 /** Of one person: ids and keys, no names. */
@@ -122,7 +136,7 @@ export function usePayments(source: Source, owner: string, isLive: boolean): Pay
     })),
     sending,
     problem,
-    send: (input) => show(press(input)),
+    send: (input) => show(press({ ...input, externalReference: referenceOf(owner) })),
     followed: shown?.result.transaction.id,
     async leave(how) {
       // If the phone cannot keep that it was seen, it is shown once more.
@@ -168,7 +182,7 @@ function useIntents(source: Source, owner: string, untold: () => void) {
     await look();
     return outcome;
   };
-  const press = (input: Verification) =>
+  const press = (input: Order) =>
     ask(input, () => pay(source, START_VERIFICATION, input, { store, newKey: randomUUID }));
   // Nobody has pressed: `pay` would send another one where it has ended meanwhile.
   const goOn = (intent: Intent) =>

@@ -22,6 +22,20 @@ export interface Verification {
   readonly destinationInstrumentId: string;
 }
 
+interface Order extends Verification {
+  readonly externalReference: string;
+}
+
+/**
+ * The reference of a person's cents: where an answer is lost, it tells them from another person's to the same account. It is
+ * the same for each press, because a press with another one would be another payment.
+ */
+function referenceOf(owner: string): string {
+  let sum = 0;
+  for (const letter of owner) sum = (sum * 31 + letter.charCodeAt(0)) % 9_999_999;
+  return String(1 + sum);
+}
+
 const KEPT = 'pasarela.intents.';
 
 /** Of one person, for all tabs of this browser: ids and keys, no names. */
@@ -137,7 +151,7 @@ export function usePayments(source: Source, owner: string, isLive: boolean): Pay
     })),
     sending,
     problem,
-    send: (input) => show(press(input)),
+    send: (input) => show(press({ ...input, externalReference: referenceOf(owner) })),
     seen,
     untold: untoldOf,
   };
@@ -177,7 +191,7 @@ function useIntents(source: Source, owner: string, untold: () => void) {
     await look();
     return outcome;
   };
-  const press = (input: Verification) => ask(input, () => pay(source, START_VERIFICATION, input, { store }));
+  const press = (input: Order) => ask(input, () => pay(source, START_VERIFICATION, input, { store }));
   // Nobody has pressed: `pay` would send another one where another tab has ended this one meanwhile.
   const goOn = (intent: Intent) =>
     ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store }));
