@@ -1,5 +1,6 @@
 import { clock, type Timer } from './clock.ts';
 import type { Party, Requester, Waiter } from './party.ts';
+import type { Full } from './refusals.ts';
 import { URGENCIES, type Urgency } from './turns.ts';
 
 /** A call that waits for a seat, in the queue of its caller. */
@@ -147,6 +148,14 @@ export class FairQueue {
   /** How many calls of one caller wait. */
   waitingOf({ group, caller }: Requester): number {
     return this.#groups.get(group)?.callers.get(caller)?.waiting ?? 0;
+  }
+
+  /** Whose seats are all taken, where a requester finds none. */
+  fullFor({ group: key, caller }: Requester): Exclude<Full, 'queue'> {
+    const { perCaller, perGroup } = this.#options;
+    const group = this.#groups.get(key);
+    if ((group?.callers.get(caller)?.underWay ?? 0) >= perCaller) return 'caller';
+    return (group?.underWay ?? 0) >= perGroup ? 'group' : 'process';
   }
 
   /** Takes a seat, if there is one at once. Its holder gives it back with `leave`. */

@@ -25,6 +25,10 @@ export const LIMITS = [
 ] as const;
 export type Limit = (typeof LIMITS)[number];
 
+/** What was full where an operation was refused: its caller's queue, or the seats of its caller, of its group, or of the process. */
+export const FULL = ['queue', 'caller', 'group', 'process'] as const;
+export type Full = (typeof FULL)[number];
+
 const counts = new Map<Limit, number>(LIMITS.map((limit) => [limit, 0]));
 
 /** Something was refused because of this limit. */

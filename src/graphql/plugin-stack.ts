@@ -47,7 +47,7 @@ export interface GraphConfig {
   readonly limits: Limits;
   /** How many REST calls of one caller may be under way at once, and how many operations. */
   readonly upstreamCallsPerCaller: number;
-  /** How many operations of one caller may wait for their turn. */
+  /** How many operations of one caller may wait for a seat. */
   readonly operationsQueue: number;
   /** The only documents that run; undefined lets any run. */
   readonly trustedDocuments: TrustedDocuments | undefined;
@@ -99,9 +99,10 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): ReturnType<ty
         perCaller: config.upstreamCallsPerCaller,
         queue: config.operationsQueue,
         onWaiting: metrics.operationsWaiting,
-        onRefused(group) {
-          metrics.operationRefused();
-          tellLimit('operations', group);
+        onWaited: metrics.operationWaited,
+        onRefused(group, full) {
+          metrics.operationRefused(full);
+          tellLimit('operations', group, full);
         },
       }),
     ),

@@ -1,5 +1,5 @@
 import type { Logger } from '../common/logger.ts';
-import { createRareLines } from '../common/rare-lines.ts';
+import { createCountedLines } from '../common/rare-lines.ts';
 import type { IngressTarget } from './addresses.ts';
 
 /** Why a webhook was refused: what of it was not as it has to be, or that no more bodies may be read (`full`). */
@@ -22,12 +22,12 @@ const OF_STRANGERS: readonly RefusalReason[] = ['method', 'address', 'signature'
  * holds a signature or a token.
  */
 export function createRefusalLog(logger: Logger): (refusal: Refusal) => void {
-  const linesOf = createRareLines();
+  const count = createCountedLines();
   return ({ status, reason, target }) => {
     const { clientId, type } = target ?? {};
-    const refused = linesOf(OF_STRANGERS.includes(reason) ? reason : `${reason} ${clientId} ${type}`);
-    if (refused === undefined) return;
     const named = target === undefined ? {} : { clientId, type };
-    logger.warn({ status, reason, ...named, refused }, 'a webhook was refused');
+    count(OF_STRANGERS.includes(reason) ? reason : `${reason} ${clientId} ${type}`, (refused) => {
+      logger.warn({ status, reason, ...named, refused }, 'a webhook was refused');
+    });
   };
 }

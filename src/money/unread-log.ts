@@ -1,6 +1,6 @@
 import type { Answered } from '../common/attempt.ts';
 import type { Logger } from '../common/logger.ts';
-import { createRareLines } from '../common/rare-lines.ts';
+import { createCountedLines } from '../common/rare-lines.ts';
 import type { MoneyMutation, RecordName } from './intent.ts';
 import { paymentIdOf } from './payment-reads.ts';
 import type { MoneyRecords } from './record.ts';
@@ -17,14 +17,17 @@ export type UnreadLog = (
  * holds a part of the answer's text, as that may name people.
  */
 export function createUnreadLog(records: Pick<MoneyRecords, 'idKey'>, logger: Logger): UnreadLog {
-  const linesOf = createRareLines();
+  const count = createCountedLines();
   return ({ mutation, name }, { status, contentType, bytes }) => {
     const { clientId } = name;
-    const answers = linesOf(`${clientId} ${mutation} ${status} ${contentType}`);
-    if (answers === undefined) return;
-    void paymentIdOf(records, name).then((paymentId) => {
-      const told = { mutation, clientId, paymentId, status, contentType, bytes, answers };
-      logger.warn(told, 'the answer to a payment has no form that the gateway knows; its outcome is unknown');
+    count(`${clientId} ${mutation} ${status} ${contentType}`, (answers) => {
+      void paymentIdOf(records, name).then((paymentId) => {
+        const told = { mutation, clientId, paymentId, status, contentType, bytes, answers };
+        logger.warn(
+          told,
+          'the answer to a payment has no form that the gateway knows; its outcome is unknown',
+        );
+      });
     });
   };
 }

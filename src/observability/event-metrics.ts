@@ -176,10 +176,10 @@ function createSlowReaders(registry: Registry, logger: Logger): SlowReaderMetric
     'pasarela_events_slow_consumer_disconnects_total',
     'Subscribers ended because too many events waited for them.',
   );
-  const linesOf = createRareLines();
+  const isDue = createRareLines();
   return (clientId, readers) => {
     ended.inc(readers);
-    if (linesOf(clientId) !== undefined)
+    if (isDue(clientId))
       logger.info({ clientId, readers }, 'readers are ended, as too many events wait for them');
   };
 }
@@ -190,10 +190,10 @@ function createGaps(registry: Registry, logger: Logger): DeliveryMetrics['gap'] 
     'reason',
   ]);
   for (const reason of GAP_REASONS) told.inc({ reason }, 0);
-  const linesOf = createRareLines();
+  const isDue = createRareLines();
   return ({ clientId, reason }, readers) => {
     told.inc({ reason }, readers);
-    if (linesOf(`${clientId} ${reason}`) === undefined) return;
+    if (!isDue(`${clientId} ${reason}`)) return;
     logger.warn({ clientId, reason, readers }, 'readers are told that events are missing');
   };
 }

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { FULL, type Full } from '../common/refusals.ts';
 import type { Way } from '../operation/way.ts';
 import { countersOf } from './counters.ts';
 
@@ -9,7 +10,10 @@ export interface OperationMetrics {
   way(way: Way): void;
   /** How many operations wait for a seat. */
   operationsWaiting(count: number): void;
-  operationRefused(): void;
+  /** An operation that had to wait for a seat waits no longer, after so many milliseconds. */
+  operationWaited(milliseconds: number): void;
+  /** An operation was refused, as its caller's queue or these seats were full. */
+  operationRefused(full: Full): void;
   /** The files of trusted documents have changed. */
   trustedDocumentsReload(isTaken: boolean): void;
 }
@@ -23,10 +27,18 @@ export function createOperationMetrics(registry: Registry): OperationMetrics {
     help: 'Operations that wait for a seat, as their caller, its client or customer, or all callers together have as many under way as they may.',
     registers,
   });
+  const waits = new Histogram({
+    name: 'pasarela_operations_wait_seconds',
+    help: 'How long operations that had to wait for a seat did so: until they had it, were refused, or their callers left.',
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  });
   const operationsRefused = counter(
     'pasarela_operations_refused_total',
-    'Queries and mutations refused as RATE_LIMITED, as more of their caller waited than may, or no seat came in time.',
+    'Queries and mutations refused as RATE_LIMITED, by what was full: the queue of their caller, or the seats of the caller, the group or the process.',
+    ['full'],
   );
+  for (const full of FULL) operationsRefused.inc({ full }, 0);
   const documentReloads = counter(
     'pasarela_trusted_documents_reloads_total',
     'Times that the files of TRUSTED_DOCUMENTS had changed, by whether they could be taken over.',
@@ -37,7 +49,8 @@ export function createOperationMetrics(registry: Registry): OperationMetrics {
     operation: durations(registry),
     way: ways(registry),
     operationsWaiting: (count) => operationsWaiting.set(count),
-    operationRefused: () => operationsRefused.inc(),
+    operationWaited: (milliseconds) => waits.observe(milliseconds / 1000),
+    operationRefused: (full) => operationsRefused.inc({ full }),
     trustedDocumentsReload: (isTaken) => documentReloads.inc({ outcome: isTaken ? 'ok' : 'error' }),
   };
 }

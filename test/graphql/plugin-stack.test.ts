@@ -50,7 +50,8 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
   const metrics = {
     fanOut: { gap: (_gap: unknown, readers: number) => counted.push(['gap', readers]) },
     operationsWaiting: () => undefined,
-    operationRefused: () => counted.push('refused'),
+    operationWaited: () => undefined,
+    operationRefused: (full: string) => counted.push(['refused', full]),
     operation: () => undefined,
     way: () => undefined,
     // And only these are told of operations that are no streams.
@@ -132,12 +133,13 @@ it('an operation that is refused for its caller’s others is counted as refused
   const first = ask(QUERY);
   await until(() => asked === 1);
   expect((await ask(QUERY)).status).toBe(429);
-  expect(counted).toEqual(['refused']);
+  expect(counted).toEqual([['refused', 'queue']]);
   const warned = log.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
-  expect(warned).toEqual([{ ...LIMITED, limit: 'operations', of: 'client', clientId: 'c1', refused: 1 }]);
+  const line = { ...LIMITED, limit: 'operations', full: 'queue', of: 'client', clientId: 'c1', refused: 1 };
+  expect(warned).toEqual([line]);
   held.reject(new UnauthenticatedError('nobody'));
   await first;
-  expect(counted).toEqual(['refused']);
+  expect(counted).toHaveLength(1);
 });
 
 it('a request that fails before there is an operation tells its caller nothing, and the operator why', async () => {

@@ -27,7 +27,16 @@ it('whose operations and streams are refused is one line a minute for each limit
   await time.pass(59_999);
   tell('operations', 'client c2');
   expect(told()).toEqual([]);
+  // What came within the minute is told at its end, though nothing more is refused.
   await time.pass(1);
-  tell('operations', 'client c2');
-  expect(told()).toEqual([{ ...line, limit: 'operations', of: 'client', clientId: 'c2', refused: 4 }]);
+  expect(told()).toEqual(first.map((one, at) => ({ ...one, refused: [2, 2, 2, 2, 3][at] })));
+  await time.pass(60_000);
+  expect(told()).toEqual([]);
+  for (const full of ['queue', 'caller', 'queue'] as const) tell('operations', 'client c2', full);
+  const { message, level } = line;
+  const more = { level, message, limit: 'operations', of: 'client', clientId: 'c2', refused: 1 };
+  expect(told()).toEqual([
+    { ...more, full: 'queue' },
+    { ...more, full: 'caller' },
+  ]);
 });

@@ -71,6 +71,7 @@ it('says in seconds how long things took, and why a call or a request has no ans
     milliseconds: 250,
   });
   metrics.operation('mutation', 'error', 1_500);
+  metrics.operationWaited(4_000);
   metrics.serving.answered('/graphql', undefined, 250);
   metrics.fanOut.lag(30);
   const value = await scrape();
@@ -83,6 +84,7 @@ it('says in seconds how long things took, and why a call or a request has no ans
   expect(value('upstream_wait_seconds_sum{wait="queue"}')).toBe(0.04);
   expect(value('upstream_wait_seconds_sum{wait="turn"}')).toBe(0.04);
   expect(value('operation_duration_seconds_sum{type="mutation",outcome="error"}')).toBe(1.5);
+  expect(value('operations_wait_seconds_sum')).toBe(4);
   expect(value('http_request_duration_seconds_sum{path="/graphql",status="0"}')).toBe(0.25);
   expect(value('events_delivery_latency_seconds_sum')).toBe(0.03);
 });
@@ -142,9 +144,10 @@ it('is read also while what it asks cannot be told, and says nothing of payments
   money.held = away;
   money.payments = { oldestUnknown: away, oldUnknown: away };
   metrics.serving.watchState(() => Promise.reject(new Error('Nobody knows.')));
-  metrics.operationRefused();
+  metrics.operationRefused('group');
   const value = await scrape();
-  expect(value('operations_refused_total')).toBe(1);
+  expect(value('operations_refused_total{full="group"}')).toBe(1);
+  expect(value('operations_refused_total{full="queue"}')).toBe(0);
   // Zero would say that there is none, and end an alert.
   for (const one of told) expect(value(one)).toBeUndefined();
   expect(value('payments_in_flight')).toBe(0);

@@ -47,7 +47,7 @@ describe('one caller with more operations than its share', () => {
     );
     const refused = await until(async () => (answers.length === 5 ? answers : undefined));
     expect(await metric('pasarela_operations_waiting')).toBe(QUEUE);
-    expect(await metric('pasarela_operations_refused_total')).toBe(5);
+    expect(await metric('pasarela_operations_refused_total{full="queue"}')).toBe(5);
     for (const { status, headers, errors } of refused.slice(0, 5)) {
       expect(status).toBe(429);
       expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
@@ -72,6 +72,7 @@ describe('one caller with more operations than its share', () => {
     const served = answers.filter(({ errors }) => errors === undefined);
     expect(served).toHaveLength(UNDER_WAY + QUEUE);
     expect(await metric('pasarela_operations_waiting')).toBe(0);
+    expect(await metric('pasarela_operations_wait_seconds_count')).toBe(QUEUE);
   });
 
   it.each(ASKING)('is told over %s as an error of the operation', async (_, ask) => {

@@ -3,7 +3,7 @@ import { isPromise, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
 import { FairQueue, SHARE_OF_GROUP } from '../../common/fair-queue.ts';
 import { Party, type Requester, type Waiter } from '../../common/party.ts';
-import { noteRefusal } from '../../common/refusals.ts';
+import { type Full, noteRefusal } from '../../common/refusals.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
 import { preparedOperation } from '../documents/prepared-operation.ts';
@@ -28,9 +28,21 @@ export interface AdmissionOptions {
   readonly queue: number;
   /** Told of how many operations wait, when that changes. */
   readonly onWaiting: (count: number) => void;
-  /** Told of each operation that is refused, and whose group it is. */
-  readonly onRefused: (group: string) => void;
+  /** Told how long an operation waited that had to, in milliseconds: until it had its seat, was refused, or its callers left. */
+  readonly onWaited: (milliseconds: number) => void;
+  /** Told of each operation that is refused, whose group it is, and what was full. */
+  readonly onRefused: (group: string, full: Full) => void;
 }
+
+const MESSAGES: Readonly<Record<Full, string>> = {
+  queue: 'Too many operations of this caller are waiting; ask again later.',
+  caller:
+    'No seat became free in time: this caller has as many operations under way as it may. Ask again later.',
+  group:
+    'No seat became free in time: the callers of this client or customer have as many operations under way as they may. Ask again later.',
+  process:
+    'No seat became free in time: all callers together have as many operations under way as they may. Ask again later.',
+};
 
 /** Queries and mutations that may be under way at once, of all callers together. */
 const UNDER_WAY = 256;
@@ -101,7 +113,7 @@ class Admission {
     if (queue.tryEnter(requester)) return this.#run(operation, requester);
     return queue.waitingOf(requester) < this.#options.queue
       ? this.#wait(operation)
-      : this.#refuse(operation, 'Too many operations of this caller are waiting; ask again later.');
+      : this.#refuse(operation, 'queue');
   }
 
   /** @param requester whose seat it has. */
@@ -143,13 +155,18 @@ class Admission {
     const { identity, budget } = context;
     const leftMs = budget.deadline - clock.now();
     const deadline = clock.now() + leftMs - Math.min(NEEDED_MS, leftMs / 2);
+    const start = clock.monotonic();
     for (;;) {
       const requester = await this.#enter(operation, deadline);
-      if (requester === undefined)
-        return this.#refuse(operation, 'No seat became free in time; ask again later.');
-      if (isSame(requester, identity.requester)) return this.#run(operation, requester);
-      // It has become known by another way. A seat of its address is none of its caller's.
-      queue.leave(requester);
+      if (requester !== undefined && !isSame(requester, identity.requester)) {
+        // It has become known by another way. A seat of its address is none of its caller's.
+        queue.leave(requester);
+        continue;
+      }
+      this.#options.onWaited(clock.monotonic() - start);
+      return requester === undefined
+        ? this.#refuse(operation, queue.fullFor(identity.requester))
+        : this.#run(operation, requester);
     }
   }
 
@@ -177,12 +194,12 @@ class Admission {
     });
   }
 
-  #refuse({ queue, context }: Admitted, message: string) {
+  #refuse({ queue, context }: Admitted, full: Full) {
     const { requester, isOverSocket } = context.identity;
     // One who has left is refused nothing.
     if (context.budget.waiters?.isGone !== true) {
       noteRefusal('operations');
-      this.#options.onRefused(requester.group);
+      this.#options.onRefused(requester.group, full);
     }
     const atOnce = queue === this.#mutations ? MUTATIONS_PER_CALLER : this.#options.perCaller;
     const turns = Math.ceil((queue.waitingOf(requester) + 1) / atOnce);
@@ -192,7 +209,7 @@ class Admission {
     const http = { status: 429, headers: { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) } };
     return {
       errors: [
-        new GraphQLError(message, {
+        new GraphQLError(MESSAGES[full], {
           extensions: { code: 'RATE_LIMITED', retryAfterMs, ...(isOverSocket ? {} : { http }) },
         }),
       ],

@@ -8,7 +8,7 @@ import { preparedOperation } from '../documents/prepared-operation.ts';
 /**
  * @param type `query`, `mutation` or `subscription`.
  * @param outcome whether the result carried an error.
- * @param milliseconds until the result was there, the wait for its turn included; of a subscription until it was open.
+ * @param milliseconds until the result was there, the wait for its seat included; of a subscription until it was open.
  */
 export type OperationObserver = (type: string, outcome: 'ok' | 'error', milliseconds: number) => void;
 
@@ -21,7 +21,7 @@ export interface Done {
   readonly type: OperationTypeNode | undefined;
   /** The beginning of its name; undefined where it has none. */
   readonly operationName: string | undefined;
-  /** From when the executor had it until its result, the wait for its turn included. */
+  /** From when the executor had it until its result, the wait for its seat included. */
   readonly milliseconds: number;
 }
 

@@ -1,6 +1,7 @@
 import { type ExecutionResult, parse } from 'graphql';
 import { expect, it } from 'vitest';
 import { clock } from '../../../src/common/clock.ts';
+import type { Full } from '../../../src/common/refusals.ts';
 import { Waiters } from '../../../src/common/waiters.ts';
 import { type AdmissionOptions, useAdmission } from '../../../src/graphql/plugins/admission.ts';
 import type { Budget } from '../../../src/operation/budget.ts';
@@ -137,12 +138,15 @@ it('one who has become known keeps no seat from others of its address, however l
   await Promise.all([holding, waiting]);
 });
 
+const messageOf = (answer: unknown) => (answer as ExecutionResult).errors?.map(({ message }) => message)[0];
+
 /** Passes operations of one caller through the plugin. */
 function admitting(options: Partial<AdmissionOptions> = {}) {
   const plugin = useAdmission({
     perCaller: 1,
     queue: 0,
     onWaiting: () => undefined,
+    onWaited: () => undefined,
     onRefused: () => undefined,
     ...options,
   });
@@ -199,8 +203,7 @@ it('an operation with less than two seconds left waits for half of them', async 
     enter('{ a }', async () => 'executed', { deadline: clock.now() + leftMs }),
   );
   await time.pass(450);
-  const { errors } = (await third) as ExecutionResult;
-  expect(errors?.map(({ message }) => message)).toEqual(['No seat became free in time; ask again later.']);
+  expect(messageOf(await third)).toMatch(/^No seat became free in time: this caller /);
   ended.resolve('first');
   expect([await first, await second]).toEqual(['first', 'executed']);
 });
@@ -410,20 +413,54 @@ it('who waits in vain is told that no seat became free, and who leaves meanwhile
   const leaving = new Waiters();
   const left = enter('{ a }', () => 'executed', { waiters: leaving });
   const waiting = enter('{ a }', () => 'executed');
-  const messageOf = (answer: unknown) => (answer as ExecutionResult).errors?.map(({ message }) => message);
-  expect(messageOf(enter('{ a }', () => 'executed'))).toEqual([
+  expect(messageOf(enter('{ a }', () => 'executed'))).toBe(
     'Too many operations of this caller are waiting; ask again later.',
-  ]);
+  );
   expect(refused).toBe(1);
   leaving.remove();
   await left;
   expect(refused).toBe(1);
   await time.pass(60_000);
-  expect(messageOf(await waiting)).toEqual(['No seat became free in time; ask again later.']);
+  expect(messageOf(await waiting)).toMatch(/^No seat became free in time/);
   expect(refused).toBe(2);
   ended.resolve('done');
   await first;
 });
+
+it.each([
+  ['caller', { caller: 'one', group: 'one' }, 'this caller has'],
+  ['group', { caller: 'another', group: 'one' }, 'the callers of this client or customer have'],
+  ['process', { caller: 'one', group: 'another' }, 'all callers together have'],
+])(
+  'who waits in vain is told that the seats of the %s are taken, and so is the operator, with the wait',
+  async (full, requester, message) => {
+    using time = stillTime();
+    const told: (Full | number)[] = [];
+    const enter = admitting({
+      perCaller: 64,
+      queue: 1,
+      onWaited: (milliseconds) => told.push(milliseconds),
+      onRefused: (_group, what) => told.push(what),
+    });
+    const ended = Promise.withResolvers<string>();
+    const enterAs = (one: object) => {
+      const identity = { requester: one, credential: 'one', isStranger: false, isOverSocket: false };
+      return enter('{ a }', () => ended.promise, {}, identity);
+    };
+    const hold = (count: number, one: object) => Array.from({ length: count }, () => enterAs(one));
+    const held = hold(64, { caller: 'one', group: 'one' });
+    // The group has 192 seats, and all have 256.
+    if (full !== 'caller')
+      for (const caller of ['two', 'three']) held.push(...hold(64, { caller, group: 'one' }));
+    if (full === 'process') held.push(...hold(64, { caller: 'one', group: 'two' }));
+    const waiting = enterAs(requester);
+    await time.pass(60_000);
+    expect(messageOf(await waiting)).toContain(`No seat became free in time: ${message} `);
+    expect(told).toEqual([59_000, full]);
+    ended.resolve('done');
+    await Promise.all(held);
+  },
+);
 
 it('the same query asked several times takes one place among those that wait, and is executed once', async () => {
   await using gateway = await startGateway({

@@ -29,6 +29,7 @@ describe('operations of one caller beyond its share', () => {
       perCaller: 1,
       queue,
       onWaiting: (count) => waits.push(count),
+      onWaited: () => undefined,
       onRefused: () => {
         refused += 1;
       },
