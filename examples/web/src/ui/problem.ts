@@ -5,7 +5,7 @@ import type { Messages } from './messages.ts';
 /** What went wrong, as far as it makes a difference to the person in front of the page. */
 export type ProblemKind = keyof Messages['problems'];
 
-/** Codes of the gateway's errors (docs/graph.md, "Errors"), and of sockets that it has closed. */
+/** Codes of the gateway's errors (docs/graph.md, "Error codes"), and of sockets that it has closed. */
 const KINDS: Readonly<Record<string, ProblemKind>> = {
   UNAUTHENTICATED: 'token',
   '4403': 'token',
