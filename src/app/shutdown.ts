@@ -7,10 +7,10 @@ import type { Money } from '../money/execute.ts';
 import { SETTLING_LEASE_MS } from '../money/settling/open-payment.ts';
 import type { Connections } from '../transport/connections.ts';
 
-/** How long requests in flight may take once the server is stopping, in milliseconds. */
+/** How long the end waits for requests under way before it closes sockets, in milliseconds. They may take longer. */
 const DRAIN_TIMEOUT_MS = 10_000;
 
-/** The part of the remaining time that requests under way may take; then sockets; then event streams. */
+/** The parts of the time left for which the end waits for requests under way, then for sockets, then for event streams. */
 const IN_FLIGHT_PART = 1 / 4;
 const SOCKETS_PART = 0.6;
 const STREAMS_PART = 0.8;
@@ -54,7 +54,7 @@ export interface Running {
   /** Stopped once no socket is open. Then no event can be read or kept. */
   readonly events: Spreading;
   /**
-   * From the end of the delay on it begins to settle and compare nothing by itself. It is stopped once the log is: a payment whose
+   * From the end of the delay on it begins to settle and compare nothing by itself. It is stopped once the event log is: a payment whose
    * request was cut off goes on, and its record is written before the store closes, or tried as long as the grace lasts.
    */
   readonly money: Pick<Money, 'drain' | 'stop'>;

@@ -15,7 +15,7 @@ export function serveSockets(
   server: Server,
   parts: RouteParts & { readonly rounds: Rounds },
 ): WebSocketTransport {
-  const { graph, openStreams, addressOfClient, nearestAddress, rounds } = parts;
+  const { graph, drain, openStreams, addressOfClient, nearestAddress, rounds } = parts;
   return serveWebSockets(server, graph, {
     path: GRAPHQL_PATH,
     allowsOrigin: (origin, host) =>
@@ -31,6 +31,7 @@ export function serveSockets(
     turnKeyOf: (authorization, address) => callerKeys.turnKeyOf(authorization, address),
     identify: async (incoming) => createContext(incoming, 'streams').identity.identify(),
     expiries,
+    drain,
     onTold,
     documentOf: (request) => documentOf(config.trustedDocuments, request),
     publicForm,

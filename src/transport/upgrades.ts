@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { clock } from '../common/clock.ts';
 import type { Turns } from '../common/turns.ts';
+import type { Drain } from '../graphql/plugins/drain.ts';
 import { addressKey } from '../operation/caller-keys.ts';
 import { noteRefusedStream } from '../operation/streams.ts';
 import type { OpenStreams, StreamSeat } from './sockets/open-streams.ts';
@@ -20,6 +21,8 @@ export interface UpgradeOptions {
   /** The network address that a request came from; undefined where it is not known. */
   addressOf(request: IncomingMessage): string | undefined;
   readonly turns: Pick<Turns, 'turn'>;
+  /** While the process drains, each upgrade is refused with 503, also one that has waited for its turn. */
+  readonly drain: Pick<Drain, 'isDraining'>;
 }
 
 /** An upgrade that is accepted. */
@@ -40,15 +43,12 @@ const ignore = (): void => undefined;
 /**
  * Accepts, in turns, the upgrades that may become sockets, and refuses all others. Node hands over the connection of an
  * upgrade without any of its time-outs.
- *
- * @returns a function that ends it: upgrades that have not been accepted by then, and later ones, are refused with 503.
  */
 export function acceptUpgrades(
   server: Server,
-  { path, allowsOrigin, openStream, addressOf, turns }: UpgradeOptions,
+  { path, allowsOrigin, openStream, addressOf, turns, drain }: UpgradeOptions,
   letIn: (upgrade: Upgrade) => void,
-): () => void {
-  let isStopping = false;
+): void {
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const { origin, host } = request.headers;
     // Node no longer listens to it. Without a listener a connection that breaks off would end the process.
@@ -61,7 +61,7 @@ export function acceptUpgrades(
       refuse(socket, '403 Forbidden');
       return;
     }
-    if (isStopping) {
+    if (drain.isDraining) {
       refuse(socket, ...STOPPING);
       return;
     }
@@ -75,18 +75,15 @@ export function acceptUpgrades(
     leaveWith(socket, seat);
     const address = addressOf(request);
     const enter = (): void => {
-      if (isStopping) refuse(socket, ...STOPPING);
+      if (drain.isDraining) refuse(socket, ...STOPPING);
       else letIn({ request, socket, head, seat, address });
     };
     const turn = turns.turn('arrivals', addressKey(address));
     if (turn === undefined) enter();
     else void turn.then(enter);
   };
+  // It stays to the end: without a listener Node would hand over the request as a GET of the graph without a query.
   server.on('upgrade', onUpgrade);
-  return () => {
-    // The listener stays: without one Node would hand over the request as a GET of the graph without a query.
-    isStopping = true;
-  };
 }
 
 /** Gives the seat back when the connection ends. A function of its own, so that it holds nothing of the upgrade's request. */

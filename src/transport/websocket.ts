@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { clock } from '../common/clock.ts';
 import { stagger } from '../common/stagger.ts';
 import type { Graph } from '../graphql/yoga.ts';
 import { addressKey } from '../operation/caller-keys.ts';
@@ -31,9 +32,10 @@ export interface WebSocketOptions extends UpgradeOptions, ProtocolOptions {
 
 export interface WebSocketTransport {
   /**
-   * Closes every socket with 1012, so that clients reconnect elsewhere, and waits until they are gone.
+   * Closes every socket with 1012, so that clients reconnect elsewhere, and waits until they are gone. One that waits for the
+   * answer to a query or a mutation is closed once it has it.
    *
-   * @param withinMs over how many milliseconds they may be spread.
+   * @param withinMs over how many milliseconds they may be spread, and how long an answer may take.
    */
   stop(withinMs: number): Promise<void>;
 }
@@ -63,6 +65,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const lifetimes = startLifetimes(options.lifetimeMs, options.operationTimeoutMs);
   const protocol = createProtocol(graph, options, lifetimes);
 
+  const peers = new Map<WebSocket, Peer>();
   const open = (socket: WebSocket, request: IncomingMessage, { address, seat }: Coming): void => {
     // ws has already closed the socket after a peer's error, such as a message that is too long.
     socket.on('error', ignore);
@@ -72,23 +75,25 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       { authorization, address, turnKey: addressKey(address), seat },
       peerOptions,
     );
+    peers.set(socket, peer);
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => {
+      peers.delete(socket);
       options.onClosed(code);
       void closed(code, String(reason));
     });
     sockets.emit('connection', socket, request);
   };
 
-  const stopUpgrades = acceptUpgrades(server, options, ({ request, socket, head, address, seat }) =>
+  acceptUpgrades(server, options, ({ request, socket, head, address, seat }) =>
     sockets.handleUpgrade(request, socket, head, (webSocket) => open(webSocket, request, { address, seat })),
   );
 
   return {
     async stop(withinMs) {
-      stopUpgrades();
       lifetimes.stop();
-      await stagger([...sockets.clients], closeForRestart, withinMs);
+      const over = clock.sleep(withinMs, { ref: false });
+      await stagger([...peers], ([socket, peer]) => closeForRestart(socket, peer, over), withinMs);
       stopHeartbeat();
       await new Promise((resolve) => sockets.close(resolve));
     },

@@ -29,7 +29,13 @@ it('the parts end in their order, each once the one before has: payments before 
   const running: Running = {
     server,
     connections: { watch: tells('watched'), end: tells('connections') },
-    drain: { isEnding: false, plugin: {}, markEnding: tells('ending'), begin: ends('operations') },
+    drain: {
+      isEnding: false,
+      isDraining: false,
+      plugin: {},
+      markEnding: tells('ending'),
+      begin: ends('operations'),
+    },
     ingress: { handle: ends('webhook'), drain: ends('webhooks') },
     sockets: { stop: ends('sockets') },
     events: { stop: ends('events') },
@@ -56,7 +62,13 @@ it('a part that cannot be closed keeps no other open', async () => {
   const running: Running = {
     server: createServer(),
     connections: { watch: () => {}, end: () => {} },
-    drain: { isEnding: false, plugin: {}, markEnding: () => {}, begin: ends('operations') },
+    drain: {
+      isEnding: false,
+      isDraining: false,
+      plugin: {},
+      markEnding: () => {},
+      begin: ends('operations'),
+    },
     ingress: { handle: ends('webhook'), drain: ends('webhooks') },
     sockets: { stop: fails('sockets') },
     events: { stop: fails('events') },
@@ -82,7 +94,13 @@ it('a request that never ends is cut off within the grace, and payments end afte
     {
       server,
       connections: { watch: () => {}, end: () => {} },
-      drain: { isEnding: false, plugin: {}, markEnding: () => {}, begin: ends('operations') },
+      drain: {
+        isEnding: false,
+        isDraining: false,
+        plugin: {},
+        markEnding: () => {},
+        begin: ends('operations'),
+      },
       ingress: { handle: ends('webhook'), drain: ends('webhooks') },
       sockets: { stop: ends('sockets') },
       events: { stop: ends('events') },

@@ -18,6 +18,8 @@ const TRANSFERS = 'POST /v1/transactions/internal_transaction';
 const TRANSFER = `mutation ($input: CreateInternalTransactionInput!) {
   createInternalTransaction(input: $input) { __typename }
 }`;
+const EVENTS = 'subscription { events { id } }';
+const MOVED = { data: { createInternalTransaction: { __typename: 'CreateInternalTransactionSuccess' } } };
 const DRAINING = { errors: [{ extensions: { code: 'DRAINING', retryable: true } }] };
 
 let fleet: Fleet;
@@ -91,6 +93,8 @@ async function openSocket(member: Member) {
   return {
     closed,
     messages: (id: string) => messages.filter((message) => message.id === id),
+    /** Whether a stream on it has been said to be live. */
+    isLive: () => messages.some(({ type }) => type === 'ping'),
     ask: (id: string, query: string, variables: object = {}) =>
       send({ id, type: 'subscribe', payload: { query, variables } }),
   };
@@ -139,11 +143,16 @@ it('a process that is told to end answers what it has taken, and sends its reade
 
   // These are known to the process as requests only once it is ending.
   const headers = `Authorization: Bearer ${fleet.sandbox.accessToken}\r\n`;
-  const subscription = JSON.stringify({ query: 'subscription { events { id } }' });
+  const subscription = JSON.stringify({ query: EVENTS });
   const late = async (request: string) => begin(ending, request, request.length - 20);
   const probe = await late('GET /readyz HTTP/1.1\r\nHost: gateway\r\n\r\n');
   const operation = await late(
-    post(ending, '/graphql', JSON.stringify({ query: '{ eventCursor }' }), headers),
+    post(
+      ending,
+      '/graphql',
+      JSON.stringify({ query: '{ eventCursor }' }),
+      `${headers}Accept: application/graphql-response+json\r\n`,
+    ),
   );
   const stream = await late(
     post(ending, '/graphql', subscription, `${headers}Accept: text/event-stream\r\n`),
@@ -157,20 +166,21 @@ it('a process that is told to end answers what it has taken, and sends its reade
   await until(() => refusesConnections(ending));
 
   expect(await probe()).toMatch(/^HTTP\/1.1 503 .*"draining"/s);
-  expect(JSON.parse(/\{.*\}/s.exec(await operation())?.[0] ?? '')).toMatchObject(DRAINING);
+  const refused = await operation();
+  expect(refused).toMatch(/^HTTP\/1.1 200 .*application\/graphql-response\+json/s);
+  expect(JSON.parse(/\{.*\}/s.exec(refused)?.[0] ?? '')).toMatchObject(DRAINING);
   expect(await stream()).toMatch(/^HTTP\/1.1 503 .*"DRAINING"/s);
   expect(await delivery()).toMatch(/^HTTP\/1.1 503 .*connection: close/is);
   socket.ask('query', '{ eventCursor }');
   await until(() => socket.messages('query').length > 0);
   expect(socket.messages('query')[0].payload).toMatchObject(DRAINING);
-  socket.ask('stream', 'subscription { events { id } }');
+  socket.ask('stream', EVENTS);
 
   expect(await webhook()).toMatch(/^HTTP\/1.1 201 /);
   gate.open();
-  const moved = { data: { createInternalTransaction: { __typename: 'CreateInternalTransactionSuccess' } } };
-  expect(await payment).toMatchObject(moved);
+  expect(await payment).toMatchObject(MOVED);
   expect(await socket.closed).toBe(1012);
-  expect(socket.messages('payment')[0]).toMatchObject({ type: 'next', payload: moved });
+  expect(socket.messages('payment')[0]).toMatchObject({ type: 'next', payload: MOVED });
   // No client library resumes what has been answered: this one it asks for again.
   expect(socket.messages('stream')).toEqual([]);
 
@@ -191,6 +201,9 @@ it('a socket that is refused an operation is closed at once, before those that a
   await using upstream = gate.upstream;
   const ending = await fleet.start({ UPSTREAM_URL: upstream.url });
   const idle = await openSocket(ending);
+  // The stream that the other one would join.
+  idle.ask('stream', EVENTS);
+  await until(idle.isLive);
   const [asking, subscribing] = [await openSocket(ending), await openSocket(ending)];
   let left = 'open';
   void idle.closed.then(() => {
@@ -203,17 +216,31 @@ it('a socket that is refused an operation is closed at once, before those that a
   await until(() => refusesConnections(ending));
 
   asking.ask('query', '{ eventCursor }');
-  subscribing.ask('stream', 'subscription { events { id } }');
+  subscribing.ask('stream', EVENTS);
   expect(await Promise.all([asking.closed, subscribing.closed])).toEqual([1012, 1012]);
   expect(left).toBe('open');
   expect(asking.messages('query')).toMatchObject([{ type: 'next', payload: DRAINING }, { type: 'complete' }]);
   expect(subscribing.messages('stream')).toEqual([]);
 
   gate.open();
-  expect(await payment).toMatchObject({
-    data: { createInternalTransaction: { __typename: 'CreateInternalTransactionSuccess' } },
-  });
+  expect(await payment).toMatchObject(MOVED);
   expect(await idle.closed).toBe(1012);
+  expect(await exited).toBe(0);
+});
+
+it('a socket that waits for the answer to a payment gets it, though its turn to be closed has come', async () => {
+  const gate = await startGate();
+  await using upstream = gate.upstream;
+  // Requests have 3 s, and sockets up to 5.4 s after that.
+  const ending = await fleet.start({ UPSTREAM_URL: upstream.url, SHUTDOWN_GRACE_MS: '12000' });
+  const [paying, idle] = [await openSocket(ending), await openSocket(ending)];
+  paying.ask('payment', TRANSFER, transfer('shutdown-4'));
+  await until(() => gate.waiting() === 1);
+  const exited = ending.program.end('SIGTERM');
+  expect(await idle.closed).toBe(1012);
+  gate.open();
+  expect(await paying.closed).toBe(1012);
+  expect(paying.messages('payment')).toMatchObject([{ type: 'next', payload: MOVED }, { type: 'complete' }]);
   expect(await exited).toBe(0);
 });
 

@@ -17,7 +17,7 @@ it('a peer that is refused sees the reason, and is not cut off, whatever it stil
     throw new Error('It is refused before.');
   };
   const options = { allowsOrigin: never, openStream: never, addressOf: never, turns: { turn: never } };
-  cleanup.defer(acceptUpgrades(server, { path: '/graphql', ...options }, never));
+  acceptUpgrades(server, { path: '/graphql', drain: { isDraining: false }, ...options }, never);
   // A server that listens on a port has one.
   const { port } = server.address() as AddressInfo;
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
@@ -44,7 +44,8 @@ async function startWaiting(cleanup: AsyncDisposableStack) {
   const turn = Promise.withResolvers<void>();
   const waiting = Promise.withResolvers<void>();
   const letIn: unknown[] = [];
-  const stop = acceptUpgrades(
+  const drain = { isDraining: false };
+  acceptUpgrades(
     server,
     {
       path: '/graphql',
@@ -57,13 +58,13 @@ async function startWaiting(cleanup: AsyncDisposableStack) {
           return turn.promise;
         },
       },
+      drain,
     },
     ({ socket }) => {
       letIn.push(socket);
       socket.destroy();
     },
   );
-  cleanup.defer(stop);
   // A server that listens on a port has one.
   const { port } = server.address() as AddressInfo;
   const upgrade = once(server, 'upgrade');
@@ -71,7 +72,7 @@ async function startWaiting(cleanup: AsyncDisposableStack) {
   socket.write('GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   const [, upgraded] = await upgrade;
   await waiting.promise;
-  return { streams, turn, letIn, stop, socket, upgraded };
+  return { streams, turn, letIn, drain, socket, upgraded };
 }
 
 it('a socket that breaks off while it waits to be let in gives its seat back', async () => {
@@ -88,14 +89,14 @@ it('a socket that breaks off while it waits to be let in gives its seat back', a
   expect(streams.enter(ADDRESS, 'websocket')).not.toBeTypeOf('string');
 });
 
-it('a socket that waits to be let in as the server stops is refused, and gives its seat back', async () => {
+it('a socket that waits to be let in as the process begins to drain is refused, and gives its seat back', async () => {
   await using cleanup = new AsyncDisposableStack();
-  const { streams, turn, letIn, stop, socket } = await startWaiting(cleanup);
+  const { streams, turn, letIn, drain, socket } = await startWaiting(cleanup);
   let text = '';
   socket.on('data', (data) => {
     text += data;
   });
-  stop();
+  drain.isDraining = true;
   turn.resolve();
   await once(socket, 'close');
   expect(text).toMatch(/^HTTP\/1.1 503 .*\r\nRetry-After: 1\r\n/);

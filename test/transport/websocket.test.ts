@@ -23,6 +23,7 @@ async function start() {
   const streams = createOpenStreams({ total: 9, perAddress: 9, perCaller: 9, perClient: 9 });
   const nothing = () => undefined;
   const closed: number[] = [];
+  const drain = { isDraining: false };
   const never = () => Promise.reject(new Error('is not asked'));
   // Nothing is asked of the graph.
   const transport = serveWebSockets(server, {} as Graph, {
@@ -34,6 +35,7 @@ async function start() {
     identify: () => Promise.reject(new Error('Nobody says who calls.')),
     turnKeyOf: () => '',
     expiries: createExpiryWatch({ clock: systemAlarmClock, identify: never }),
+    drain,
     metrics: {
       sharing: nothing,
       slow: nothing,
@@ -51,7 +53,7 @@ async function start() {
   });
   // A server that listens on a port has one.
   const { port } = server.address() as AddressInfo;
-  return { transport, port, closed, cleanup, [Symbol.asyncDispose]: () => cleanup.disposeAsync() };
+  return { transport, port, closed, drain, cleanup, [Symbol.asyncDispose]: () => cleanup.disposeAsync() };
 }
 
 /** A peer that never answers that its socket is closed. */
@@ -74,6 +76,7 @@ it('lets no socket in while it waits for others to be closed', async () => {
   await using started = await start();
   const { transport, port } = started;
   await silentPeer(port, started.cleanup);
+  started.drain.isDraining = true;
   const stopped = transport.stop(0);
   const late = new WebSocket(`ws://127.0.0.1:${port}/graphql`, 'graphql-transport-ws');
   const outcome = new Promise((resolve) => {

@@ -5,6 +5,8 @@ import { isPromise, type Plugin } from 'graphql-yoga';
 export interface Drain {
   /** Whether the process has said that it will end; until {@link Drain.begin} it serves as ever. */
   readonly isEnding: boolean;
+  /** Whether it refuses what is new. */
+  readonly isDraining: boolean;
   markEnding(): void;
   readonly plugin: Plugin;
   /** Refuses what comes from now on; resolves once queries and mutations in flight are done. */
@@ -14,12 +16,12 @@ export interface Drain {
 /** Counts operations that end by themselves; each transport ends its own subscriptions. */
 export function createDrain(): Drain {
   let isEnding = false;
-  let draining = false;
+  let isDraining = false;
   let inFlight = 0;
   const idle = Promise.withResolvers<void>();
   const leave = () => {
     inFlight -= 1;
-    if (draining && inFlight === 0) idle.resolve();
+    if (isDraining && inFlight === 0) idle.resolve();
   };
   const refused = () => ({
     errors: [
@@ -33,12 +35,15 @@ export function createDrain(): Drain {
     get isEnding() {
       return isEnding;
     },
+    get isDraining() {
+      return isDraining;
+    },
     markEnding() {
       isEnding = true;
     },
     plugin: {
       onExecute({ executeFn, setExecuteFn, setResultAndStopExecution }) {
-        if (draining) {
+        if (isDraining) {
           setResultAndStopExecution(refused());
           return;
         }
@@ -50,12 +55,12 @@ export function createDrain(): Drain {
         });
       },
       onSubscribe({ setResultAndStopExecution }) {
-        if (draining) setResultAndStopExecution(refused());
+        if (isDraining) setResultAndStopExecution(refused());
       },
     },
     begin() {
       isEnding = true;
-      draining = true;
+      isDraining = true;
       if (inFlight === 0) idle.resolve();
       return idle.promise;
     },

@@ -1,18 +1,30 @@
 import type { WebSocket } from 'ws';
 import { clock } from '../../common/clock.ts';
+import { CONNECT_AGAIN } from './lifetime.ts';
+import type { Peer } from './peer.ts';
 
 /** How long a peer may take to answer that its socket is closed while the server stops, in milliseconds. */
 const STOP_TIMEOUT_MS = 1_000;
 
-/** Closes a socket. Cuts the connection of a peer that does not answer in time. */
-export async function closeForRestart(socket: WebSocket): Promise<void> {
+/**
+ * Closes a socket once its queries and mutations are answered, or when the time for that is over. Then cuts the connection of a
+ * peer that does not answer in time.
+ *
+ * @param over resolves when no answer is waited for any more.
+ */
+export async function closeForRestart(
+  socket: WebSocket,
+  peer: Pick<Peer, 'executed' | 'isDrained'>,
+  over: Promise<unknown>,
+): Promise<void> {
   if (socket.readyState === socket.CLOSED) return;
-  await new Promise<void>((resolve) => {
-    const timer = clock.setTimeout(() => socket.terminate(), STOP_TIMEOUT_MS);
-    socket.once('close', () => {
-      clock.clearTimeout(timer);
-      resolve();
-    });
-    socket.close(1012, 'Service restart');
-  });
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  if (peer.executed > 0) {
+    peer.isDrained = true;
+    await Promise.race([closed, over]);
+  }
+  const timer = clock.setTimeout(() => socket.terminate(), STOP_TIMEOUT_MS);
+  socket.close(CONNECT_AGAIN, 'Service restart');
+  await closed;
+  clock.clearTimeout(timer);
 }

@@ -50,7 +50,7 @@ export class Peer implements ProtocolSocket, Expiring {
   busy = 0;
   /** The operations that are open, by their inner ids, once it is initialised. */
   operations: Readonly<Record<string, unknown>> | undefined;
-  /** True once it was refused an operation because the process ends. */
+  /** True once it is to be closed because the process ends, as soon as it executes nothing. */
   isDrained = false;
   expiresAt: number | undefined;
   readonly seat: StreamSeat;

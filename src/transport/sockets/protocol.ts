@@ -11,6 +11,7 @@ import { sizeOf } from '../../common/size.ts';
 import { Waiters } from '../../common/waiters.ts';
 import { type PreparedOperation, preparedOperation } from '../../graphql/documents/prepared-operation.ts';
 import { dropUndeclared } from '../../graphql/plugins/declared-variables.ts';
+import type { Drain } from '../../graphql/plugins/drain.ts';
 import { unwrapped } from '../../graphql/plugins/pushed-streams.ts';
 import { keptOf, refusedStream } from '../../graphql/plugins/stream-limit.ts';
 import type { DocumentRequest } from '../../graphql/plugins/trusted-documents.ts';
@@ -26,7 +27,7 @@ import type { Peer } from './peer.ts';
 import { just, running, runOf } from './run.ts';
 import { hasCode, type Subscribed } from './shared-stream.ts';
 import { TRY_AGAIN_LATER } from './socket-outlet.ts';
-import { streamKey } from './stream-key.ts';
+import { streamKey, visibilityOf } from './stream-key.ts';
 import { withheld } from './withheld.ts';
 
 /** How long a socket may stay silent before `connection_init`, in milliseconds. */
@@ -47,6 +48,7 @@ export interface ProtocolOptions {
   turnKeyOf(authorization: string | undefined, address: string | undefined): string;
   /** The credentials of all sockets and streams. */
   readonly expiries: ExpiryWatch;
+  readonly drain: Pick<Drain, 'isDraining'>;
   readonly metrics: FanOutMetrics;
   /** Says when each reader is sent a bookmark. */
   readonly rounds: Rounds;
@@ -235,7 +237,8 @@ async function subscribe(
     visibility: caller && visibilityOf(caller),
   });
   const outlet = peer.outlet(id);
-  if (stream === undefined) {
+  // A reader that joins a shared stream passes no plugin. While the process drains each subscribes alone, and is refused.
+  if (stream === undefined || options.drain.isDraining) {
     const subscribed = await alone();
     return subscribed instanceof PushStream ? fanOut.alone(outlet, subscribed) : subscribed;
   }
@@ -266,10 +269,6 @@ async function subscribeForAll(
   const subscribed = unwrapped(await enveloped.subscribe({ ...args, contextValue }));
   return caller ? subscribed : withheld(subscribed, () => expiries.doubt(authorization));
 }
-
-/** Returns a text that is equal for callers who may see the same of the client. */
-const visibilityOf = ({ clientId, customerId = '', scopes }: Caller): string =>
-  `${clientId} ${customerId} ${[...scopes].sort().join(' ')}`;
 
 const isStream = (args: ExecutionArgs): boolean =>
   preparedOperation(args)?.type === OperationTypeNode.SUBSCRIPTION;

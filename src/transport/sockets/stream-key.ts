@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { getNamedType, isCompositeType, Kind, OperationTypeNode, visit } from 'graphql';
+import type { Caller } from '../../auth/caller.ts';
 import type { PreparedOperation } from '../../graphql/documents/prepared-operation.ts';
 import { dependsOnValueAlone } from './event-only.ts';
 
@@ -49,6 +50,10 @@ export function streamKey({
     ofAnyCredential,
   };
 }
+
+/** Returns a text that is equal for callers who may see the same of the client. */
+export const visibilityOf = ({ clientId, customerId = '', scopes }: Caller): string =>
+  `${clientId} ${customerId} ${[...scopes].sort().join(' ')}`;
 
 /** True if the selection depends on the event alone. */
 function isOfEvent({ node, document }: PreparedOperation): boolean {

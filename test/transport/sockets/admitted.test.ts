@@ -42,6 +42,7 @@ async function start(identify: () => Promise<Caller>): Promise<Admitting> {
       identify,
       turnKeyOf: (authorization, address) => `caller of ${authorization} at ${address}`,
       expiries,
+      drain: { isDraining: false },
       metrics: { sharing: nothing, slow: nothing, delivered: nothing, gap: nothing, lag: nothing },
       rounds: new Rounds(bell()),
       documentOf: () => '',

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Turns } from '../../../src/common/turns.ts';
+import { closeForRestart } from '../../../src/transport/sockets/close.ts';
 import { createOpenStreams } from '../../../src/transport/sockets/open-streams.ts';
 import { Peer } from '../../../src/transport/sockets/peer.ts';
 import { until } from '../../helpers/until.ts';
@@ -141,6 +142,23 @@ it('a socket that is to connect elsewhere is closed once what it has asked is ex
   await executing[1];
   const [code] = await closed;
   expect(code).toBe(1012);
+});
+
+it.each([
+  ['its mutation is answered', 'answer'],
+  ['the time for answers is over', 'over'],
+] as const)('as the process ends, a socket stays open until %s', async (_, which) => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, socket, peer } = ends;
+  const gone = once(client, 'close');
+  const moments = { answer: Promise.withResolvers<void>(), over: Promise.withResolvers<void>() };
+  void peer.executing(() => moments.answer.promise);
+  const closed = closeForRestart(socket, peer, moments.over.promise);
+  await new Promise(setImmediate);
+  expect(peer.isOpen).toBe(true);
+  moments[which].resolve();
+  await closed;
+  expect((await gone)[0]).toBe(1012);
 });
 
 it('messages that wait for a turn of a socket which is closed meanwhile are not taken', async () => {
