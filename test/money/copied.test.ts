@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { holdText } from '../../src/cli/payments/hold-text.ts';
+import { disk, useDisk } from '../../src/common/disk.ts';
 import { silentLogger } from '../../src/common/logger.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
@@ -66,6 +67,40 @@ describe('a record in SQLite that was put back tells the time of the last line o
     expect(await empty.held()).toMatchObject([{ why: 'put-back', missing: 3, copied: undefined }]);
     await empty.stop();
   });
+});
+
+it('a payment that the disk did not take at its very end is counted nowhere, so that nothing reads as put back', async () => {
+  const path = join(dir, 'money.sqlite');
+  const clientId = randomUUID();
+  const system = disk;
+  let isFull = false;
+  using cleanup = new DisposableStack();
+  const restore = useDisk({
+    ...system,
+    open(...file) {
+      const db = system.open(...file);
+      const exec = db.exec.bind(db);
+      db.exec = (sql) => {
+        if (isFull && sql === 'COMMIT') throw new Error('database or disk is full');
+        exec(sql);
+      };
+      return db;
+    },
+  });
+  cleanup.defer(restore);
+  const first = openSqliteRecords(path);
+  await send(first, clientId);
+  const key = randomUUID();
+  const name = recordName({ clientId, customerId: undefined, key });
+  await first.claim(name, { ...NOBODYS, owner: 'call', inputHash: 'hash', leaseMs: 0, twin: key });
+  isFull = true;
+  await expect(first.markSent(name, 'call', '{}')).rejects.toMatchObject({ isUndone: true });
+  isFull = false;
+  await first.stop();
+  const second = openSqliteRecords(path);
+  expect(await second.held()).toEqual([]);
+  await send(second, clientId);
+  await second.stop();
 });
 
 describe('a Redis that was put back tells the time of the last line of the copy,', () => {

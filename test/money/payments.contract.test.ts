@@ -332,6 +332,10 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
     expect(await found({ from: middle, to: middle })).toEqual([]);
     expect(await found({ from: 0, to: 253_402_300_799_999 })).toEqual([...hashes].sort());
     expect(await found({ to: middle, isBack: true })).toEqual(sooner);
+    // The place may be one of a search without the bound, on its other side.
+    const [newest, oldest] = [whole[0], whole.at(-1)];
+    expect(await found({ to: middle, beyond: newest })).toEqual(sooner);
+    expect(await found({ from: middle, beyond: oldest, isBack: true })).toEqual(later);
     expect((await payments.page({ ...EVERY, clientId }, 5, () => false)).payments).toEqual([]);
   });
 
