@@ -3,6 +3,7 @@ import {
   buildSchema,
   type GraphQLInputObjectType,
   type GraphQLInputType,
+  type GraphQLResolveInfo,
   getNamedType,
   getNullableType,
   isEnumType,
@@ -11,6 +12,9 @@ import {
   isRequiredInputField,
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RecordsUnavailableError } from '../../src/money/record.ts';
+import type { Context } from '../../src/operation/context.ts';
+import { node } from '../../src/resolvers/node.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { VARIANTS } from '../helpers/variants.ts';
@@ -296,4 +300,28 @@ it('a malformed id is a ValidationError that names its field, in every mutation'
     'createLegacyWebhook',
     'createWebhook',
   ]);
+});
+
+it('what one kind of object fails with hides none of another kind', async () => {
+  const bank = { id: UNKNOWN };
+  const none = { find: async () => null, get: async () => null };
+  const away = async () => {
+    throw new RecordsUnavailableError('read', new Error('away'));
+  };
+  // As much of an operation as looking for a node asks for.
+  const contextOf = (banks: object) =>
+    ({
+      identity: { caller: { clientId: 'another', scopes: new Set(['payments:read']) } },
+      services: { money: { payments: { byId: away } } },
+      reads: {
+        session: {
+          ...{ accounts: none, customers: none, instruments: none, transactions: none, webhooks: none },
+          banks,
+        },
+      },
+    }) as unknown as Context;
+  const info = { fieldNodes: [], fragments: {}, variableValues: {} } as unknown as GraphQLResolveInfo;
+  expect(await node(UNKNOWN, contextOf({ find: () => bank }), info)).toBe(bank);
+  const nothing = node(UNKNOWN, contextOf(none), info);
+  await expect(nothing).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
 });

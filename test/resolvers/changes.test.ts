@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { Context } from '../../src/operation/context.ts';
+import { createCustomerPrivateAccount, createPrivateAccount } from '../../src/resolvers/account.ts';
+import { registerInstrument } from '../../src/resolvers/instrument-registration.ts';
+import {
+  createLegacyWebhook,
+  createWebhook,
+  deleteWebhook,
+  updateWebhook,
+} from '../../src/resolvers/webhook.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
+import type { Attempt } from '../../src/upstream/call/http.ts';
+import { CLIENT_ID } from '../helpers/http-stub.ts';
+
+const ID = randomUUID();
+const OWNED = { bankId: ID, ownerId: ID, clientBankAdapterId: ID };
+const CARD = { destinationBankId: ID, cardNumber: '4111111111111111', holderName: 'h' };
+const WEBHOOK = { type: 'CEP', url: 'https://example.mx/hook' } as const;
+
+type Change = readonly [name: string, make: (context: Context) => Promise<unknown>];
+const CHANGES: readonly Change[] = [
+  ['createPrivateAccount', (context) => createPrivateAccount({ ...OWNED, accountId: ID }, context)],
+  [
+    'createCustomerPrivateAccount',
+    (context) => createCustomerPrivateAccount({ ...OWNED, customerId: ID }, context),
+  ],
+  [
+    'registerInstrument',
+    (context) =>
+      registerInstrument({ sourceBankId: ID, alias: 'a', rfc: 'ND', receiver: { debitCard: CARD } }, context),
+  ],
+  ['createWebhook', (context) => createWebhook(WEBHOOK, context)],
+  ['createLegacyWebhook', (context) => createLegacyWebhook(WEBHOOK, context)],
+  ['updateWebhook', (context) => updateWebhook({ id: ID, status: 'INACTIVE' }, context)],
+  ['deleteWebhook', (context) => deleteWebhook(ID, context)],
+];
+
+const LOST: Attempt = {
+  kind: 'failed',
+  error: new UpstreamError('UPSTREAM_UNAVAILABLE', 'It broke.', { dispatched: true }),
+};
+const REFUSED: Attempt = {
+  kind: 'answered',
+  status: 404,
+  body: undefined,
+  text: '',
+  retryAfterMs: undefined,
+};
+
+it.each(CHANGES)(
+  'what was read until %s is answered is forgotten then, whatever the answer is',
+  async (_name, make) => {
+    for (const attempt of [LOST, REFUSED]) {
+      const seen: string[] = [];
+      const forget = () => void seen.push('forgotten');
+      const rest = {
+        clientId: CLIENT_ID,
+        async send() {
+          seen.push('sent');
+          await Promise.resolve();
+          seen.push('answered');
+          return attempt;
+        },
+      };
+      // As much of a context as a change asks for.
+      const context = {
+        identity: { caller: { clientId: CLIENT_ID } },
+        reads: { session: { rest, clientId: CLIENT_ID }, forget, forgetLists: forget },
+        services: { ingress: { target: () => undefined, token: () => undefined } },
+      } as unknown as Context;
+      await expect(make(context)).rejects.toThrow(Error);
+      expect(seen).toEqual(['sent', 'answered', 'forgotten']);
+    }
+  },
+);
