@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { Secret } from '../../src/common/secret.ts';
@@ -10,6 +11,7 @@ import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { startNetwork } from '../client/network.ts';
 import { readMetric } from '../helpers/fleet.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { json, startUpstream } from '../helpers/http-stub.ts';
 import { SECRET } from '../helpers/ingress.ts';
 import { startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
@@ -38,7 +40,7 @@ interface Printed {
   readonly transactionId: string;
   readonly trackingKey: string;
 }
-const json = (text: string): Printed[] =>
+const printed = (text: string): Printed[] =>
   text
     .split('\n')
     .filter((line) => line !== '')
@@ -50,14 +52,14 @@ describe('pasarela events', () => {
     await credit('2.00');
     const { stdout, stderr, code } = await events('replay', '--json');
     expect(code).toBe(0);
-    const [first, second] = json(stdout);
+    const [first, second] = printed(stdout);
     expect(first?.amount.amount).toBe('1.00');
     // How late a credit came, and where it was: its moment of registration beside that of its arrival.
     for (const moment of [first?.transactionDate, first?.registeredAt])
       expect(moment).toMatch(/^\d{4}-\d\d-\d\dT/);
     expect(stderr).toContain(`2 events, up to ${second?.cursor}`);
     const since = await events('replay', '--json', '--after', first?.cursor ?? '');
-    expect(json(since.stdout)).toEqual([second]);
+    expect(printed(since.stdout)).toEqual([second]);
     expect((await events('replay', '--types', 'CEP')).stdout).toBe('');
     const none = await events('replay', '--after', second?.cursor ?? '');
     expect([none.stdout, none.stderr]).toEqual(['', `0 events, up to ${second?.cursor}.\n`]);
@@ -65,7 +67,7 @@ describe('pasarela events', () => {
 
   it('shows the transaction of a credit, and no name and no account', async () => {
     const { stdout } = await events('replay');
-    const [first] = json((await events('replay', '--json')).stdout);
+    const [first] = printed((await events('replay', '--json')).stdout);
     expect(stdout).toMatch(
       new RegExp(
         `MONEY_IN +1\\.00 MXN SPEI_CREDIT ACCEPTED +\\S+ +${first?.transactionId} +${first?.cursor}$`,
@@ -94,7 +96,7 @@ describe('pasarela events', () => {
   });
 
   it('searches by time, transaction and tracking key, and replays by them too', async () => {
-    const all = json((await events('replay', '--json')).stdout);
+    const all = printed((await events('replay', '--json')).stdout);
     const [first, second] = all;
     const own = (args: string[]) => events('search', '--json', ...args);
     for (const filter of [
@@ -102,14 +104,16 @@ describe('pasarela events', () => {
       ['--tracking-key', second?.trackingKey ?? ''],
     ]) {
       const found = await own(filter);
-      expect(json(found.stdout)).toEqual([second]);
+      expect(printed(found.stdout)).toEqual([second]);
       expect(found.stderr).toContain(`1 event. The log reaches back to ${first?.receivedAt}. It began at `);
-      expect(json((await events('replay', '--json', ...filter)).stdout)).toEqual([second]);
+      expect(printed((await events('replay', '--json', ...filter)).stdout)).toEqual([second]);
     }
-    expect(json((await own(['--from', first?.receivedAt ?? '', '--types', 'MONEY_IN'])).stdout)).toEqual(all);
-    expect(json((await own(['--from', first?.receivedAt ?? '', '--types', 'CEP'])).stdout)).toEqual([]);
-    expect(json((await own(['--to', first?.receivedAt ?? ''])).stdout)).toEqual([]);
-    expect(json((await own(['--from', '2000-01-01', '--to', '2000-01-02'])).stdout)).toEqual([]);
+    expect(printed((await own(['--from', first?.receivedAt ?? '', '--types', 'MONEY_IN'])).stdout)).toEqual(
+      all,
+    );
+    expect(printed((await own(['--from', first?.receivedAt ?? '', '--types', 'CEP'])).stdout)).toEqual([]);
+    expect(printed((await own(['--to', first?.receivedAt ?? ''])).stdout)).toEqual([]);
+    expect(printed((await own(['--from', '2000-01-01', '--to', '2000-01-02'])).stdout)).toEqual([]);
     const unknown = await own(['--tracking-key', 'nobody']);
     expect(unknown).toMatchObject({ code: 0, stdout: '' });
     expect(await events('search')).toMatchObject({ code: 2, stderr: expect.stringContaining('--from') });
@@ -126,7 +130,7 @@ describe('pasarela events', () => {
   });
 
   it('says when the log began and which it is, as its cursors do, which a sealed one does not', async () => {
-    const [first] = json((await events('replay', '--json')).stdout);
+    const [first] = printed((await events('replay', '--json')).stdout);
     const [, epoch = ''] = Buffer.from(first?.cursor ?? '', 'base64url')
       .toString()
       .split('|');
@@ -141,14 +145,14 @@ describe('pasarela events', () => {
   });
 
   it('says from where to start again when events are missing', async () => {
-    const [oldest] = json((await events('replay', '--json')).stdout);
+    const [oldest] = printed((await events('replay', '--json')).stdout);
     for (const amount of ['4.00', '5.00', '6.00']) await credit(amount);
     for (const verb of ['replay', 'tail']) {
       const { stderr, code } = await events(verb, '--after', oldest?.cursor ?? '');
       expect(stderr).toContain('EVENTS_GAP');
       expect(stderr).not.toMatch(/^ +at /m);
       const [, again = ''] = /--after (\S+)/.exec(stderr) ?? [];
-      expect(json((await events('replay', '--json', '--after', again)).stdout)).toHaveLength(3);
+      expect(printed((await events('replay', '--json', '--after', again)).stdout)).toHaveLength(3);
       expect(code).toBe(1);
     }
   });
@@ -191,6 +195,27 @@ describe('pasarela events', () => {
   });
 });
 
+it('a replay and a search go on behind a page without an event, where the gateway says that more may follow', async () => {
+  const event = { id: 'e1', type: 'CEP', cursor: 'c3', receivedAt: '2026-11-17T09:30:00.000Z' };
+  for (const verb of [['replay'], ['search', '--tracking-key', 'key']]) {
+    const asked: (string | null)[] = [];
+    await using graph = await startUpstream(async (request, response) => {
+      const { variables } = JSON.parse(await text(request));
+      asked.push(variables.after);
+      if (asked.length > 2) {
+        json(response, { errors: [{ message: 'asked for a page again' }] });
+        return;
+      }
+      const isFirst = variables.after === null;
+      const pageInfo = { hasNextPage: isFirst, endCursor: isFirst ? 'c2' : 'c3' };
+      const page = { nodes: isFirst ? [] : [event], pageInfo, reachesBackTo: null };
+      json(response, { data: { eventCursor: null, events: page } });
+    });
+    const { stdout, code } = await events(...verb, '--json', '--url', graph.url);
+    expect({ asked, told: printed(stdout), code }).toEqual({ asked: [null, 'c2'], told: [event], code: 0 });
+  }
+});
+
 it('goes on where it was after the gateway has been away', async () => {
   await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 7 });
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-events-'));
@@ -228,7 +253,7 @@ it('goes on where it was after the gateway has been away', async () => {
   // More than are read at once.
   for (let count = 1; count <= 101; count += 1) await fetch(address, { method: 'POST', body: String(count) });
   const all = await pasarela(['events', 'replay', '--types', 'STATUS_UPDATE', '--json'], told);
-  expect(new Set(json(all.stdout).map(({ cursor }) => cursor)).size).toBe(102);
+  expect(new Set(printed(all.stdout).map(({ cursor }) => cursor)).size).toBe(102);
   expect(all.stderr).toContain('102 events');
   await ofOneType.end('SIGINT');
   await program.end('SIGINT');

@@ -66,6 +66,25 @@ describe('the simulated clock', () => {
     clock.stop();
   });
 
+  test('a step awaits also what the running clock had begun', async () => {
+    const clock = new Clock(1, START, silentLogger);
+    clock.start();
+    const seen: string[] = [];
+    const begun = Promise.withResolvers<void>();
+    const delivered = Promise.withResolvers<void>();
+    clock.schedule(START, async () => {
+      begun.resolve();
+      await delivered.promise;
+      await new Promise((resolve) => setImmediate(resolve));
+      seen.push('delivered');
+    });
+    await begun.promise;
+    clock.schedule(clock.now() + 60_000, () => delivered.resolve());
+    await clock.advance(60_000);
+    expect(seen).toEqual(['delivered']);
+    clock.stop();
+  });
+
   test('two steps at once are made one after the other', async () => {
     const clock = new Clock(0, START, silentLogger);
     await Promise.all([clock.advance(10), clock.advance(20)]);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
-import { gatherMovements } from '../../../src/cli/reconcile/gather.ts';
+import { gatherMovements, lookAtBalances } from '../../../src/cli/reconcile/gather.ts';
 import { programOf } from '../../helpers/entry.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
 import { folder as pathOf } from '../../helpers/packages.ts';
@@ -106,6 +106,26 @@ it('a payment that was asked for up to a day before the first reading, and was d
   expect(movements).toEqual([
     { account: 'a1', cents: -1_234, from: now - 23 * HOUR, to: now + HOUR, isCertain: true },
   ]);
+});
+
+it('the place in the log is noted before the balances are read: what comes meanwhile is compared the next time', async () => {
+  let events = 0;
+  await using graph = await startUpstream(async (request, response) => {
+    const { query } = JSON.parse(await text(request));
+    if (query.includes('eventCursor')) {
+      json(response, { data: { eventCursor: `c${events}` } });
+      return;
+    }
+    // A credit arrives while the balances are on their way: it is in none of them.
+    events += 1;
+    const nodes = [{ ...ACCOUNT, availableBalance: { amount: '100.00' } }];
+    const list = { nodes, pageInfo: { hasNextPage: false, endCursor: null } };
+    json(response, { data: { client: { list } } });
+  });
+  const client = { url: graph.url, token: { renews: false, get: async () => 'token' } };
+  for (const cursor of ['c0', 'c1']) {
+    expect(await lookAtBalances(client)).toMatchObject({ cursor, reading: { balances: { a1: 10_000 } } });
+  }
 });
 
 it('each page of the payments is asked for by what the first one was', async () => {
