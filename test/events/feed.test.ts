@@ -263,3 +263,33 @@ it('a follower and a watch are counted from when what comes is handed to them, u
   }
   await log.stop();
 });
+
+it('one who resumes behind a gap from before it is told of it, though a slower reader has kept what came before', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const append = (count: number, carried: 'once' | 'lost') => {
+    for (let number = 0; number < count; number += 1) source.append(CLIENT, 'STATUS_UPDATE', {}, carried);
+  };
+  const live = await log.follow(CLIENT);
+  append(200, 'once');
+  // Has more to read than a reader gets at once, and reads nothing of it.
+  const slow = await log.follow(CLIENT, { after: source.origin(CLIENT) });
+  await live.return();
+  const other = await log.follow(CLIENT);
+  const ended = other.next();
+  append(10, 'lost');
+  source.trim(5);
+  source.resync();
+  await expect(ended).rejects.toBeInstanceOf(EventsGapError);
+  const before = source.entries[150]?.event.cursor;
+  await expect(log.follow(CLIENT, { after: before })).rejects.toBeInstanceOf(EventsGapError);
+  const { event } = source.entries.at(-5) ?? {};
+  const after = await log.follow(CLIENT, { after: event?.cursor });
+  append(1, 'once');
+  const seen = [];
+  for (let number = 0; number < 5; number += 1) seen.push((await after.next()).value?.id);
+  expect(seen).toEqual(source.entries.slice(-5).map(({ event: { id } }) => id));
+  await after.return();
+  await slow.return();
+  await log.stop();
+});

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { SlowConsumerError } from '../../src/events/errors.ts';
+import { QUEUE_LIMIT } from '../../src/events/live/ring.ts';
 import type { EventStream, EventType, FollowOptions } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
@@ -141,5 +143,23 @@ it('nor gives a reader that joined later an event from before it, though that on
   const ids = source.entries.map(({ event }) => event.id);
   expect(await read(late, 30)).toEqual(ids.slice(1));
   expect(await read(early, 31)).toEqual(ids);
+  await log.stop();
+});
+
+it.each([
+  ['in number', QUEUE_LIMIT.entries, 1],
+  ['in bytes', 4, QUEUE_LIMIT.size / 4],
+])('a reader for whom as much waits as may, %s, is ended by the next event alone', async (_, count, size) => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const ended: unknown[] = [];
+  const stream = await log.follow(CLIENT);
+  stream.connect({ take: () => new Promise(() => undefined), finish: (error) => void ended.push(error) });
+  const append = () => source.append(CLIENT, 'STATUS_UPDATE', {}, 'once', size);
+  // The first is being taken, and the others wait.
+  for (let number = 0; number <= count; number += 1) append();
+  expect(ended).toEqual([]);
+  append();
+  expect(ended).toEqual([expect.any(SlowConsumerError)]);
   await log.stop();
 });

@@ -3,7 +3,7 @@ import { CursorInvalidError, EventsGapError, StoreUnavailableError } from '../..
 import type { StoredEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
-import { sealCursor } from '../../src/events/seal.ts';
+import { openCursor, SEAL_KEY_BYTES, sealCursor } from '../../src/events/seal.ts';
 import { sealedReads } from '../../src/events/sealed-reads.ts';
 
 import { createEventTopics, idTopic } from '../../src/resolvers/events/topics.ts';
@@ -154,4 +154,21 @@ it('one whose cursors cannot be sealed at a gap is told why, and is not left wai
   source.resync();
   await until(() => ended.length === 2);
   expect(ended).toEqual([away, away]);
+});
+
+it('a cursor of any length is opened as it was sealed, and its length tells of no digit', () => {
+  const holder = { key: Buffer.alloc(SEAL_KEY_BYTES), clientId: CLIENT, customerId: CUSTOMER };
+  const lengths = new Set<number>();
+  for (let length = 1; length < 256; length += 1) {
+    // The last byte of a text may be that which ends it.
+    for (const filler of ['x', '\u0001']) {
+      const cursor = Buffer.from(filler.repeat(length)).toString('base64url');
+      for (const how of ['stable', 'fresh'] as const) {
+        const sealed = sealCursor(holder, cursor, how);
+        lengths.add(sealed.length);
+        expect(openCursor(holder, sealed)).toBe(cursor);
+      }
+    }
+  }
+  expect(lengths.size).toBe(2);
 });

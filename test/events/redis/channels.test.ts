@@ -141,3 +141,22 @@ it('a lost channel is asked for again and again, however often that fails', asyn
   await time.pass(0);
   expect([asked.length, channels.isComplete, looks]).toEqual([5, true, 1]);
 });
+
+it('a channel that a check could not subscribe again is not carried from then on, and asked for soon, each time', async () => {
+  using time = stillTime();
+  const { channels, connection, asked } = start();
+  const attached = channels.attach(randomUUID(), { receive: () => {}, resync: () => {} });
+  asked[0]?.resolve(connection);
+  await attached;
+  for (const failed of [1, 3]) {
+    channels.check();
+    asked[failed]?.reject(new Error('the connection does not answer'));
+    await time.pass(0);
+    expect([asked.length, channels.isComplete]).toEqual([failed + 1, false]);
+    await time.pass(500);
+    expect(asked).toHaveLength(failed + 2);
+    asked[failed + 1]?.resolve(connection);
+    await time.pass(0);
+    expect(channels.isComplete).toBe(true);
+  }
+});

@@ -75,6 +75,13 @@ it('a replica is asked for its settings by a connection of each look, which ends
   );
   const connections = async () => String(await replica.admin.client('LIST', 'TYPE', 'NORMAL')).trim();
   await until(async () => (await connections()).split('\n').length === 1);
+  // As many a managed Redis does.
+  await replica.admin.call('ACL', 'SETUSER', 'default', '-config');
+  for (const _look of ['first', 'second']) await watch.look();
+  expect(logger.lines.map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(/^A replica of Redis cannot be asked for its settings .*CONFIG/i),
+  );
+  await until(async () => (await connections()).split('\n').length === 1);
   client.disconnect();
 });
 
@@ -88,4 +95,32 @@ it('a look amid which the connection breaks says nothing of the settings', async
   client.disconnect();
   await looking;
   expect(logger.lines).toEqual([]);
+});
+
+it('what is told of a Redis stays told while that is away, and is not logged again once it is back, each time', async () => {
+  await using redis = await startRedis();
+  const client = connectRedis(redis.url, { enableOfflineQueue: false });
+  client.on('error', () => undefined);
+  await until(() => client.status === 'ready');
+  const logger = recordingLogger();
+  const watch = new SettingsWatch(client, redis.url, logger);
+  const isTold = () => watch.risks.some((text) => text.includes('appendonly yes'));
+  for (const times of [1, 2]) {
+    await redis.admin.config('SET', 'appendonly', 'no');
+    await watch.look();
+    expect(isTold()).toBe(true);
+    // It is away, as far as this process can see.
+    client.disconnect();
+    await until(() => client.status === 'end');
+    await watch.look();
+    expect(isTold()).toBe(true);
+    await client.connect();
+    await watch.look();
+    expect(isTold()).toBe(true);
+    expect(logger.lines.filter(({ message }) => message.includes('appendonly yes'))).toHaveLength(times);
+    await redis.admin.config('SET', 'appendonly', 'yes');
+    await watch.look();
+    expect(isTold()).toBe(false);
+  }
+  client.disconnect();
 });
