@@ -447,6 +447,17 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       expect(await log.wholeSince(client)).toBe(BEGUN);
     });
 
+    it('does not reach back to what it has given up, though what it gave up after that is older', async () => {
+      const log = await openLog({ retention: 1 });
+      const client = randomUUID();
+      const latest = START + 10 * MINUTE_MS;
+      for (const receivedAt of [latest, START, START + MINUTE_MS, START + 2 * MINUTE_MS]) {
+        await log.append(client, { ...moneyIn(), receivedAt: new Date(receivedAt).toISOString() });
+        if (receivedAt !== latest) expect(await log.wholeSince(client)).toBe(latest + 1);
+      }
+      await log.stop();
+    });
+
     it('never says that it reaches further back than it holds: late ones, trimmed by number and by bytes', async () => {
       await fc.assert(
         fc.asyncProperty(

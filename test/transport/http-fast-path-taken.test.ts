@@ -11,6 +11,8 @@ import { until } from '../helpers/until.ts';
 let byYoga = 0;
 /** How often anything was executed. */
 let executed = 0;
+/** With what Yoga's own transport was handed the last one. */
+let handed: { releaseBody?(): void } | undefined;
 /** What each request waits for. */
 let turn: (() => Promise<void>) | undefined;
 
@@ -29,6 +31,7 @@ const yoga = createYoga<object>({ schema, logging: false });
 const counted = new Proxy(yoga, {
   apply(target, self, args) {
     byYoga += 1;
+    [, , handed] = args;
     return Reflect.apply(target, self, args);
   },
 });
@@ -103,4 +106,17 @@ it.each([
   waiting.resolve();
   await new Promise(setImmediate);
   expect([executed, byYoga]).toEqual([0, 0]);
+});
+
+it('a body that is handed on is let go of as soon as a stream begins, and not only once its answer has ended', async () => {
+  for (const _time of ['first', 'second']) {
+    const before = bodies.held;
+    const headers = { ...JSON_CONTENT, accept: 'text/event-stream' };
+    const answer = await fetch(url, { method: 'POST', headers, body: QUERY });
+    expect(await answer.text()).toContain('sí');
+    expect(bodies.held).toBeGreaterThan(before);
+    // As the plugin of streams does.
+    handed?.releaseBody?.();
+    expect(bodies.held).toBe(before);
+  }
 });

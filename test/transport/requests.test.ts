@@ -230,6 +230,27 @@ describe('connections of a server that stops', () => {
     expect(server.listenerCount('connection')).toBe(1);
   });
 
+  it('are bounded for an address by those that are open, whichever of them closes first, again and again', () => {
+    const server = new EventEmitter();
+    boundConnections(server as Server, 2, () => 'address');
+    const connect = () => {
+      const socket = Object.assign(new EventEmitter(), { destroy: () => socket.emit('close') });
+      const closed: string[] = [];
+      socket.once('close', () => closed.push('closed'));
+      server.emit('connection', socket);
+      return { isOpen: () => closed.length === 0, close: () => socket.destroy() };
+    };
+    for (let round = 0; round < 4; round += 1) {
+      const [first, second] = [connect(), connect()];
+      expect([first, second, connect()].map(({ isOpen }) => isOpen())).toEqual([true, true, false]);
+      first.close();
+      const third = connect();
+      expect([second, third, connect()].map(({ isOpen }) => isOpen())).toEqual([true, true, false]);
+      second.close();
+      third.close();
+    }
+  });
+
   it('are counted by few paths, and those of streams apart', () => {
     const of = (url: string, accept?: string) =>
       // Nothing else of a request is asked for.
