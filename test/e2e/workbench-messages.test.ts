@@ -38,6 +38,40 @@ describe('the page', () => {
   });
 });
 
+describe('an operation', () => {
+  it('that was refused is sent again with the token that another one has brought meanwhile', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const isRenewed = Promise.withResolvers<void>();
+    let looks = 0;
+    await page.route(
+      (url) => url.pathname.endsWith('/workbench/sandbox'),
+      async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ json: { ...(await answer.json()), accessToken: 'the next' } });
+        looks += 1;
+        // By its second look the page has taken what it was told at the first.
+        if (looks === 2) isRenewed.resolve();
+      },
+    );
+    const sent: (string | undefined)[] = [];
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      async (route) => {
+        if (route.request().method() !== 'POST') return route.fallback();
+        sent.push(route.request().headers()['authorization']);
+        if (sent.length > 1) return route.fulfill({ json: { data: { totalCount: 1 } } });
+        await isRenewed.promise;
+        const refusal = { message: 'No.', extensions: { code: 'UNAUTHENTICATED' } };
+        return route.fulfill({ status: 401, json: { errors: [refusal] } });
+      },
+    );
+    await play(page);
+    await result(page, /"totalCount": 1/);
+    expect(sent).toEqual([`Bearer ${demo.addresses.token}`, 'Bearer the next']);
+  });
+});
+
 describe('the sandbox bar', () => {
   it('tells what each of its buttons did, and they do it', async () => {
     await using one = await demo.open();

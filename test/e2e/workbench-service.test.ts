@@ -80,7 +80,21 @@ it('a token that is no longer accepted leads to the form, and the stream goes on
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByLabel('Access token').waitFor({ state: 'detached' });
   };
+  // The page asks its gateway every few seconds what it is, and is answered while somebody signs in.
+  const [isAsked, isSignedIn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const isSession = (url: URL) => url.pathname.endsWith('/workbench/session');
+  await page.route(isSession, async (route) => {
+    isAsked.resolve();
+    await isSignedIn.promise;
+    await route.continue().catch(() => undefined);
+  });
+  await isAsked.promise;
   await signIn();
+  isSignedIn.resolve();
+  await page.unroute(isSession);
+  await page.waitForResponse((response) => isSession(new URL(response.url())));
+  await play(page);
+  await result(page, /"totalCount": \d+/);
   // As one that was good and has ended: the page holds what the gateway refuses.
   await page.evaluate(() => sessionStorage.setItem('pasarela:token', 'a.b.c'));
   await page.reload();

@@ -68,6 +68,33 @@ describe('a stream', () => {
       expect(await page.locator('.wb-says').allInnerTexts()).toEqual(
         ['Tres', 'Dos', 'Uno', 'Antes'].map((name) => `10.00 MXN from ${name}`),
       );
+      // Each time as many as were missed then.
+      await page.locator('.wb-sandbox').getByRole('button', { name: 'Cut', exact: true }).click();
+      await page.locator('.wb-status.wb-cut').waitFor();
+      await demo.credit('Cuatro');
+      await page.getByText('1 caught up: the gap is closed.').waitFor();
+    },
+  );
+
+  it.each(['SSE', 'WS'])(
+    'over %s is sent with the token of its own headers, and ends where that is refused, though the page has another',
+    async (transport) => {
+      await using one = await demo.open({}, transport === 'WS' ? '?subscriptions=WS' : '');
+      const { page } = one;
+      await openTab(page, 'WatchMoneyIn');
+      await page.getByRole('tab', { name: 'Headers' }).click();
+      for (const [token, status] of [
+        ['a.b.c', 'ended'],
+        [demo.addresses.token, 'live'],
+      ] as const) {
+        await page.locator('.wb-variables .graphiql-editor:not(.hidden)').click();
+        await page.keyboard.press('ControlOrMeta+A');
+        // What is written over a selection would be put between quotation marks.
+        await page.keyboard.press('Delete');
+        await page.keyboard.insertText(JSON.stringify({ Authorization: `Bearer ${token}` }));
+        await play(page);
+        await page.locator(`.wb-status.wb-${status}`).waitFor();
+      }
     },
   );
 
@@ -106,6 +133,31 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     await demo.credit('Después');
     const count = notes.length === 1 ? 2 : 3;
     await page.getByText(`${count} events`, { exact: true }).waitFor();
+  });
+
+  it('has ended once the gateway says that it is complete, also where it has told of a gap before', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const gap = { message: 'Gone.', extensions: { code: 'EVENTS_GAP', head: 'two' } };
+    const answers = [
+      'id: one\nevent: next\ndata: {"data":{"moneyIn":{"cursor":"one"}}}\n\n',
+      `event: next\ndata: ${JSON.stringify({ errors: [gap] })}\n\nevent: complete\ndata:\n\n`,
+      'event: complete\ndata:\n\n',
+    ];
+    const asked: unknown[] = [];
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      (route) => {
+        const { accept, 'last-event-id': after } = route.request().headers();
+        if (accept !== 'text/event-stream') return route.fallback();
+        asked.push(after);
+        return route.fulfill({ contentType: accept, body: answers.shift() ?? '' });
+      },
+    );
+    await openTab(page, 'WatchMoneyIn');
+    await play(page);
+    await page.locator('.wb-status.wb-ended').waitFor();
+    expect(asked).toEqual([undefined, 'one', 'two']);
   });
 
   it('and the page go on after the gateway was started again, without a reload', async () => {

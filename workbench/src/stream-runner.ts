@@ -1,7 +1,8 @@
+import { ownToken } from './net/execute.ts';
 import { codeOf, isObject, type Operation, type Result } from './net/result.ts';
 import { connect, LostError, resumesAt } from './net/stream.ts';
 import { refreshSession, refuse, untilOtherToken, untilReachable, useSession } from './session.ts';
-import { addEntry, changeStream, useStreams } from './stream-store.ts';
+import { addEntry, changeStream, type Stream, useStreams } from './stream-store.ts';
 import { counted, t } from './words.ts';
 
 const LONGEST_WAIT_MS = 2_000;
@@ -69,7 +70,7 @@ export class Runner {
         });
         if (this.#stopped.signal.aborted) return;
         if (this.#isFinal && !(await this.#hasOtherToken(token))) {
-          changeStream(this.#tab, () => ({ status: 'ended' }));
+          this.#change({ status: 'ended' });
           return;
         }
       } catch (error) {
@@ -87,7 +88,7 @@ export class Runner {
   async #comeBack(failures: number): Promise<void> {
     if (this.#wasOpen) this.#note(t('Cut.'));
     this.#wasOpen = false;
-    changeStream(this.#tab, () => ({ status: 'cut' }));
+    this.#change({ status: 'cut' });
     await sleep(this.#pauseMs);
     this.#pauseMs = 0;
     if (this.#stopped.signal.aborted) return;
@@ -99,20 +100,22 @@ export class Runner {
   async #hasOtherToken(token: string | undefined): Promise<boolean> {
     if (!this.#isRefused) return false;
     this.#isRefused = false;
+    // The session's token was not sent.
+    if (ownToken(this.#headers) !== undefined) return false;
     await refreshSession();
-    if (useSession.getState().token !== token) return true;
+    if (this.#stopped.signal.aborted || useSession.getState().token !== token) return true;
     refuse(token);
-    changeStream(this.#tab, () => ({ status: 'waiting' }));
+    this.#change({ status: 'waiting' });
     await untilOtherToken(token, this.#stopped.signal);
-    changeStream(this.#tab, () => ({ status: 'cut' }));
-    return !this.#stopped.signal.aborted;
+    this.#change({ status: 'cut' });
+    return true;
   }
 
   #opened(): void {
     const isAgain = useStreams.getState()[this.#tab]?.status === 'cut';
     this.#wasOpen = true;
     this.#caughtUp = 0;
-    changeStream(this.#tab, () => ({ status: 'live' }));
+    this.#change({ status: 'live' });
     if (!isAgain) return;
     const from = resumesAt(this.#transport, this.#operation, this.#cursor);
     this.#isResuming = from !== undefined;
@@ -158,16 +161,25 @@ export class Runner {
     const at = cursor ?? cursorOf(result);
     if (at !== undefined) this.#keep(at);
     if (this.#isResuming) this.#caughtUp += 1;
-    addEntry(this.#tab, { result, cursor: at, wasMissed: this.#isResuming });
+    this.#add({ result, cursor: at, wasMissed: this.#isResuming });
   }
 
   #keep(cursor: string | undefined): void {
     this.#cursor = cursor;
-    changeStream(this.#tab, () => ({ cursor }));
+    this.#change({ cursor });
+  }
+
+  /** The tab may have another stream once this one was stopped. */
+  #change(change: Partial<Stream>): void {
+    if (!this.#stopped.signal.aborted) changeStream(this.#tab, () => change);
+  }
+
+  #add(entry: Parameters<typeof addEntry>[1]): void {
+    if (!this.#stopped.signal.aborted) addEntry(this.#tab, entry);
   }
 
   #note(text: string): void {
-    addEntry(this.#tab, { text });
+    this.#add({ text });
   }
 }
 

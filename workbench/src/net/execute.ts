@@ -17,13 +17,14 @@ export interface Answer {
 
 type Headers = Readonly<Record<string, string>>;
 
-const bringsOwnToken = (headers: Headers): boolean =>
-  Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
+/** The header of an operation that holds a credential of its own, if it has one. */
+export const ownToken = (headers: Headers): string | undefined =>
+  Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization')?.[1];
 
 /** The token of the session, unless the operation brings one of its own. */
 export function withToken(headers: Headers): Headers {
   const { token } = useSession.getState();
-  return bringsOwnToken(headers) || token === undefined
+  return ownToken(headers) !== undefined || token === undefined
     ? headers
     : { ...headers, authorization: `Bearer ${token}` };
 }
@@ -40,7 +41,7 @@ export async function execute(operation: Operation, headers: Headers, signal: Ab
   // Nothing has been done yet. The sandbox gives another token when the last one has ended.
   await refreshSession();
   if (useSession.getState().token !== token) return send(operation, headers, signal);
-  if (!bringsOwnToken(headers)) refuse(token);
+  if (ownToken(headers) === undefined) refuse(token);
   return answer;
 }
 

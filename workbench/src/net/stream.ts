@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import { createClient } from 'graphql-ws';
 import { GRAPH_SOCKET_URL, GRAPH_URL } from '../addresses.ts';
-import { withToken } from './execute.ts';
+import { ownToken, withToken } from './execute.ts';
 import { isObject, type Operation, type Result } from './result.ts';
 import { beginningAt } from './resume.ts';
 
@@ -89,7 +89,7 @@ function lost(error: unknown): never {
 function overSocket(connection: Connection): Promise<void> {
   const { operation, headers, lastCursor, signal, onOpen, onResult, onLive } = connection;
   const continued = (lastCursor === undefined ? undefined : beginningAt(operation, lastCursor)) ?? operation;
-  const token = withToken(headers)['authorization'];
+  const token = ownToken(withToken(headers));
   const client = createClient({
     url: GRAPH_SOCKET_URL,
     retryAttempts: 0,
