@@ -46,6 +46,13 @@ function parseMediaType(header: string | string[] | undefined): string | undefin
   return /^[\w.+-]{1,64}\/[\w.+-]{1,64}/.exec(value ?? '')?.[0].toLowerCase();
 }
 
+/**
+ * Whether an answer is not HTTP. One that breaks off is none of these: where it says `Connection: close`, undici calls it an "Invalid EOF
+ * state" if it is in chunks, else `UND_ERR_RES_CONTENT_LENGTH_MISMATCH`, as it calls headers that contradict each other.
+ */
+const isMalformed = ({ name, message }: Error): boolean =>
+  name === 'HTTPParserError' && !message.includes('Invalid EOF state');
+
 function describe(
   { cause, dispatched }: FailedExchange,
   timeoutMs: number,
@@ -57,18 +64,14 @@ function describe(
       dispatched,
     });
   }
-  const code: unknown = Reflect.get(cause, 'code');
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+  if (Reflect.get(cause, 'code') === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
     return new UpstreamError(
       'UPSTREAM_INVALID',
       `The service's answer is longer than ${maxAnswerBytes} bytes (UPSTREAM_ANSWER_BYTES).`,
       { cause },
     );
   }
-  if (
-    typeof code === 'string' &&
-    (code.startsWith('HPE_') || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
-  ) {
+  if (isMalformed(cause)) {
     return new UpstreamError('UPSTREAM_INVALID', "The service's answer is not well-formed HTTP.", {
       cause,
     });

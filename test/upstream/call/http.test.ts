@@ -71,6 +71,30 @@ describe('a GET to the upstream', () => {
     expect(await upstream.rest.get(ROUTE)).toEqual({ calls: 2 });
   });
 
+  it.each([
+    ['whose length was told', { 'content-length': '100' }],
+    ['whose length was told, on a connection of its own', { 'content-length': '100', connection: 'close' }],
+    ['in chunks', {}],
+    ['in chunks, on a connection of its own', { connection: 'close' }],
+  ])('is repeated after an answer %s that broke off', async (_name, headers) => {
+    let calls = 0;
+    await using upstream = await startUpstream((_request, response) => {
+      calls += 1;
+      if (calls > 1) return json(response, { calls });
+      response.writeHead(200, headers).write('{"calls":', () => response.destroy());
+    });
+    expect(await upstream.rest.get(ROUTE)).toEqual({ calls: 2 });
+  });
+
+  it('is not repeated after an answer that is not HTTP', async () => {
+    await using upstream = await startUpstream((request) => request.socket.end('HTTP/1.1 OK\r\n\r\n'));
+    await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({
+      code: 'UPSTREAM_INVALID',
+      message: "The service's answer is not well-formed HTTP.",
+    });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
   it('waits as long as a 429 asks, when that fits the deadline', async () => {
     let calls = 0;
     await using upstream = await startUpstream((_request, response) => {
