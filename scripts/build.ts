@@ -134,7 +134,7 @@ async function addPages(repository: string): Promise<void> {
   }
 }
 
-/** What is needed beside the modules: the page for people, the sandbox's documentation, types, and what npm shows. */
+/** What is needed beside the modules: the page at `/graphql`, the sandbox's documentation, types, and what npm shows. */
 async function addFiles(): Promise<void> {
   const project = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
   await addPages(project.repository.url.replace(/^git\+|\.git$/g, ''));

@@ -55,6 +55,6 @@ export interface ServerConfig extends GraphConfig {
   readonly streams: StreamLimits;
   /** Addresses and networks of proxies in front. What these say of a client's address is believed. */
   readonly trustedProxies: readonly string[];
-  /** Settings of the page for people; undefined for no page. */
+  /** Settings of the page at `/graphql` (GraphiQL); undefined for no page. */
   readonly workbench: WorkbenchOptions | undefined;
 }

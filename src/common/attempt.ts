@@ -20,9 +20,9 @@ export interface Answered extends UpstreamAnswer {
 }
 
 /**
- * Why no answer came, or none that can be read. `dispatched` is false only if it is certain that no byte of the request has
- * left: no connection, breaker open, deadline spent before. After the first byte may have left, every failure (reset,
- * time-out, truncated answer) looks the same whether or not the request took effect.
+ * Why no complete answer came. `dispatched` is false only if it is certain that no byte of the request has left: there was no
+ * connection, the breaker was open, or the deadline was over before. Where it is true, the request may have taken effect: a reset, a
+ * time-out and an answer that breaks off look the same whether it has or not.
  */
 interface NoAnswer extends Error {
   readonly dispatched: boolean;

@@ -3,7 +3,7 @@ import type { MoneyMutation } from './intent.ts';
 
 /** Why an outcome is unknown. */
 export type UnknownReason =
-  /** No answer came, or one that settles nothing: somebody on the way gave it, or the gateway does not understand it. */
+  /** No complete answer came, or one that does not tell what became of the payment: a 5xx, a page of a proxy, a 401 to a repeat. */
   | 'NO_ANSWER'
   /** The service says that a request with this key is still under way. */
   | 'STILL_PROCESSING'
@@ -28,8 +28,8 @@ type Next = 'repeat' | 'repeat-briefly' | 'read-original' | 'report';
  *
  * - `done`, `refused`: settled by the upstream's answer; stored.
  * - `nothing-moved`: refused before anything happened. The key is free again, and the caller gets a top-level error.
- * - `unknown`: with `close`, nothing may be sent under the key after this call, and that is stored with the answer. `unread` is an answer that
- *   the gateway does not understand: nobody has written of it, so an operator has to see it.
+ * - `unknown`: with `close`, nothing may be sent under the key after this call, and that is stored with the answer. `unread` is a complete answer
+ *   that the gateway does not understand, which an operator has to see. One that breaks off is none: the attempt has `failed`.
  */
 export type Outcome =
   | { readonly kind: 'done' | 'refused'; readonly answer: UpstreamAnswer }

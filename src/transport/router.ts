@@ -17,7 +17,7 @@ export interface Routes {
   readonly graph: Handler;
   /** Handles deliveries of the provider. */
   readonly webhook: Handler;
-  /** The page for people. It answers its own paths alone. */
+  /** The page at `/graphql` (GraphiQL). It answers its own paths alone. */
   readonly page: { handle(request: IncomingMessage, response: ServerResponse, path: string): boolean };
   readonly showsPage: boolean;
   /** The answer of `/readyz`. */

@@ -4,6 +4,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { NAMED_FAULTS } from '../../packages/sandbox/src/faults.ts';
 import { control } from '../helpers/gateway.ts';
 import { randomFrom } from '../helpers/random.ts';
 import { endWithThisProcess } from '../helpers/redis.ts';
@@ -39,16 +40,7 @@ export interface PayingReport {
 
 /** Payments that one app makes at once. */
 const AT_ONCE = 8;
-const FAULTS = [
-  'reset-before',
-  'reset-after-commit',
-  'truncate',
-  'garbage',
-  'hang',
-  { status: 503 },
-  { status: 502, commit: true },
-  { delayMs: 600 },
-] as const;
+const FAULTS = [...NAMED_FAULTS, { status: 503 }, { status: 502, commit: true }, { delayMs: 600 }] as const;
 
 /** Pays on a bad network, with answers lost on both sides of the gateway and the app killed, and looks into the ledger. */
 export async function payOnBadNetworks(options: PayingOptions): Promise<PayingReport> {

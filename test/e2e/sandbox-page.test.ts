@@ -131,6 +131,22 @@ describe('the console of the sandbox', () => {
     }
   });
 
+  it('arms a fault for one account, where the request may name one', async () => {
+    await using one = await visit();
+    const { page, sandbox } = one;
+    const label = page.locator('label', { has: page.getByText('Account', { exact: true }) });
+    const account = label.locator('select');
+    const [, second] = sandbox.accounts;
+    await account.selectOption(second?.id ?? '');
+    await page.getByLabel('When').selectOption({ label: 'the accounts are listed' });
+    expect(await account.isDisabled()).toBe(true);
+    await press(page, 'Arm');
+    await page.getByLabel('When').selectOption({ label: 'a payment is sent' });
+    await press(page, 'Arm');
+    await page.locator('.entry', { hasText: second?.alias ?? '' }).waitFor();
+    expect((await sandbox.faults()).map(({ match }) => match.account)).toEqual([undefined, second?.id]);
+  });
+
   it('steps the clock, lets it run, and stops it', async () => {
     await using one = await visit();
     const { page, sandbox } = one;

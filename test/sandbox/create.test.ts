@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { NAMED_FAULTS } from '../../packages/sandbox/src/faults.ts';
 import {
   createSandbox,
   type Endpoint,
+  type Failure,
   type RestAnswers,
   type RestBodies,
   type TestSandbox,
@@ -11,6 +13,8 @@ import { openReceiver } from './harness.ts';
 const MONEY_OUT = 'POST /v1/transactions/money_out';
 const TRANSFER = 'POST /v1/transactions/internal_transaction';
 const BANKS = 'GET /v1/banks';
+
+const ANSWERS = NAMED_FAULTS.filter((name) => name !== 'reset-before' && name !== 'reset-after-commit');
 
 /** The keys of `RestAnswers`, which the compiler holds to be all of them. */
 const ANSWERED = {
@@ -109,6 +113,47 @@ test('a fault tells how often it was used, over HTTP too, and heals', async () =
   await sandbox.heal();
   expect(await sandbox.faults()).toEqual([]);
   expect((await get(`/v1/clients/${sandbox.clientId}/accounts`)).status).toBe(200);
+});
+
+test('heal ends what was begun over HTTP, too', async () => {
+  await using sandbox = await createSandbox();
+  const control = (method: string, path: string, body: unknown) =>
+    fetch(`${sandbox.url}/sandbox/${path}`, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  await using receiver = await openReceiver();
+  await sandbox.registerWebhook({ type: 'MONEY_IN', url: receiver.url, token: 'a token' });
+  await control('POST', 'faults', { fault: 'hang' });
+  await control('POST', 'lost-messages', { type: 'MONEY_IN' });
+  await control('PATCH', 'webhooks', { down: true });
+  expect(await sandbox.faults()).toMatchObject([{ fault: 'hang' }]);
+  await sandbox.heal();
+  expect(await sandbox.faults()).toEqual([]);
+  await sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount: '1.00' });
+  expect(receiver.received).toHaveLength(1);
+});
+
+test.each<[Failure, unknown]>([
+  [{ lose: 'request' }, 'reset-before'],
+  [{ lose: 'answer' }, 'reset-after-commit'],
+  ...ANSWERS.map((answer): [Failure, unknown] => [{ answer }, answer]),
+  [{ delayMs: 5 }, { delayMs: 5 }],
+  [
+    { status: 502, body: 'bad gateway', commit: true },
+    { status: 502, body: 'bad gateway', commit: true },
+  ],
+])('%j is the fault %j, of one account where it names one', async (failure, fault) => {
+  await using sandbox = await createSandbox();
+  const account = sandbox.accounts[1]?.id ?? '';
+  await sandbox.fail(TRANSFER, failure);
+  await sandbox.fail(TRANSFER, { ...failure, account, times: 2 });
+  const match = { method: 'POST', path: '/v1/transactions/internal_transaction' };
+  expect(await sandbox.faults()).toMatchObject([
+    { match, fault, times: null },
+    { match: { ...match, account }, fault, times: 2 },
+  ]);
 });
 
 test('lost messages are sent to nobody until it heals, and a delivery can be sent again', async () => {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { faultRule, NAMED_FAULTS } from '../../packages/sandbox/src/faults.ts';
 import { defaultChoices } from '../../packages/sandbox/src/index.ts';
 import { at, openSandbox } from './harness.ts';
 
@@ -11,6 +12,19 @@ const run = promisify(execFile);
 test('every choice has its row in docs/sandbox.md, and every row is a choice', () => {
   const rows = [...page.matchAll(/^\| `(\w+)` \|.*\|.*\|.*\|$/gm)].map((match) => match[1]);
   expect(rows).toEqual(Object.keys(defaultChoices));
+});
+
+test('every fault has its row in docs/sandbox.md and its place on the console, and every row is a fault', async () => {
+  const rows = [...page.matchAll(/^\| `("[a-z-]+"|\{ "(?:delayMs|status)".*\})` \|/gm)].map((match) =>
+    faultRule.parse({ fault: JSON.parse((match[1] ?? '').replace('…', '""')) }),
+  );
+  const faults = rows.map(({ fault }) => fault);
+  expect(faults.filter((fault) => typeof fault === 'string').sort()).toEqual([...NAMED_FAULTS].sort());
+  const fields = faults.flatMap((fault) => (typeof fault === 'string' ? [] : Object.keys(fault)));
+  expect(new Set(fields)).toEqual(new Set(['delayMs', 'status', 'body', 'commit']));
+  const console = await readFile(new URL('../../packages/sandbox/page/faults.js', import.meta.url), 'utf8');
+  const offered = [...console.matchAll(/fault: '([a-z-]+)'/g)].map((match) => match[1]);
+  expect(offered.sort()).toEqual([...NAMED_FAULTS].sort());
 });
 
 test('the shell examples of docs/sandbox.md do as they say', async () => {

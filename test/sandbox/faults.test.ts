@@ -1,4 +1,7 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { at, expectRefusal, openSandbox, READINGS, transfer } from './harness.ts';
 
 const BANKS = '/v1/banks';
@@ -87,6 +90,61 @@ describe.each(READINGS)('faults, %s choices', (_name, choices) => {
   ])('the path %s matches that of the accounts: %s', async (path, matches) => {
     await using box = await withFault({ status: 500 }, { path });
     expect((await box.get(box.of('/accounts'))).status).toBe(matches ? 500 : 200);
+  });
+
+  test('a fault of one account meets what pays from it, and what names a transaction of it', async () => {
+    await using box = await openSandbox(choices);
+    const [payer, other] = [at(box.seeded.accounts, 1), at(box.seeded.accounts, 2)];
+    const match = { path: '/v1/', account: payer.id.toUpperCase() };
+    expect((await box.post('/sandbox/faults', { match, fault: { status: 500 } })).status).toBe(201);
+    const pay = async (from: string, to: string) =>
+      (await box.post(INTERNAL, transfer(box, to, {}, from))).status;
+    expect(await pay(payer.instrumentId, other.instrumentId)).toBe(500);
+    expect(await pay(other.instrumentId, payer.instrumentId)).toBe(200);
+    const credited = async ({ clabe }: typeof payer) =>
+      (await box.post('/sandbox/spei-credits', { clabe, amount: '1.00' })).as(
+        z.object({ transaction: z.object({ id: z.string() }) }),
+      ).transaction.id;
+    const [mine, theirs] = [await credited(payer), await credited(other)];
+    expect((await box.get(box.of(`/transactions/${mine}`))).status).toBe(500);
+    expect((await box.get(box.of(`/transactions/${theirs}`))).status).toBe(200);
+    expect((await box.get(box.of('/accounts'))).status).toBe(200);
+  });
+
+  test.each<[string, unknown]>([
+    ['no JSON', '{'],
+    ['null', 'null'],
+    ['an id that is no text', { source_instrument_id: 7 }],
+    ['over a mebibyte', JSON.stringify('x'.repeat(1024 * 1024))],
+    ['of no account of the sandbox', { source_instrument_id: 'nobody' }],
+  ])('a fault of one account leaves a body that is %s to the route', async (_name, body) => {
+    await using box = await openSandbox(choices);
+    const account = at(box.seeded.accountIds, 0);
+    await box.post('/sandbox/faults', { match: { account }, fault: { status: 500 } });
+    expectRefusal(await box.post(INTERNAL, body), { status: 400 });
+    expect((await box.get(BANKS)).status).toBe(200);
+  });
+
+  test('a refusal of the service meets the fault too, and nothing is performed', async () => {
+    await using box = await withFault('garbage', { path: INTERNAL });
+    const body = transfer(box, at(box.seeded.internalInstrumentIds, 2));
+    expect((await box.call('POST', INTERNAL, body, {})).status).toBe(200);
+    expect(await box.moved()).toBe(0);
+  });
+
+  test('truncate sends the status, the type, a length that is one too large and half the body', async () => {
+    await using box = await withFault('truncate', { path: BANKS }, 1);
+    const { hostname, port } = new URL(box.sandbox.url);
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      `GET ${BANKS} HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${box.sandbox.accessToken}\r\n\r\n`,
+    );
+    const [head = '', half = ''] = (await text(socket)).split('\r\n\r\n');
+    const whole = Buffer.from((await box.get(BANKS)).text);
+    expect(head).toMatch(/^HTTP\/1.1 200 /);
+    expect(head).toMatch(/^content-type: application\/json/m);
+    expect(head).toMatch(new RegExp(`^content-length: ${whole.length + 1}\r?$`, 'm'));
+    expect(half).toBe(whole.subarray(0, whole.length / 2).toString());
   });
 
   test('clearing makes everything healthy, and the control is never at fault', async () => {

@@ -71,8 +71,10 @@ test('a payment names the calls that made and read it; its message goes to a han
   await box.register('CEP', receiver.url);
   const id = await validate(box);
   await box.get(box.of(`/transactions/${id}`));
-  await box.post('/sandbox/faults', { fault: 'reset-after-commit', times: 1 });
-  await expect(box.get(box.of(`/transactions/${id}`))).rejects.toThrow();
+  for (const fault of ['reset-after-commit', 'truncate']) {
+    await box.post('/sandbox/faults', { fault, times: 1 });
+    await expect(box.get(box.of(`/transactions/${id}`))).rejects.toThrow();
+  }
   await box.step(0);
   const read = await box.get(`/sandbox/transactions/${id}`);
   const { calls, deliveries } = read.as(
@@ -84,6 +86,7 @@ test('a payment names the calls that made and read it; its message goes to a han
   expect(calls.map(({ method, status }) => [method, status])).toEqual([
     ['POST', 200],
     ['GET', 200],
+    ['GET', null],
     ['GET', null],
   ]);
   const path = `/sandbox/deliveries/${at(deliveries, 0).id}/send`;

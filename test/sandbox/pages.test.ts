@@ -158,7 +158,7 @@ describe('the pages of the sandbox', () => {
     }
     const known = Object.keys(SPANISH);
     expect([...said].filter((text) => !known.includes(text))).toEqual([]);
-    // All else are reasons as the sandbox itself says them,.
+    // All else are reasons as the sandbox itself says them.
     const sandbox = await sourcesIn(SANDBOX);
     const unsaid = known.filter((text) => !said.has(text) && !sandbox.includes(text));
     expect(unsaid).toEqual([]);

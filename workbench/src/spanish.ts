@@ -238,6 +238,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
     'Los webhooks solo van a esta máquina, a PUBLIC_URL y a SANDBOX_WEBHOOK_HOSTS, no a {host}.',
   'connect ECONNREFUSED': 'conexión rechazada (ECONNREFUSED)',
   'no answer in time': 'sin respuesta a tiempo',
+  'no complete answer': 'sin respuesta completa',
   'the connection was closed without an answer': 'la conexión se cerró sin respuesta',
   shared: 'compartida',
   system: 'del sistema',

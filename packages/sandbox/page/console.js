@@ -17,7 +17,7 @@ const clock = clockView();
 const accounts = h('tbody');
 const transactions = transactionsView();
 const webhooks = webhooksPanel();
-const faults = faultsPanel();
+const faults = faultsPanel(client);
 const lost = h(
   'p',
   { class: 'notice', role: 'alert', hidden: true },

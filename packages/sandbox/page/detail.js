@@ -98,7 +98,7 @@ function stepsOf({ trail, movements, calls, deliveries }) {
         h(
           'span',
           { class: status === null || status >= 400 ? 'badge bad' : 'badge good' },
-          status === null ? t('no answer') : String(status),
+          status === null ? t('no complete answer') : String(status),
         ),
       ),
     })),

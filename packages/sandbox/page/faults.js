@@ -16,11 +16,15 @@ const kinds = () => ({
   garbage: { label: t('its answer is no JSON'), fault: 'garbage' },
 });
 
-/** @returns {Record<string, { label: string, match: object }>} */
+/** @returns {Record<string, { label: string, match: object, namesNoAccount?: true }>} */
 const requests = () => ({
   payment: { label: t('a payment is sent'), match: { method: 'POST', path: '/v1/transactions/' } },
   any: { label: t('any request is sent'), match: { path: '/v1/' } },
-  accounts: { label: t('the accounts are listed'), match: { method: 'GET', path: '/v1/clients/*/accounts' } },
+  accounts: {
+    label: t('the accounts are listed'),
+    match: { method: 'GET', path: '/v1/clients/*/accounts' },
+    namesNoAccount: true,
+  },
   transaction: {
     label: t('a transaction is read'),
     match: { method: 'GET', path: '/v1/clients/*/transactions/*' },
@@ -34,13 +38,22 @@ function stateOf({ used, times, inForce }) {
   return inForce && times === null ? `${t('armed')}, ${seen}` : seen;
 }
 
-/** What goes wrong with the next requests: armed here, then seen, or disarmed. */
-export function faultsPanel() {
+/** What goes wrong with the next requests: armed here, then seen, or disarmed. @param {import('./api.js').Client} client */
+export function faultsPanel({ accounts }) {
   const [all, which] = [kinds(), requests()];
   const list = h('ul', { class: 'plain' });
   const choice = (/** @type {Record<string, { label: string }>} */ from) =>
     h('select', {}, ...Object.entries(from).map(([value, { label }]) => h('option', { value }, label)));
   const [what, of] = [choice(all), choice(which)];
+  const whose = h(
+    'select',
+    {},
+    h('option', { value: '' }, t('any account')),
+    ...accounts.map(({ id, alias }) => h('option', { value: id }, alias)),
+  );
+  of.addEventListener('change', () => {
+    whose.disabled = which[of.value]?.namesNoAccount === true;
+  });
   const often = h(
     'select',
     {},
@@ -50,7 +63,10 @@ export function faultsPanel() {
   const arm = async () => {
     const times = Number(often.value);
     await ask('POST', '/sandbox/faults', {
-      match: which[of.value]?.match,
+      match: {
+        ...which[of.value]?.match,
+        ...(whose.disabled || whose.value === '' ? {} : { account: whose.value }),
+      },
       fault: all[what.value]?.fault,
       ...(times === 0 ? {} : { times }),
     });
@@ -78,6 +94,7 @@ export function faultsPanel() {
           },
         },
         labelled(t('When'), of),
+        labelled(t('Account'), whose),
         labelled(t('Then'), what),
         labelled(t('How often'), often),
         h('button', { class: 'primary' }, t('Arm')),
@@ -96,17 +113,17 @@ export function faultsPanel() {
         faults.toReversed(),
         ({ id }) => String(id),
         stateOf,
-        (fault) => line(fault, all),
+        (fault) => line(fault, all, accounts),
       );
     },
   };
 }
 
-/** @param {Fault} fault @param {ReturnType<typeof kinds>} all */
-function line(fault, all) {
+/** @param {Fault} fault @param {ReturnType<typeof kinds>} all @param {import('./api.js').Client['accounts']} accounts */
+function line(fault, all, accounts) {
   const text = JSON.stringify(fault.fault);
   const known = Object.values(all).find((one) => JSON.stringify(one.fault) === text);
-  const { method = '', path = '' } = fault.match;
+  const { method = '', path = '', account } = fault.match;
   return h(
     'li',
     { class: 'entry' },
@@ -117,6 +134,8 @@ function line(fault, all) {
     h('code', {}, method || (path === '' && t('any request is sent'))),
     ' ',
     path !== '' && pathText(path),
+    ' ',
+    account !== undefined && (accounts.find(({ id }) => id === account)?.alias ?? h('code', {}, account)),
     ' ',
     button(fault.inForce ? t('Disarm') : t('Clear'), () =>
       act(async () => {

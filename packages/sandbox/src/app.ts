@@ -21,7 +21,10 @@ import { webhookRoutes } from './routes/webhooks.ts';
 import type { World } from './world.ts';
 
 /**
- * The service under /v1, with faults and credentials; its control under /sandbox and its pages for people, with neither.
+ * The service under /v1, with faults and credentials; its control under /sandbox, its console and its other pages, with neither.
+ *
+ * A request to the service meets faults first, so that a fault may befall a refusal, then its credentials, the Idempotency-Key of money
+ * out and the delay of a fault, then its route. An answer goes back the same way.
  *
  * @param hosts names that it answers to, besides those of loopback.
  */
@@ -46,7 +49,7 @@ export function buildApp(world: World, control: Control, hosts: readonly string[
     countRequests(control.counts),
     recordCalls(world.calls, world.clock),
     magicAnswers,
-    injectFaults(control.faults),
+    injectFaults(control.faults, world),
     authenticate(world),
   );
   app.use('/v1/transactions/money_out', idempotency(world));
@@ -59,7 +62,7 @@ export function buildApp(world: World, control: Control, hosts: readonly string[
   transactionRoutes(app, world);
   webhookRoutes(app, world);
 
-  controlRoutes(app, world, control);
+  controlRoutes(app, control);
   pageRoutes(app, world, control);
   return app;
 }

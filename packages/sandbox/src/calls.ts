@@ -4,13 +4,17 @@ export interface Call {
   at: number;
   method: string;
   path: string;
-  /** Undefined where the caller got no answer. */
+  /** Undefined where the caller was sent no complete answer. */
   status: number | undefined;
   transactionId: string;
 }
 
 /** How many are kept. */
 const KEPT = 1_000;
+const NAMED = /\/transactions\/([0-9a-f-]{36})/i;
+
+/** The id of the transaction that a path names; undefined for none. */
+export const transactionIn = (path: string): string | undefined => NAMED.exec(path)?.[1]?.toLowerCase();
 
 /** The latest calls that had to do with a transaction, so that its page can show them. */
 export class Calls {

@@ -4,7 +4,6 @@ import { notFound } from './errors.ts';
 import { faultRule } from './faults.ts';
 import { type App, operation, pathId, readBody } from './http.ts';
 import { WEBHOOK_TYPES } from './state.ts';
-import type { World } from './world.ts';
 
 export const loss = z.strictObject({
   type: z.enum(WEBHOOK_TYPES),
@@ -20,10 +19,10 @@ const handler = z.strictObject({ url: z.url({ protocol: /^https?$/ }) });
 const outage = z.strictObject({ down: z.boolean() });
 
 /** The control of the sandbox, for people and tests: no credentials, no faults (docs/sandbox.md). */
-export function controlRoutes(app: App, { deliveries }: World, control: Control): void {
+export function controlRoutes(app: App, control: Control): void {
   app.use('/sandbox/*', operation('Sandbox', 'Control'));
   moneyRoutes(app, control);
-  faultRoutes(app, control, deliveries);
+  faultRoutes(app, control);
   clockRoutes(app, control);
   deliveryRoutes(app, control);
   lookRoutes(app, control);
@@ -45,7 +44,8 @@ function moneyRoutes(app: App, control: Control): void {
 }
 
 /** What goes wrong, and which messages are lost. */
-function faultRoutes(app: App, { faults }: Control, deliveries: World['deliveries']): void {
+function faultRoutes(app: App, control: Control): void {
+  const { faults } = control;
   app.get('/sandbox/faults', (c) => c.json({ faults: faults.all() }));
   app.post('/sandbox/faults', async (c) => {
     const rule = await readBody(c, faultRule);
@@ -63,11 +63,11 @@ function faultRoutes(app: App, { faults }: Control, deliveries: World['deliverie
 
   app.post('/sandbox/lost-messages', async (c) => {
     const { type, times } = await readBody(c, loss);
-    deliveries.lose(type, times);
+    control.loseMessages(type, times);
     return c.json({ type, times }, 201);
   });
   app.delete('/sandbox/lost-messages', (c) => {
-    deliveries.loseNothing();
+    control.loseNothing();
     return c.json({ lost: [] });
   });
 }

@@ -26,7 +26,7 @@ import {
 import { RequestCounts } from './request-counts.ts';
 import type { RestCustomer, RestNewTransaction, RestTransaction } from './rest.ts';
 import type { Seeded } from './seed.ts';
-import type { Cep, Client, Token } from './state.ts';
+import type { Cep, Client, Token, WebhookType } from './state.ts';
 import { formatTimestamp } from './timestamps.ts';
 import { viewCustomer, viewNewTransaction, viewTransaction } from './views.ts';
 import type { World } from './world.ts';
@@ -69,7 +69,7 @@ export interface RequestsView {
 /** What was completed. */
 export type Completed = { transaction: RestTransaction } | { customer: RestCustomer };
 
-/** What people and tests do to a sandbox besides calling the service: docs/sandbox.md, "Control". */
+/** All that people and tests do to a sandbox besides calling the service: docs/sandbox.md, "Control". */
 export class Control {
   readonly faults = new Faults();
   readonly counts = new RequestCounts();
@@ -192,6 +192,16 @@ export class Control {
     return viewTransactionDetail(this.#world, transaction);
   }
 
+  /** Has the next `times` messages of a type, or all of them, sent to nobody. */
+  loseMessages(type: WebhookType, times?: number): void {
+    this.#world.deliveries.lose(type, times);
+  }
+
+  /** No message is lost any more. */
+  loseNothing(): void {
+    this.#world.deliveries.loseNothing();
+  }
+
   /** Has every webhook's receiver unreachable, or reachable again. */
   setWebhooksDown(isDown: boolean): void {
     this.#world.deliveries.setDown(isDown);
@@ -249,11 +259,11 @@ export class Control {
     return { total: this.counts.total(), counts: this.counts.byRoute() };
   }
 
-  /** No fault applies and no message is lost any more. */
+  /** No fault applies, no message is lost and no receiver of webhooks is unreachable any more, whoever wanted it so. */
   heal(): void {
     this.faults.clear();
-    this.#world.deliveries.loseNothing();
-    this.#world.deliveries.setDown(false);
+    this.loseNothing();
+    this.setWebhooksDown(false);
   }
 }
 

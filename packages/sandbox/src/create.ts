@@ -10,7 +10,7 @@ import {
 import { loss, step } from './control-routes.ts';
 import type { AccountView, ClientView, DeliveryView, LedgerView } from './control-views.ts';
 import type { Endpoint } from './endpoints.ts';
-import { type Fault, type FaultView, faultRule } from './faults.ts';
+import { type Fault, type FaultView, faultRule, type NamedFault } from './faults.ts';
 import { check } from './http.ts';
 import { webhookOrder } from './operations/webhooks.ts';
 import type { Outcome } from './pending.ts';
@@ -57,13 +57,15 @@ export interface Span {
  *   that are no JSON; the request has been performed;
  * - `delayMs` performs the request so many real ms later;
  * - `status` answers with this status and body; the request is performed with `commit: true` alone.
+ *
+ * `account`, an id of `accountIds`, spares the requests that neither pay from this account nor name a transaction of it.
  */
 export type Failure = (
   | { lose: 'request' | 'answer' }
-  | { answer: 'truncate' | 'hang' | 'garbage' }
+  | { answer: Exclude<NamedFault, `reset-${string}`> }
   | { delayMs: number }
   | { status: number; body?: unknown; commit?: boolean }
-) & { times?: number };
+) & { times?: number; account?: string };
 
 /** A sandbox with its control in hand. What is known of the demo client stands beside it, under the names of `GET /sandbox`. */
 export interface TestSandbox extends Sandbox, Omit<ClientView, 'accounts' | 'clabeInstrumentIds'> {
@@ -85,9 +87,9 @@ export interface TestSandbox extends Sandbox, Omit<ClientView, 'accounts' | 'cla
   fail(endpoint: Endpoint, failure: Failure): Promise<void>;
   /** The next `times` webhook messages of a type, or all of them, are sent to nobody. */
   loseMessages(type: RestWebhookType, times?: number): Promise<void>;
-  /** Ends all that `fail` and `loseMessages` began. */
+  /** No fault applies, no message is lost and no receiver of webhooks is unreachable any more, whoever wanted it so. */
   heal(): Promise<void>;
-  /** What `fail` has added since the last `heal`, with how often each was used. */
+  /** The faults that were added, by `fail` or over HTTP, and not taken away since, with how often each was used. */
   faults(): Promise<FaultView[]>;
   ledger(): Promise<LedgerView>;
   /** Every webhook sent, with each attempt and its reply. */
@@ -106,7 +108,7 @@ export async function createSandbox(options: CreateOptions = {}): Promise<TestSa
   const { clock = 'stepped', ...others } = options;
   const speed = clock === 'stepped' ? 0 : clock.speed;
   const started = await startWithControl({ seed: 1, port: 0, ...others, speed });
-  const { sandbox, control, world } = started;
+  const { sandbox, control } = started;
   const [demo, ...otherClients] = await control.clients();
   if (demo === undefined) throw new Error('the seed data holds no client');
   const { accounts: _atTheStart, ...client } = demo;
@@ -137,7 +139,7 @@ export async function createSandbox(options: CreateOptions = {}): Promise<TestSa
     },
     async loseMessages(type, times) {
       const lost = check(loss, { type, ...(times === undefined ? {} : { times }) }, 'loseMessages');
-      world.deliveries.lose(lost.type, lost.times);
+      control.loseMessages(lost.type, lost.times);
     },
     heal: async () => control.heal(),
     faults: async () => control.faults.all(),
@@ -159,9 +161,13 @@ function someAccounts(control: Control): readonly [AccountView, ...AccountView[]
 const secondsOf = ({ days = 0, hours = 0, minutes = 0, seconds = 0 }: Span): number =>
   ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
 
-function ruleOf(endpoint: Endpoint, { times, ...failure }: Failure): unknown {
+function ruleOf(endpoint: Endpoint, { times, account, ...failure }: Failure): unknown {
   const [method, path = ''] = endpoint.split(' ');
-  const match = { method, path: path.replaceAll(/\{\w+\}/g, '*') };
+  const match = {
+    method,
+    path: path.replaceAll(/\{\w+\}/g, '*'),
+    ...(account === undefined ? {} : { account }),
+  };
   return { match, fault: faultOf(failure), ...(times === undefined ? {} : { times }) };
 }
 

@@ -118,7 +118,7 @@ const makeAccount = (crowd: Crowd, number: number): Account => ({
   ...owned(crowd, number),
   ...numbersOf(number),
   id: crowd.accountIds.of(number),
-  accountId: crowd.baseIds.of(number),
+  requestedId: crowd.baseIds.of(number),
   instrumentId: crowd.instrumentIds.of(number),
   ownerType: 'CUSTOMER',
   adapterId: crowd.client.adapterId,

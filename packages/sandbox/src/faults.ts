@@ -2,16 +2,27 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { MiddlewareHandler } from 'hono';
 import { z } from 'zod';
 import { ambient } from './ambient.ts';
-import type { Ctx, Env } from './http.ts';
+import { transactionIn } from './calls.ts';
+import { type Ctx, type Env, readText, uuid } from './http.ts';
+import type { Instrument } from './state.ts';
+import type { World } from './world.ts';
+
+/** The faults that are a word; tests and pages take theirs from here. */
+export const NAMED_FAULTS = ['reset-before', 'reset-after-commit', 'truncate', 'hang', 'garbage'] as const;
+export type NamedFault = (typeof NAMED_FAULTS)[number];
 
 /**
  * A misbehaviour of the service, for tests of its clients.
  *
- * - `delayMs`: the work is held up by so many real ms, after the credentials and the Idempotency-Key have been taken.
- * - `status`: this status and body instead of the answer; with `commit: true` the request has been performed all the same.
- * - `reset-before`: the connection is reset, nothing is performed.
- * - The others perform the request, then `reset-after-commit` resets the connection, `truncate` ends it in the middle of the
- *   body, `hang` never answers, and `garbage` answers 200 with bytes that are no JSON.
+ * - `delayMs`: the request is held up by so many real ms, after its credentials and its Idempotency-Key have been taken.
+ * - `status`: this status and body are the answer; the request is performed with `commit: true` alone.
+ * - `reset-before`: the connection is reset, and the request is not performed.
+ * - `reset-after-commit`: the request is performed, and then the connection is reset.
+ * - `truncate`: the request is performed, and its answer breaks off in the middle of the body.
+ * - `hang`: the request is performed, and never answered.
+ * - `garbage`: the request is performed, and answered with 200 and bytes that are no JSON.
+ *
+ * To be performed is to be treated as without the fault: a request without credentials is refused, and the fault befalls the refusal.
  */
 const faultSchema = z.union([
   z.strictObject({ delayMs: z.number().int().min(0).max(600_000) }),
@@ -20,11 +31,13 @@ const faultSchema = z.union([
     body: z.unknown().optional(),
     commit: z.boolean().optional(),
   }),
-  z.enum(['reset-before', 'reset-after-commit', 'truncate', 'hang', 'garbage']),
+  z.enum(NAMED_FAULTS),
 ]);
 
 export const faultRule = z.strictObject({
-  match: z.strictObject({ method: z.string().optional(), path: z.string().optional() }).default({}),
+  match: z
+    .strictObject({ method: z.string().optional(), path: z.string().optional(), account: uuid.optional() })
+    .default({}),
   fault: faultSchema,
   times: z.number().int().min(1).optional(),
 });
@@ -32,7 +45,7 @@ export const faultRule = z.strictObject({
 export type FaultRule = z.infer<typeof faultRule>;
 export type Fault = z.infer<typeof faultSchema>;
 
-/** A fault that was added since the last clearing. */
+/** A fault that was added, and not taken away since. */
 export interface FaultView extends Pick<FaultRule, 'match' | 'fault'> {
   id: number;
   /** How often it may apply; null for any number of times. */
@@ -43,7 +56,7 @@ export interface FaultView extends Pick<FaultRule, 'match' | 'fault'> {
   inForce: boolean;
 }
 
-/** The rules in force. The oldest that matches a request applies, `times` times or until cleared. */
+/** The rules that were added. The oldest in force that matches a request applies, `times` times or until it is taken away. */
 export class Faults {
   #rules: { id: number; rule: FaultRule; used: number }[] = [];
   #last = 0;
@@ -76,9 +89,20 @@ export class Faults {
     }));
   }
 
-  /** The fault for a request, which uses up one of its times. */
-  take(method: string, path: string): Fault | undefined {
-    const entry = this.#rules.find((each) => isInForce(each) && matches(each.rule, method, path));
+  /** Whether it depends on the accounts of a request which fault it meets. */
+  asksForAccounts(method: string, path: string): boolean {
+    return this.#rules.some(
+      (each) => each.rule.match.account !== undefined && isInForce(each) && matches(each.rule, method, path),
+    );
+  }
+
+  /** The fault for a request that concerns these accounts; it uses up one of the fault's times. */
+  take(method: string, path: string, accounts: readonly string[]): Fault | undefined {
+    const concerns = ({ account }: FaultRule['match']) =>
+      account === undefined || accounts.includes(account.toLowerCase());
+    const entry = this.#rules.find(
+      (each) => isInForce(each) && matches(each.rule, method, path) && concerns(each.rule.match),
+    );
     if (entry === undefined) return undefined;
     entry.used += 1;
     return entry.rule.fault;
@@ -89,9 +113,11 @@ const isInForce = ({ rule, used }: { rule: FaultRule; used: number }): boolean =
   used < (rule.times ?? Number.POSITIVE_INFINITY);
 
 /** Applies faults around a request. */
-export function injectFaults(faults: Faults): MiddlewareHandler<Env> {
+export function injectFaults(faults: Faults, world: World): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const fault = faults.take(c.req.method, c.req.path);
+    const { method, path } = c.req;
+    const accounts = faults.asksForAccounts(method, path) ? await accountsOf(c, world) : [];
+    const fault = faults.take(method, path, accounts);
     if (fault === undefined) return next();
     if (fault === 'reset-before') {
       c.env.incoming.socket.resetAndDestroy();
@@ -112,6 +138,27 @@ export function injectFaults(faults: Faults): MiddlewareHandler<Env> {
   };
 }
 
+const paying = z.object({ source_instrument_id: z.string() });
+
+/**
+ * The sandbox's own accounts that a request concerns: those of the transaction that its path names, or the one that its body pays from.
+ * None where there is neither. What is wrong with the body is for the route to say.
+ */
+async function accountsOf(c: Ctx, { state }: World): Promise<string[]> {
+  const named = state.transactions.get(transactionIn(c.req.path) ?? '');
+  const found = named === undefined ? [await payerOf(c, state)] : [named.source, named.destination];
+  return found.map((instrument) => instrument?.accountId).filter((id) => id !== undefined);
+}
+
+async function payerOf(c: Ctx, state: World['state']): Promise<Instrument | undefined> {
+  try {
+    const { source_instrument_id } = paying.parse(JSON.parse(await readText(c)));
+    return state.instruments.get(source_instrument_id.toLowerCase());
+  } catch {
+    return undefined;
+  }
+}
+
 /** The place where a `delayMs` fault holds the work up. */
 export const delayWork: MiddlewareHandler<Env> = async (c, next) => {
   const delayMs = c.get('delayMs');
@@ -119,8 +166,8 @@ export const delayWork: MiddlewareHandler<Env> = async (c, next) => {
   return next();
 };
 
-/** Does to the answer to a request that has been performed what a fault says. */
-export async function spoil(c: Ctx, fault: Exclude<Fault, object | 'reset-before'>): Promise<void> {
+/** Does to the answer what a fault says. */
+export async function spoil(c: Ctx, fault: Exclude<NamedFault, 'reset-before'>): Promise<void> {
   if (fault === 'garbage') {
     replace(c, new Response('\u0000<<<{"id": ,]', { headers: { 'content-type': 'application/json' } }));
     return;
@@ -131,6 +178,7 @@ export async function spoil(c: Ctx, fault: Exclude<Fault, object | 'reset-before
   if (fault !== 'truncate') return;
   const whole = Buffer.from(await answer.arrayBuffer());
   const { outgoing } = c.env;
+  // The Content-Length is one too large, so that the client misses something of an empty body too.
   outgoing.writeHead(answer.status, {
     'content-type': answer.headers.get('content-type') ?? 'application/json',
     'content-length': whole.length + 1,

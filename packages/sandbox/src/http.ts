@@ -14,10 +14,10 @@ export interface Env {
     /** The client that the credentials belong to. */
     clientId: string;
     operation: Operation | undefined;
-    bodyText: string | undefined;
+    bodyText: Promise<string> | undefined;
     /** Real ms by which a fault holds the work up. */
     delayMs: number | undefined;
-    /** The transfer that the request has made. */
+    /** The transfer that the request has made; undefined where a key's first answer is given again. */
     performed: Transaction | undefined;
   };
 }
@@ -59,10 +59,10 @@ export function check<T>(schema: ZodType<T>, value: unknown, what: string): T {
  *
  * @throws ApiError DATA_ERROR past the limit.
  */
-export async function readText(c: Ctx): Promise<string> {
+export function readText(c: Ctx): Promise<string> {
   const known = c.get('bodyText');
   if (known !== undefined) return known;
-  const text = await readLimited(c);
+  const text = readLimited(c);
   c.set('bodyText', text);
   return text;
 }

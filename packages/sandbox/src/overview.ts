@@ -54,7 +54,7 @@ export interface TransactionDetailView {
   transaction: RestTransaction;
   trail: { at: string; of: Step['of']; status: string }[];
   movements: { at: string; from: string; to: string; amount: string }[];
-  /** The requests that made, read or refunded it; the status is null where no answer came. */
+  /** The requests that made, read or refunded it; the status is null where no complete answer was sent. */
   calls: { at: string; method: string; path: string; status: number | null }[];
   deliveries: DeliveryView[];
   receipt: { status: Cep['status']; url: string; beneficiaryName: string | null } | null;

@@ -93,7 +93,7 @@ class ClientSeeder implements Belongings {
       customerId: customer?.id,
       bankId: undefined,
       adapterId: this.client.adapterId,
-      accountId: undefined,
+      requestedId: undefined,
       alias,
       accountType,
       holder: customer ?? this.client,

@@ -81,7 +81,6 @@ const KEEP_ALIVE_MS = 75_000;
 export interface Started {
   readonly sandbox: Sandbox;
   readonly control: Control;
-  readonly world: World;
   /** Its endpoints, as docs/upstream-api.md writes them: `GET /v1/clients/{clientId}/accounts`. */
   readonly endpoints: ReadonlySet<string>;
 }
@@ -162,7 +161,7 @@ export async function startWithControl(options: SandboxOptions): Promise<Started
     stop,
     [Symbol.asyncDispose]: stop,
   };
-  return { sandbox, control, world, endpoints: endpointsOf(app) };
+  return { sandbox, control, endpoints: endpointsOf(app) };
 }
 
 const endpointsOf = ({ routes }: App): ReadonlySet<string> =>

@@ -49,8 +49,8 @@ export interface Customer extends Audit {
 
 export interface Account extends Audit {
   id: string;
-  /** The `account_id` of the request that opened it. */
-  accountId: string;
+  /** The `account_id` of the request that opened it; no other thing refers to the account by it. */
+  requestedId: string;
   instrumentId: string;
   clientId: string;
   ownerId: string;
@@ -88,7 +88,7 @@ export interface Instrument extends Audit {
   status: 'ACTIVE' | 'INACTIVE' | 'BLOCKED';
   rfc: string;
   detail: CardDetail | ClabeDetail;
-  /** The private account behind an internal instrument; undefined for an external one. */
+  /** The private account behind an internal instrument, by its `id`; undefined for an external one. */
   accountId: string | undefined;
 }
 

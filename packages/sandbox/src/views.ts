@@ -89,7 +89,7 @@ export function viewAccount({ choices, ledger }: World, account: Account): RestA
     bankId: account.bankId,
     clientId: account.clientId,
     clientBankAdapterId: account.adapterId,
-    accountId: account.accountId,
+    accountId: account.requestedId,
     instrumentId: account.instrumentId,
     ownerId: account.ownerId,
     ownerType: account.ownerType,

@@ -5,7 +5,7 @@ const WHY: Readonly<Record<UnknownReason, string>> = {
   NO_ANSWER: 'No answer of the service has come that settles it.',
   STILL_PROCESSING: 'The service says that a request with this key is still under way.',
   ANSWER_DOES_NOT_MATCH: 'The answer that came is not the answer to this payment.',
-  TOO_LATE_TO_ASK: 'The service remembers a key for a day only, so it is not asked again.',
+  TOO_LATE_TO_ASK: 'The service remembers a key for a day only, so the payment is not sent again.',
 };
 
 /** What the gateway saw when it asked or looked last. Nothing here says that it goes on: that ends (docs/payments.md). */

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Sandbox, startSandbox } from '#sandbox';
+import { NAMED_FAULTS } from '../../../packages/sandbox/src/faults.ts';
 import { ingressUrl } from '../../../src/ingress/addresses.ts';
 import { control, sendQuery } from '../../helpers/gateway.ts';
 import { leads } from '../../helpers/nemesis.ts';
@@ -22,12 +23,9 @@ const PATHS: Record<Kind, string> = {
   createPennyValidation: '/v1/transactions/penny_validation',
   refundTransaction: '/v1/clients/*/transactions/*/refund',
 };
-/** What happens to requests that pay, each a few times in a row. */
+/** What happens to requests that pay, each a few times in a row; nothing that makes them wait. */
 const FAULTS = [
-  'reset-before',
-  'reset-after-commit',
-  'truncate',
-  'garbage',
+  ...NAMED_FAULTS.filter((name) => name !== 'hang'),
   { status: 503 },
   { status: 503, commit: true },
 ];

@@ -43,7 +43,7 @@ export function stepsOf({ trail, calls, deliveries }: TransactionDetail): Paymen
       kind: 'call' as const,
       text: method,
       path,
-      badge: status === null ? t('no answer') : String(status),
+      badge: status === null ? t('no complete answer') : String(status),
       state: undefined,
       isBad: isRefused(status),
       delivery: undefined,

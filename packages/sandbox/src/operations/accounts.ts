@@ -8,7 +8,7 @@ export interface NewAccount {
   customerId: string | undefined;
   bankId: string | undefined;
   adapterId: string;
-  accountId: string | undefined;
+  requestedId: string | undefined;
   alias: string;
   accountType: string;
   holder: { name: string; rfc: string };
@@ -40,7 +40,7 @@ export function openAccount(world: World, request: NewAccount): { account: Accou
   const account: Account = {
     ...owned,
     id,
-    accountId: request.accountId ?? world.ids.uuid('account-id'),
+    requestedId: request.requestedId ?? world.ids.uuid('account-id'),
     instrumentId: instrument.id,
     ownerType: request.customerId === undefined ? 'CLIENT' : 'CUSTOMER',
     adapterId: request.adapterId,

@@ -104,7 +104,7 @@ function open(
     customerId: customer?.id,
     bankId,
     adapterId: body.client_bank_adapter_id ?? client.adapterId,
-    accountId: body.account_id,
+    requestedId: body.account_id,
     alias: `Cuenta de ${holder.name}`,
     accountType: 'PRIVATE_ACCOUNT',
     holder: { name: holder.name, rfc: holder.rfc },
