@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { NOTHING_MORE } from '../../src/money/unknown-result.ts';
 import type { Context } from '../../src/operation/context.ts';
 import { createCustomerPrivateAccount, createPrivateAccount } from '../../src/resolvers/account.ts';
 import { registerInstrument } from '../../src/resolvers/instrument-registration.ts';
+import {
+  createInternalTransaction,
+  createMoneyOut,
+  createPennyValidation,
+} from '../../src/resolvers/payments/paying.ts';
+import { refundTransaction } from '../../src/resolvers/payments/refund.ts';
 import {
   createLegacyWebhook,
   createWebhook,
@@ -72,5 +79,42 @@ it.each(CHANGES)(
       await expect(make(context)).rejects.toThrow(Error);
       expect(seen).toEqual(['sent', 'answered', 'forgotten']);
     }
+  },
+);
+
+const PAID = { idempotencyKey: randomUUID(), sourceInstrumentId: ID, destinationInstrumentId: ID };
+const TRANSFER = {
+  ...PAID,
+  ...{ amount: '1.00', currency: 'MXN', description: 'd', externalReference: '1' },
+};
+const PAYMENTS: readonly Change[] = [
+  ['createMoneyOut', (context) => createMoneyOut(TRANSFER, context)],
+  ['createInternalTransaction', (context) => createInternalTransaction(TRANSFER, context)],
+  ['createPennyValidation', (context) => createPennyValidation(PAID, context)],
+  [
+    'refundTransaction',
+    (context) => refundTransaction({ ...PAID, transactionId: ID, as: { reason: 'r' } }, context),
+  ],
+];
+
+it.each(PAYMENTS)(
+  'what was read until %s has ended is forgotten then, also if it may move later',
+  async (_name, make) => {
+    const seen: string[] = [];
+    const execute = async () => {
+      seen.push('sent');
+      await Promise.resolve();
+      seen.push('ended');
+      return NOTHING_MORE;
+    };
+    // As much of a context as a payment asks for.
+    const context = {
+      identity: { caller: { clientId: CLIENT_ID } },
+      reads: { session: { rest: {} }, forget: () => void seen.push('forgotten') },
+      services: { money: { execute } },
+      budget: {},
+    } as unknown as Context;
+    await expect(make(context)).rejects.toThrow('may or may not have moved');
+    expect(seen).toEqual(['sent', 'ended', 'forgotten']);
   },
 );

@@ -185,6 +185,24 @@ it('a payment that was open at the first reading explains what it moves, however
   for (const _time of ['second', 'third', 'fourth']) expect(await run()).toEqual(nothing);
 });
 
+it('the first run reads what is open before the balances, as what is settled by then is in them', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-first-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const asked: string[] = [];
+  const graph = await startUpstream(async (request, response) => {
+    const { query } = JSON.parse(await text(request));
+    const [name = ''] = /payments|eventCursor|accounts/.exec(query) ?? [];
+    asked.push(name);
+    const list = { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } };
+    json(response, { data: { client: { list }, eventCursor: 'c1' } });
+  });
+  cleanup.use(graph);
+  const args = ['reconcile', '--url', graph.url, '--state', join(folder, 'state.json')];
+  expect(await pasarela(args, { PASARELA_TOKEN: 'token' })).toMatchObject({ code: 0 });
+  expect(asked).toEqual(['payments', 'eventCursor', 'accounts']);
+});
+
 it('a payment whose amount is not known is told, and hides no difference', async () => {
   await using cleanup = new AsyncDisposableStack();
   const { show, run } = await aGraph(cleanup);

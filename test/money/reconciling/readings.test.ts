@@ -36,6 +36,36 @@ it.each([
   expect(readings.cursors).toEqual(cursors);
 });
 
+it('what is open is read before the first balances, as what is settled by then is in them', async () => {
+  const asked: string[] = [];
+  const stopping = new AbortController();
+  const calls: ReconcilingCalls = {
+    turn: () => undefined,
+    async open() {
+      asked.push('open');
+      return ['one'];
+    },
+    async look() {
+      asked.push('balances');
+      return { cursor: 'first', reading: readingAt(0, 0, 0), accounts: [] };
+    },
+    gather: () => Promise.reject(new Error('Nothing has been read that could be compared.')),
+  };
+  const readings = {
+    take: async () => ({ text: undefined }),
+    async keep() {
+      stopping.abort();
+      return true;
+    },
+  };
+  // As much of the record as a first reading asks for.
+  const records = { readings } as unknown as MoneyRecords;
+  const told = { onComparison: () => {}, onDifference: () => expect.unreachable() };
+  const parts = { records, ambient: systemAmbient, logger, everyMs: HOUR, marginMs: 0, ...told };
+  await reconcileBalances(new Map([[CLIENT, calls]]), parts, stopping.signal);
+  expect(asked).toEqual(['open', 'balances']);
+});
+
 it.each(STORES.slice(0, 2))(
   'the readings of a process that ends while it compares are another’s at once, over %s',
   async (_kind, makeStore) => {
