@@ -90,9 +90,18 @@ it('a token that is no longer accepted leads to the form, and the stream goes on
   });
   await isAsked.promise;
   await signIn();
+  await page.evaluate(() => {
+    const look = () =>
+      document.querySelector('.wb-sign-in') && Object.assign(globalThis, { isAskedAgain: true });
+    new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+  });
+  const isTold = () => page.waitForResponse((response) => isSession(new URL(response.url())));
+  const told = isTold();
   isSignedIn.resolve();
-  await page.unroute(isSession);
-  await page.waitForResponse((response) => isSession(new URL(response.url())));
+  await told;
+  // By then the page has taken what it was told before.
+  await isTold();
+  expect(await page.evaluate(() => Reflect.has(globalThis, 'isAskedAgain'))).toBe(false);
   await play(page);
   await result(page, /"totalCount": \d+/);
   // As one that was good and has ended: the page holds what the gateway refuses.
