@@ -1,4 +1,4 @@
-import type { UpstreamAnswer } from '../common/attempt.ts';
+import type { Answered, UpstreamAnswer } from '../common/attempt.ts';
 import { type Refusal, readRefusal } from '../upstream/call/errors.ts';
 import {
   ConflictError,
@@ -38,7 +38,7 @@ const DATA_ERRORS: readonly (readonly [RegExp, UserErrorCode])[] = [
 
 const NOT_FOUND = {
   DESTINATION_NOT_FOUND: 'The destination does not exist or is not assigned.',
-  NOT_FOUND: 'The service does not know what the input names.',
+  NOT_FOUND: 'What the input names does not exist, or is not yours.',
 };
 const CONFLICT = {
   EXTERNAL_TRANSFER_NOT_ALLOWED: 'The destination is not an internal instrument.',
@@ -55,22 +55,32 @@ const codeIn = (
 ): UserErrorCode | undefined => table.find(([words]) => words.test(detail ?? ''))?.[1];
 
 /**
- * What a refusal of the upstream is to the caller: the table of docs/upstream-api.md, "Errors". The bodies of 404 and 409 are not
- * shown, so their documented identifiers are searched in whatever came (docs/assumptions.md). Pure.
+ * What a refusal is to the caller: the table of docs/upstream-api.md, "Errors". The bodies of 404 and 409 are not shown, so their documented
+ * identifiers are searched in whatever came (docs/assumptions.md). Pure.
  *
+ * @param answer of the upstream; or a `synthesized` one, of which `upstream` tells nothing, because the upstream was not asked.
  * @returns a member of the mutation's union: a refusal of a kind that it lacks is a `RefusedError` of the same code.
  */
-export function refusalError({ status, body, text }: UpstreamAnswer, rules: RefusalRules): UserError {
-  const refusal = readRefusal(status, body);
-  const error = documented(refusal, text, rules);
+export function refusalError(
+  answer: UpstreamAnswer & Pick<Answered, 'synthesized'>,
+  rules: RefusalRules,
+): UserError {
+  const refusal = readRefusal(answer.status, answer.body);
+  const told = answer.synthesized === true ? {} : { upstream: refusal };
+  const error = documented(refusal, answer.text, rules, told);
   if (rules.members.some((member) => error instanceof member)) return error;
-  return new RefusedError(error.code, error.message, { upstream: refusal });
+  return new RefusedError(error.code, error.message, told);
 }
 
-function documented(refusal: Refusal, text: string, { fields = {}, precondition }: RefusalRules): UserError {
+function documented(
+  refusal: Refusal,
+  text: string,
+  { fields = {}, precondition }: RefusalRules,
+  told: { readonly upstream?: Refusal },
+): UserError {
   const { httpStatus, reason, detail } = refusal;
   const message = detail ?? refusal.message ?? `The service refused with status ${httpStatus}.`;
-  const origin = (code: UserErrorCode) => ({ field: fields[code] ?? null, upstream: refusal });
+  const origin = (code: UserErrorCode) => ({ field: fields[code] ?? null, ...told });
   if (httpStatus === 404) {
     const code = text.includes('destination_not_found') ? 'DESTINATION_NOT_FOUND' : 'NOT_FOUND';
     return new NotFoundError(code, explanation(detail) ?? NOT_FOUND[code], origin(code));
@@ -87,5 +97,5 @@ function documented(refusal: Refusal, text: string, { fields = {}, precondition 
     const code = codeIn(DATA_ERRORS, detail) ?? 'INVALID_INPUT';
     return new ValidationError(code, message, origin(code));
   }
-  return new RefusedError('REFUSED', message, { upstream: refusal });
+  return new RefusedError('REFUSED', message, told);
 }

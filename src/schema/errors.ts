@@ -29,7 +29,7 @@ const UserErrorCodeType = builder.enumType('UserErrorCode', {
     PRECONDITION_FAILED: { description: 'The state of what is named forbids it, in another way.' },
     NOT_FOUND: { description: 'Something that the input names does not exist, or is not yours.' },
     DESTINATION_NOT_FOUND: {
-      description: 'The destination of an internal transaction does not exist or is not assigned.',
+      description: 'The destination does not exist, is not assigned, or is not yours.',
     },
     EXTERNAL_TRANSFER_NOT_ALLOWED: {
       description: 'The destination of an internal transaction is external. Use `createMoneyOut`.',

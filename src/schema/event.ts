@@ -175,7 +175,7 @@ builder.objectFields(MoneyInEventType, (t) => ({
   payerBank: t.field({
     type: BankType,
     description:
-      "The payer's bank, by the code of its institution. Null where the catalog has none with it: that of an internal credit is a code of the service's own.",
+      "The payer's bank, by the code of its institution. Null where the catalog has none with it, and for an internal credit, whose code is one of the service's own.",
     extensions: reads('banks'),
     resolve: withGraphScope((event, _args, context) => payerBank(event, context)),
   }),

@@ -36,7 +36,7 @@ const paid = (name: string, description: string) =>
 const MoneyOutSuccess = paid('CreateMoneyOutSuccess', 'The transfer was accepted; it settles later.');
 const InternalSuccess = paid(
   'CreateInternalTransactionSuccess',
-  'The money was moved. `transaction` is the debit; where evidence has settled the payment, and has found the credit alone, that credit.',
+  'The service has taken it. The money has moved once `transaction` reads `LIQUIDATED`; the service documents no other status here. `transaction` is the debit; where evidence has settled the payment, and has found the credit alone, that credit.',
 );
 const PennySuccess = paid(
   'CreatePennyValidationSuccess',
@@ -191,7 +191,7 @@ builder.mutationFields((t) => ({
     type: InternalResult,
     rights: { scopes: ['money:move:internal'] },
     description:
-      'Moves money between two internal instruments. Settles at once, and is reversed only by another one.',
+      'Moves money between two internal instruments. As documented it is `LIQUIDATED` at once, and is reversed only by another one.',
     args: { input: t.arg({ type: InternalInput, required: true, description: 'The transfer.' }) },
     resolve: (_root, { input }, context) => createInternalTransaction(input, context),
   }),

@@ -139,7 +139,7 @@ builder.objectFields(TransactionType, (t) => ({
   payment: t.field({
     type: PaymentType,
     description:
-      'The intent to pay that it came from. Null where it was not paid through this graph, once that is kept no longer, and where `payments` does not list it to this caller. A payment names one transaction: null too for the other side of an internal transaction, as a rule the credit, and for the transaction of a refund that evidence has settled. An error while payments are held for a record that was put back, which may have forgotten it.',
+      'The intent to pay that it came from. Null where it was not paid through this graph, once that is kept no longer, and where `payments` does not list it to this caller. Null too for one side of an internal transaction, as a rule the credit, because a payment names one transaction; and for a refund that evidence has settled, which names none. An error while payments are held for a record that was put back: it may have forgotten the payment.',
     resolve: withPaymentsScope(({ id }, _args, context) => paymentByTransaction(id, context)),
   }),
   cep: t.field({

@@ -158,7 +158,7 @@ export const checkTransfer = async (
   body: string,
 ): Promise<Attempt | undefined> => rest.check?.('POST', TRANSFERS[mutation], { body });
 
-/** Sends the bytes of a book transfer (docs/upstream-api.md, endpoint 12). */
+/** Sends the bytes of an internal transaction (docs/upstream-api.md, endpoint 12). */
 export const sendInternalTransaction = (
   rest: RestChanges,
   body: string,

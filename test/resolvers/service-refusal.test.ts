@@ -174,6 +174,19 @@ describe('a refusal', () => {
     expect(error).toMatchObject({ code: 'REFUSED', upstream: { httpStatus: status } });
   });
 
+  it('that the gateway has made itself has no words of the service', () => {
+    const answer = {
+      status: 404,
+      body: body(404, 'destination_not_found', 'x'),
+      text: 'destination_not_found',
+    };
+    for (const rules of [TRANSFER_RULES, { members: [RefusedError] }]) {
+      expect(refusalError(answer, rules).upstream).toMatchObject({ httpStatus: 404 });
+      const made = refusalError({ ...answer, synthesized: true }, rules);
+      expect(made).toMatchObject({ code: 'DESTINATION_NOT_FOUND', upstream: null });
+    }
+  });
+
   it('whose kind the union does not have keeps its code as a RefusedError', () => {
     const error = refused(404, 'destination_not_found', { members: [RefusedError] });
     expect(error).toBeInstanceOf(RefusedError);

@@ -210,9 +210,14 @@ export function moneyInOwner(event: MoneyInEvent, context: Context): MaybePromis
   return ownerOf(event, context);
 }
 
-/** The bank of the catalog that has the code of the payer's institution. The code of an internal credit is of no catalog. */
+/**
+ * The bank of the catalog that has the code of the payer's institution. The code of an internal credit is one of the service's own, so it is
+ * looked up nowhere: where the catalog has the same code, that may be another institution's.
+ */
 export const payerBank = (
-  { payerInstitution }: MoneyInEvent,
+  { payerInstitution, subCategory }: MoneyInEvent,
   { reads }: Context,
 ): MaybePromise<Bank | null> =>
-  payerInstitution === null ? null : reads.session.banks.find('institutionCode', payerInstitution);
+  payerInstitution === null || subCategory === 'INT_CREDIT'
+    ? null
+    : reads.session.banks.find('institutionCode', payerInstitution);

@@ -154,7 +154,7 @@ export const notSent = (cause: UserError | PublicError): Failed => ({
   error: new GivenUpError(cause.message, { dispatched: false, cause }),
 });
 
-/** Why an order is not the caller's to make: what it names is told as the service tells what it does not know. */
+/** Why an order is not the caller's to make: what it names is told as something that nobody has. */
 export async function notTheirs(
   found: Promise<Attempt | undefined>,
   rules: RefusalRules,

@@ -83,7 +83,7 @@ function checkDescription(description: string, form: RegExp, wanted: string): vo
   });
 }
 
-/** Both ends of a movement, in the upstream's names; UUIDs, as endpoints 11 to 13 say. */
+/** Both ends of a movement, in the upstream's names; UUIDs, as docs/upstream-api.md, "Bodies of endpoints 11 to 13", has them. */
 const ends = (clientId: string, input: TransferInput | PennyValidationInput) => ({
   client_id: clientId,
   source_instrument_id: inputId(['input', 'sourceInstrumentId'], 'uuid', input.sourceInstrumentId),

@@ -29,9 +29,9 @@ interface Change {
 type Check = (change: Change) => Promise<string | undefined>;
 
 /**
- * Makes the changes of a caller narrowed to one customer. If a change names something that is not the customer's, the gateway
- * answers it itself, as the service answers an id that it does not know, so that the two cannot be told apart. A route that
- * is not listed is forbidden: a new one must first say what it touches.
+ * Makes the changes of a caller narrowed to one customer. If a change names something that is not the customer's, or that nobody has, the
+ * gateway answers it itself, and alike, so that the two cannot be told apart. A route that is not listed is forbidden: a new one must first
+ * say what it touches.
  *
  * @param look makes the look-ups, once they are needed.
  */
@@ -114,7 +114,7 @@ function parse(body: string | undefined): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** Returns an answer in the form of docs/upstream-api.md, "Errors", as the service gives it for an id that nobody has. */
+/** Returns a 404 in the form of docs/upstream-api.md, "Errors". Of these identifiers only `destination_not_found` is documented there. */
 function notFound(identifier: string): Answered {
   const body = {
     code: 9,

@@ -73,11 +73,12 @@ const VALIDATE = `mutation ($input: CreatePennyValidationInput!) {
 }`;
 const PAY = `mutation ($input: CreateMoneyOutInput!) {
   createMoneyOut(input: $input) {
-    __typename ... on CreateMoneyOutSuccess { replayed transaction { id } } ... on UserError { code message field }
+    __typename ... on CreateMoneyOutSuccess { replayed transaction { id } } ... on UserError { code message field upstream { httpStatus } }
   }
 }`;
+const INTERNAL = PAY.replaceAll('MoneyOut', 'InternalTransaction');
 const REFUND = `mutation ($input: RefundTransactionInput!) {
-  refundTransaction(input: $input) { __typename ... on RefundTransactionSuccess { refund { id } } ... on UserError { code message } }
+  refundTransaction(input: $input) { __typename ... on RefundTransactionSuccess { refund { id } } ... on UserError { code message upstream { httpStatus } } }
 }`;
 const EVENTS = `query { events(first: 100) { nodes { __typename id ... on MoneyInEvent { ownerId amount { amount } } ... on CepEvent { bodyId } } } }`;
 
@@ -293,11 +294,7 @@ describe('money of a caller narrowed to a customer', () => {
   it.each(['PAY', 'INTERNAL', 'VALIDATE'])('moves from nobody else’s, whoever they are: %s', async (kind) => {
     const { sandbox, seeded, one, other, as, internal, external } = world;
     const before = await control(sandbox, 'GET', '/sandbox/ledger');
-    const document = {
-      PAY,
-      VALIDATE,
-      INTERNAL: PAY.replaceAll('MoneyOut', 'InternalTransaction'),
-    }[kind];
+    const document = { PAY, VALIDATE, INTERNAL }[kind];
     const answers: unknown[] = [];
     for (const source of [internal(other), seeded.centralizingInstrumentId, UNKNOWN]) {
       const { input } = order(source, external(one, 'clabe'));
@@ -315,15 +312,48 @@ describe('money of a caller narrowed to a customer', () => {
     expect(after.movements).toHaveLength(before.movements.length);
   });
 
-  it('moves to nobody else’s instruments: they do not exist for it', async () => {
-    const { one, other, as, internal } = world;
-    const toOther = await as('one')(PAY, order(internal(one), internal(other)));
-    const toNobody = await as('one')(PAY, order(internal(one), UNKNOWN));
-    expect(toOther.data.createMoneyOut).toMatchObject({
+  it.each([
+    ['createMoneyOut', PAY],
+    ['createInternalTransaction', INTERNAL],
+  ])('moves to nobody else’s instruments: they do not exist for it, by %s', async (field, document) => {
+    const { seeded, one, other, as, internal } = world;
+    const from = (destination: string) => as('one')(document, order(internal(one), destination));
+    const toOther = await from(internal(other));
+    expect(toOther.data[field]).toMatchObject({
       __typename: 'NotFoundError',
       code: 'DESTINATION_NOT_FOUND',
+      // The service was not asked, and has said nothing.
+      upstream: null,
     });
-    expect(toOther.data).toEqual(toNobody.data);
+    for (const destination of [seeded.centralizingInstrumentId, UNKNOWN])
+      expect((await from(destination)).data).toEqual(toOther.data);
+  });
+
+  it('is told of its own side of what the whole client moves between two customers', async () => {
+    const { one, other, as, internal } = world;
+    const paid = await as('all')(INTERNAL, order(internal(one), internal(other)));
+    const debit = paid.data.createInternalTransaction.transaction.id;
+    const document = `{ events(last: 1, types: [MONEY_IN]) { nodes { ... on MoneyInEvent {
+      transactionId ownerId decision subCategory payerInstitution payerBank { id } } } } }`;
+    const credit = await until(async () => {
+      const [event] = (await as('other')(document)).data.events.nodes;
+      return event?.subCategory === 'INT_CREDIT' && event;
+    });
+    expect(credit).toMatchObject({ ownerId: other, decision: 'INFORMED', payerBank: null });
+    // The catalog has the same code, and it is one of the service's own here.
+    const { banks } = (await as('all')('{ banks { institutionCode } }')).data;
+    expect(banks).toContainEqual({ institutionCode: credit.payerInstitution });
+    const sides = async (who: 'all' | 'one' | 'other') => {
+      const side = async (id: string) => {
+        const read = `query ($id: ID!) { transaction(id: $id) { payment { state } events { nodes { __typename } } } }`;
+        const { payment, events } = (await as(who)(read, { id })).data.transaction;
+        return [payment?.state, events.nodes.length];
+      };
+      return { debit: await side(debit), credit: await side(credit.transactionId) };
+    };
+    expect(await sides('all')).toEqual({ debit: ['DONE', 0], credit: [undefined, 1] });
+    expect(await sides('one')).toEqual({ debit: [undefined, 0], credit: [undefined, 0] });
+    expect(await sides('other')).toEqual({ debit: [undefined, 0], credit: [undefined, 1] });
   });
 
   it('is not given back by whoever had paid it', async () => {
@@ -343,7 +373,7 @@ describe('money of a caller narrowed to a customer', () => {
     expect(seen.data.transaction).not.toBeNull();
     const input = { idempotencyKey: nextKey(), transactionId: credit.transactionId, as: { reason: 'Error' } };
     const taken = await as('one')(REFUND, { input });
-    expect(taken.data.refundTransaction).toMatchObject({ __typename: 'NotFoundError' });
+    expect(taken.data.refundTransaction).toMatchObject({ __typename: 'NotFoundError', upstream: null });
     // What has never been recorded as sent leaves nothing of its key, and keeps nobody else from a refund.
     const asked = await as('one')('query ($key: String!) { payment(idempotencyKey: $key) { state } }', {
       key: input.idempotencyKey,
