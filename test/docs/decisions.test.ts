@@ -70,7 +70,7 @@ afterAll(async () => {
 const ANSWER = '__typename ... on OutcomeUnknown { reason safeToRetry retryUntil } ... on UserError { code }';
 const DOCUMENTS = {
   MoneyOut: `mutation ($input: CreateMoneyOutInput!) { paid: createMoneyOut(input: $input) { ${ANSWER} ... on CreateMoneyOutSuccess { replayed transaction { id status } } } }`,
-  Internal: `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) { ${ANSWER} ... on CreateInternalTransactionSuccess { replayed transaction { id status } } } }`,
+  Internal: `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) { ${ANSWER} ... on CreateInternalTransactionSuccess { replayed transaction { id status rawStatus } } } }`,
   Penny: `mutation ($input: CreatePennyValidationInput!) { paid: createPennyValidation(input: $input) { ${ANSWER} ... on CreatePennyValidationSuccess { transaction { id cep { status beneficiaryName } } } } }`,
   Refund: `mutation ($input: RefundTransactionInput!) { paid: refundTransaction(input: $input) { ${ANSWER} ... on RefundTransactionSuccess { refund { id } original { status } } } }`,
 };
@@ -193,6 +193,24 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
   },
   'CreateInternalTransactionSuccess LIQUIDATED': async () => {
     expect(await pay('Internal', internal())).toMatchObject({ transaction: { status: 'LIQUIDATED' } });
+  },
+  CreateInternalTransactionSuccess: async () => {
+    const { transaction } = await pay('Internal', internal());
+    const read = `/v1/clients/${gateway.sandbox.clientId}/transactions/${transaction.id}`;
+    const told = await control(gateway.sandbox, 'GET', read);
+    for (const [transactionStatus, status] of [
+      ['INITIALIZED', 'INITIALIZED'],
+      ['EN_PROCESO', 'OTHER'],
+    ]) {
+      const body = { ...told, id: randomUUID(), transactionStatus };
+      const paid = await failing({ status: 200, body }, () => pay('Internal', internal()));
+      const shown = { id: body.id, status, rawStatus: transactionStatus };
+      expect(paid).toEqual({
+        __typename: 'CreateInternalTransactionSuccess',
+        replayed: false,
+        transaction: shown,
+      });
+    }
   },
   CreatePennyValidationSuccess: async () => {
     const { transaction } = await pay('Penny', penny(world.clabeInstrumentIds[0]));
