@@ -132,3 +132,15 @@ it.each([
     expect(await kept()).toEqual(['2.00', '3.00']);
   },
 );
+
+it('a payment that was made long before it is acknowledged stays in the store for an hour from then', async () => {
+  const { source } = scripted(done, done);
+  const store = memoryIntents();
+  const { acknowledge, intent } = await pay(source, MUTATION, { amount: '1.00' }, { store });
+  vi.setSystemTime(Date.now() + 24 * 3_600_000);
+  await acknowledge();
+  vi.setSystemTime(Date.now() + 3_599_000);
+  await pay(source, MUTATION, { amount: '2.00' }, { store });
+  // One that had been told of it before asks how it ended.
+  expect((await finish(source, MUTATION, intent, { store })).status).toBe('done');
+});
