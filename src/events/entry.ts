@@ -76,16 +76,21 @@ export function decodeEntry(
 }
 
 /** Returns what the gateway answers to the delivery of an event once it is stored. */
-export function answerOf(event: Pick<NewEvent, 'decision' | 'refundReason'>): Answer {
-  return event.decision === 'REJECTED' ? { status: 422, refundReason: event.refundReason } : { status: 201 };
+export function answerOf(event: Pick<NewEvent, 'decision' | 'refundReason' | 'transactionId'>): Answer {
+  const { decision, refundReason, transactionId } = event;
+  return decision === 'REJECTED' ? { status: 422, refundReason, transactionId } : { status: 201 };
 }
 
 /** Reads an answer that is stored as JSON. Anything but a stored rejection becomes 201, because 422 refunds money. */
 export function decodeAnswer(text: string): Answer {
   const value: unknown = JSON.parse(text);
   if (!isRecord(value) || value['status'] !== 422) return { status: 201 };
-  const { refundReason } = value;
-  return { status: 422, ...(typeof refundReason === 'string' ? { refundReason } : {}) };
+  const { refundReason, transactionId } = value;
+  return {
+    status: 422,
+    ...(typeof refundReason === 'string' ? { refundReason } : {}),
+    ...(typeof transactionId === 'string' ? { transactionId } : {}),
+  };
 }
 
 function parse(text: string): unknown {

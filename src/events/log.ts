@@ -38,7 +38,12 @@ export type MoneyInDecision = 'ACCEPTED' | 'REJECTED' | 'INFORMED';
  */
 export type Answer =
   | { readonly status: 201 }
-  | { readonly status: 422; readonly refundReason?: string | undefined };
+  | {
+      readonly status: 422;
+      readonly refundReason?: string | undefined;
+      /** The credit that was refused. Undefined in what version 0.2.0 and earlier ones stored. */
+      readonly transactionId?: string | undefined;
+    };
 
 /** An event to append. */
 export interface NewEvent {
@@ -51,6 +56,8 @@ export interface NewEvent {
   readonly decision?: MoneyInDecision | undefined;
   /** With REJECTED only. */
   readonly refundReason?: string | undefined;
+  /** With REJECTED only: the credit that was judged. It is kept with the answer, which is given for no other credit. */
+  readonly transactionId?: string | undefined;
   /** The delivery's JSON text, valid and whole. */
   readonly payload: string;
   /** Two deliveries of a type with the same identity are one message. */

@@ -18,6 +18,8 @@ export interface Delivery {
   readonly text: string;
   /** An SPEI credit: the one message whose answer moves money. */
   readonly isSpeiCredit: boolean;
+  /** The transaction that a MONEY_IN names; undefined for the other types. */
+  readonly transactionId?: string;
   /** The owner and the account of a credit; undefined if the message does not say. */
   readonly credited?: { readonly ownerId: string; readonly account: string } | undefined;
 }
@@ -75,6 +77,7 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
           identity: identityOf(messageId ?? `transaction:${body.id}`),
           contents: contentsDigest(member(value, 'body')),
           isSpeiCredit: body.sub_category === 'SPEI_CREDIT',
+          transactionId: body.id.toString(),
           credited: creditedBy(member(value, 'body')),
         },
       };

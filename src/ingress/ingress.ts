@@ -156,11 +156,12 @@ async function take(
   }
   onStored?.(clientId, delivery);
   if (kept.conflict) putAside('conflict');
-  answerStored(response, kept);
-  const { duplicate: redelivery, answer: stored, cursor } = kept;
+  const status = answerStored(response, kept, delivery);
+  const { duplicate: redelivery, cursor } = kept;
   // A message without an id that is recognised is an event under the id that was made for its first delivery.
   const eventId = redelivery ? delivery.messageId : id;
-  const fields = { clientId, type, eventId, redelivery, spooled: cursor === null, status: stored.status };
+  logAnswer(logger, status, { clientId, eventId, transactionId: delivery.transactionId, redelivery });
+  const fields = { clientId, type, eventId, redelivery, spooled: cursor === null, status };
   logger.debug(fields, 'a webhook was taken in');
 }
 
@@ -172,7 +173,8 @@ async function keep(
   receivedAt: string,
 ): Promise<Appended | 'undecided'> {
   const { id, contents, text, isSpeiCredit } = delivery;
-  const event = { id, type, receivedAt, payload: text, identity: delivery.identity ?? id, contents };
+  const identity = delivery.identity ?? id;
+  const event = { id, type, receivedAt, payload: text, identity, contents };
   if (!isSpeiCredit || decider === undefined) {
     return log.append(clientId, { ...event, ...undisputed(delivery, type), spoolable: true });
   }
@@ -184,7 +186,8 @@ async function keep(
   }
   const verdict = await decider.ask(text);
   if (verdict === undefined) return 'undecided';
-  return log.append(clientId, { ...event, ...verdict, spoolable: false });
+  const { transactionId } = delivery;
+  return log.append(clientId, { ...event, ...verdict, transactionId, spoolable: false });
 }
 
 function undisputed(delivery: Delivery, type: NewEvent['type']): { decision?: MoneyInDecision } {
@@ -192,15 +195,33 @@ function undisputed(delivery: Delivery, type: NewEvent['type']): { decision?: Mo
   return { decision: delivery.isSpeiCredit ? 'ACCEPTED' : 'INFORMED' };
 }
 
-/** Answers with what the log has returned. This is the only place that may answer 422, which refunds money. */
-function answerStored(response: ServerResponse, { answer: stored }: Appended): void {
+/**
+ * Answers with what the log has returned. This is the only place that may answer 422, which refunds money: it does so for the
+ * credit alone that was judged. Another credit under the same message id gets 503, because nobody has judged it.
+ */
+function answerStored(
+  response: ServerResponse,
+  { answer: stored }: Appended,
+  delivery: Delivery,
+): 201 | 422 | 503 {
   if (stored.status === 201) {
     answer(response, 201);
-    return;
+    return 201;
   }
-  const { refundReason } = stored;
+  const { refundReason, transactionId: judged } = stored;
+  if (judged !== undefined && judged.toLowerCase() !== delivery.transactionId?.toLowerCase()) {
+    answer(response, 503, { 'retry-after': RETRY_AFTER });
+    return 503;
+  }
   const body = JSON.stringify(refundReason === undefined ? {} : { refundReason });
   response.writeHead(422, { 'content-type': 'application/json' }).end(body);
+  return 422;
+}
+
+/** Logs an answer other than 201. The reason of a refusal may name a person, and stays out of the log. */
+function logAnswer(logger: Logger, status: 201 | 422 | 503, fields: object): void {
+  if (status === 422) logger.info(fields, 'a credit was refused');
+  if (status === 503) logger.error(fields, 'a credit has the message id of another, which was refused');
 }
 
 function answer(

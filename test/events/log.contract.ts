@@ -170,20 +170,14 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         expect(Object.getPrototypeOf(events[0]?.payload)).toBe(Object.prototype);
       });
 
-      it('gives a repeated message the first answer, and makes no second event', async () => {
-        const event = moneyIn({ decision: 'REJECTED', refundReason: 'closed account' });
+      it('gives a repeated message the first answer with the credit it was for, and makes no second event', async () => {
+        const rejection = { refundReason: 'closed account', transactionId: 'tx-1' };
+        const event = moneyIn({ decision: 'REJECTED', ...rejection });
+        const answer = { status: 422, ...rejection };
         const first = await log.append(client, event);
-        const again = await log.append(client, { ...event, decision: 'ACCEPTED' });
-        expect(first).toMatchObject({
-          answer: { status: 422, refundReason: 'closed account' },
-          duplicate: false,
-        });
-        expect(again).toEqual({
-          answer: { status: 422, refundReason: 'closed account' },
-          duplicate: true,
-          conflict: false,
-          cursor: first.cursor,
-        });
+        const again = await log.append(client, { ...event, decision: 'ACCEPTED', transactionId: 'tx-2' });
+        expect(first).toMatchObject({ answer, duplicate: false });
+        expect(again).toEqual({ answer, duplicate: true, conflict: false, cursor: first.cursor });
         expect((await log.readAfter(client, null, 10)).events).toHaveLength(1);
         expect(metrics.counts).toMatchObject({ appended: 1, duplicate: 1 });
       });

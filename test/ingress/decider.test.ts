@@ -119,6 +119,22 @@ describe('an SPEI credit on which somebody decides', () => {
     expect(ingress.metrics.counts).toMatchObject({ appended: 1, duplicate: 1 });
   });
 
+  it('leaves one line at info for each 422: which credit was refused, and not why', async () => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    await using ingress = await startIngress({ decisionUrl: decider.url });
+    const credit = speiCredit();
+    for (const _again of [1, 2]) await ingress.post('MONEY_IN', credit);
+    const { clientId, logger } = ingress;
+    const common = { clientId, eventId: credit.id_msg, transactionId: credit.body['id'] };
+    expect(logger.lines.filter(({ level }) => level === 'info')).toEqual(
+      [false, true].map((redelivery) => ({
+        level: 'info',
+        fields: { ...common, redelivery },
+        message: 'a credit was refused',
+      })),
+    );
+  });
+
   it.each(['INT_CREDIT', 'OTHER', undefined])(
     'but no other sub-category (%s) is decided on',
     async (sub_category) => {
