@@ -53,6 +53,6 @@ export function keptOf({
 export function refusedStream(refusal: StreamRefusal): GraphQLError {
   noteRefusedStream(refusal);
   return new GraphQLError(STREAM_REFUSALS[refusal], {
-    extensions: { code: 'TOO_COMPLEX', ...(refusal === 'kept-full' ? {} : { retryable: true }) },
+    extensions: { code: 'TOO_COMPLEX', retryable: true },
   });
 }

@@ -286,7 +286,8 @@ function documentOrError(read: () => DocumentNode): DocumentNode | GraphQLError 
 
 const tooMany = (): GraphQLError =>
   new GraphQLError(`A socket carries at most ${MAX_OPERATIONS} operations at once.`, {
-    extensions: { code: 'TOO_COMPLEX' },
+    // Another may end meanwhile.
+    extensions: { code: 'TOO_COMPLEX', retryable: true },
   });
 
 function authorizationOf({ connectionParams, extra }: Connection): string | undefined {

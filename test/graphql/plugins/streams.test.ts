@@ -8,7 +8,7 @@ import { useOperationContext } from '../../../src/graphql/plugins/operation-cont
 import { useOperationMetrics } from '../../../src/graphql/plugins/operation-metrics.ts';
 import { useStreamLimit } from '../../../src/graphql/plugins/stream-limit.ts';
 import { toPublicError } from '../../../src/graphql/public-errors.ts';
-import type { StreamRefusal } from '../../../src/operation/streams.ts';
+import { STREAM_REFUSALS, type StreamRefusal } from '../../../src/operation/streams.ts';
 
 /** A stream whose items the test hands on. */
 class Source extends PushStream<ExecutionResult> {
@@ -258,7 +258,11 @@ describe('a stream beside too many others', () => {
     expect(made).toMatchObject({ errors: [{ extensions: { code: 'TOO_COMPLEX', retryable: true } }] });
     await turn();
     expect(source.isStopped).toBe(true);
-    expect(begin('kept-full').made).not.toMatchObject({ errors: [{ extensions: { retryable: true } }] });
+  });
+
+  it('may come again later, whatever was full', () => {
+    for (const refusal of Object.keys(STREAM_REFUSALS) as StreamRefusal[])
+      expect(begin(refusal).made).toMatchObject({ errors: [{ extensions: { retryable: true } }] });
   });
 
   it('is let in where there is room, and counted as its caller’s', () => {

@@ -81,7 +81,7 @@ it('a socket carries twenty operations at once, and another where one of them en
   for (let count = 1; count <= 21; count += 1) watch(`${count}`);
   expect(await socket.end('21')).toMatchObject({
     type: 'error',
-    payload: [{ extensions: { code: 'TOO_COMPLEX' } }],
+    payload: [{ extensions: { code: 'TOO_COMPLEX', retryable: true } }],
   });
   socket.send({ type: 'complete', id: '1' });
   // Messages are taken in their order: a query says that the one before was.
