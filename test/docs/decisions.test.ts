@@ -581,7 +581,7 @@ it('each refusal of the service that is documented has a row, and each that is n
     status: Number(status),
     body: { identifier },
   }));
-  expect([explained.length, identified.length]).toEqual([6, 2]);
+  expect([explained.length, identified.length], 'rows of docs/upstream-api.md, "Errors"').toEqual([6, 2]);
   const others = [400, 404, 409, 418].map((status) => ({ status, body: apiError('NOT_DOCUMENTED') }));
   for (const { status, body } of [...explained, ...identified, ...others])
     for (const rules of [TRANSFER_RULES, REFUND_RULES]) {

@@ -16,8 +16,11 @@ import {
   deleteWebhook,
   updateWebhook,
 } from '../../src/resolvers/webhook.ts';
+import { buildSchema } from '../../src/schema/index.ts';
 import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import type { Attempt } from '../../src/upstream/call/http.ts';
+import type { CustomerScope } from '../../src/upstream/customer-scope.ts';
+import { scopeChanges } from '../../src/upstream/session/scoped-changes.ts';
 import { CLIENT_ID } from '../helpers/http-stub.ts';
 
 const ID = randomUUID();
@@ -55,6 +58,14 @@ const REFUSED: Attempt = {
   retryAfterMs: undefined,
 };
 
+/** As much of a context as a change asks for. */
+const contextOf = (rest: object, forget: () => void) =>
+  ({
+    identity: { caller: { clientId: CLIENT_ID } },
+    reads: { session: { rest, clientId: CLIENT_ID }, forget, forgetLists: forget },
+    services: { ingress: { target: () => undefined, token: () => undefined } },
+  }) as unknown as Context;
+
 it.each(CHANGES)(
   'what was read until %s is answered is forgotten then, whatever the answer is',
   async (_name, make) => {
@@ -70,13 +81,7 @@ it.each(CHANGES)(
           return attempt;
         },
       };
-      // As much of a context as a change asks for.
-      const context = {
-        identity: { caller: { clientId: CLIENT_ID } },
-        reads: { session: { rest, clientId: CLIENT_ID }, forget, forgetLists: forget },
-        services: { ingress: { target: () => undefined, token: () => undefined } },
-      } as unknown as Context;
-      await expect(make(context)).rejects.toThrow(Error);
+      await expect(make(contextOf(rest, forget))).rejects.toThrow(Error);
       expect(seen).toEqual(['sent', 'answered', 'forgotten']);
     }
   },
@@ -96,6 +101,39 @@ const PAYMENTS: readonly Change[] = [
     (context) => refundTransaction({ ...PAID, transactionId: ID, as: { reason: 'r' } }, context),
   ],
 ];
+
+it('each change of the graph is tried here', () => {
+  // Who asks for a token has read nothing.
+  const { issueCredentialToken: _token, ...fields } = buildSchema().getMutationType()?.getFields() ?? {};
+  const tried = [...CHANGES, ...PAYMENTS].map(([name]) => name);
+  expect(tried.toSorted(), 'CHANGES and PAYMENTS').toEqual(Object.keys(fields).toSorted());
+});
+
+/** Changes that a caller narrowed to a customer has not. */
+const FOR_THE_WHOLE_CLIENT = ['createLegacyWebhook', 'createWebhook'];
+
+it('what a narrowed caller must own is said for the route of each change but those that it has not', async () => {
+  // As much of a customer's scope as a change of its own asks for.
+  const scope = { owner: () => true } as unknown as CustomerScope;
+  const unlisted: string[] = [];
+  for (const [name, make] of CHANGES) {
+    const send = async (): Promise<Attempt> => LOST;
+    const narrowed = scopeChanges({ clientId: CLIENT_ID, send }, scope, () => {
+      throw new Error('These changes need no look-up.');
+    });
+    const rest: typeof narrowed = {
+      ...narrowed,
+      async send(...sent) {
+        const told = await narrowed.send(...sent);
+        if (told.kind === 'failed' && told.error.code === 'FORBIDDEN') unlisted.push(name);
+        return told;
+      },
+    };
+    await expect(make(contextOf(rest, () => undefined))).rejects.toThrow(Error);
+  }
+  const told = 'src/upstream/session/scoped-changes.ts lists no check for the route of these';
+  expect(unlisted.toSorted(), told).toEqual(FOR_THE_WHOLE_CLIENT);
+});
 
 it.each(PAYMENTS)(
   'what was read until %s has ended is forgotten then, also if it may move later',

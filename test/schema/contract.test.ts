@@ -4,6 +4,7 @@ import {
   buildSchema as fromSdl,
   type GraphQLNamedType,
   type GraphQLScalarType,
+  type GraphQLSchema,
   getNamedType,
   isEnumType,
   isInputObjectType,
@@ -18,6 +19,9 @@ import { describe, expect, it } from 'vitest';
 import { buildSchema } from '../../src/schema/index.ts';
 
 const schema = buildSchema();
+
+const readContract = async (): Promise<GraphQLSchema> =>
+  fromSdl(await readFile(new URL('../fixtures/contract.graphql', import.meta.url), 'utf8'));
 
 /** Changes that take nothing from a client of the contract. */
 const ADDITIONS = new Set([
@@ -53,13 +57,15 @@ describe('the graph', () => {
   });
 
   it('has everything of the public contract, with the same types and nullability, and takes nothing from it', async () => {
-    const contract = fromSdl(
-      await readFile(new URL('../fixtures/contract.graphql', import.meta.url), 'utf8'),
-    );
-    const changes = findSchemaChanges(contract, schema)
+    const changes = findSchemaChanges(await readContract(), schema)
       .filter(({ type }) => !ADDITIONS.has(type))
       .map(({ type, description }) => `${type}: ${description}`);
     expect(changes).toEqual([]);
+  });
+
+  it('promises each of its changes to apps', async () => {
+    const changes = (of: GraphQLSchema) => Object.keys(of.getMutationType()?.getFields() ?? {}).toSorted();
+    expect(changes(await readContract()), 'test/fixtures/contract.graphql').toEqual(changes(schema));
   });
 
   it('describes every type, field, argument, input field and enum value', () => {

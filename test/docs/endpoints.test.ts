@@ -1,0 +1,52 @@
+import { beforeAll, expect, it } from 'vitest';
+import { buildSchema } from '../../src/schema/index.ts';
+import { readPage } from './pages.ts';
+
+/** Root fields that no endpoint has to itself: they lead to others, or are the gateway's own. */
+const OF_NONE = ['client', 'eventCursor', 'node', 'nodes'];
+
+/** What stands beneath a heading. */
+const part = (page: string, heading: string): string =>
+  page.split(`\n${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+
+/** Routes of a cell such as "`GET`, `PATCH`, `DELETE /v1/…`", each with its method. */
+function routesOf(cell: string): readonly string[] {
+  const path = /\/v1\/[^`]*/.exec(cell)?.[0];
+  return [...cell.matchAll(/\b[A-Z]{3,}\b/g)].map(([method]) => `${method} ${path}`);
+}
+
+/** Endpoints by their numbers, of lines in which a pattern finds the number and the cell. */
+const numbered = (text: string, line: RegExp) =>
+  Object.fromEntries([...text.matchAll(line)].map(([, number = '', cell = '']) => [number, routesOf(cell)]));
+
+let table: string;
+let endpoints: Record<string, readonly string[]>;
+beforeAll(async () => {
+  table = part(await readPage('README.md'), '## From REST to graph');
+  endpoints = numbered(table, /^\| (\d+)\. (.+?) \|/gm);
+});
+
+it('the README has a row for each endpoint that is documented, and the sandbox answers it', async () => {
+  const documented = part(await readPage('docs/upstream-api.md'), '## Endpoints');
+  expect(endpoints).toEqual(numbered(documented, /^\| (\d+) \| (.+?) \|/gm));
+  const code = await readPage('packages/sandbox/src/endpoints.ts');
+  const answers = code.split('interface RestAnswers {')[1]?.split('\n}')[0] ?? '';
+  const served = [...answers.matchAll(/^ {2}'(.+?)'/gm)].map(([, route]) => route);
+  expect(Object.values(endpoints).flat().toSorted()).toEqual(served.toSorted());
+});
+
+it.each(['README.md', 'docs/sandbox.md', 'docs/comparison.md'])(
+  '%s says how many there are',
+  async (page) => {
+    const told = /\b(\d+) endpoints\b/.exec(await readPage(page))?.[1];
+    expect(Number(told)).toBe(Object.keys(endpoints).length);
+  },
+);
+
+it('each root field of the graph stands beside what it is made of', () => {
+  const schema = buildSchema();
+  const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
+  const names = roots.flatMap((root) => Object.keys(root?.getFields() ?? {}));
+  const missing = names.filter((name) => !new RegExp(`\\b${name}\\b`).test(table));
+  expect(missing.toSorted()).toEqual(OF_NONE);
+});
