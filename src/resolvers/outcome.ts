@@ -7,8 +7,8 @@ import { type RefusalRules, refusalError } from './service-refusal.ts';
 
 export interface SendOnce extends RefusalRules {
   /**
-   * What an unclear outcome is. `data`: the union's `OutcomeUnknown`. `error`: a top-level error, for a request that does no harm twice; its
-   * union has no `OutcomeUnknown`.
+   * What the caller is told where the answer was lost. `data`: the union's `OutcomeUnknown`. `error`: a top-level error, as the request may be
+   * sent again without harm; its union has no `OutcomeUnknown`.
    */
   readonly unclear: 'data' | 'error';
 }

@@ -45,7 +45,8 @@ const UserErrorCodeType = builder.enumType('UserErrorCode', {
       description: 'The transaction cannot be refunded, for example because it already is.',
     },
     REFUSED: {
-      description: 'The upstream refused in a way that it does not document; `upstream` carries its words.',
+      description:
+        'The upstream refused, and no other code says why: such as a 409 other than that of `EXTERNAL_TRANSFER_NOT_ALLOWED`. `upstream` carries its words.',
     },
   },
 });
@@ -122,7 +123,11 @@ userError(
 userError(PreconditionError, 'PreconditionError', 'The state of an account or a transaction forbids it.');
 userError(NotFoundError, 'NotFoundError', 'Something that the input names does not exist, or is not yours.');
 userError(ConflictError, 'ConflictError', 'It collides with something that is already there or under way.');
-userError(RefusedError, 'RefusedError', 'The upstream refused in a way that it does not document.');
+userError(
+  RefusedError,
+  'RefusedError',
+  'The upstream refused in a way for which the union has no other type. `code` says why, as far as that is known.',
+);
 
 const OutcomeUnknownReasonType = builder.enumType('OutcomeUnknownReason', {
   description: 'Why an outcome is unknown, for a program to branch on.',

@@ -9,8 +9,8 @@ import {
 import { builder } from './builder.ts';
 
 /**
- * All that a mutation may answer besides its success, where a lost answer is data; others name their members by `builder.errorUnion`. Apart from
- * errors.ts, which needs nouns that need this.
+ * All that a mutation may answer besides its success. One that cannot fail in some of these ways names its members by `builder.errorUnion`, as
+ * `createWebhook` does. Apart from errors.ts, which needs nouns that need this.
  */
 const ANY_FAILURE = [
   ValidationError,

@@ -10,7 +10,10 @@ interface Present {
   creditId: string;
 }
 
-/** The service's endpoints in the order of its documents, then the sandbox's control. */
+/**
+ * The service's endpoints in the order of its documents, then the sandbox's control. They can be sent in this order: what one names, an earlier
+ * one has not used up.
+ */
 export function reference(demo: ClientView, { webhookId, creditId }: Present): ReferenceEntry[] {
   const parameters: Record<string, string> = {
     clientId: demo.clientId,
