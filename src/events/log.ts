@@ -7,7 +7,8 @@ import type { LogBounds } from './errors.ts';
  * Guaranteed by every implementation:
  *
  * - What `append` has answered is on disk, as far as the store's own settings go.
- * - A message appended again, through any process that shares the log, makes no second event and gets the first answer.
+ * - A message appended again, through any process that shares the log, makes no second event. It gets the first answer, unless it goes
+ *   to a spool: that does not know the answer, and gives 201.
  * - Per client there is one order. A reader that goes on from a cursor gets every later event, once, in that order, or
  *   the error `EVENTS_GAP`. It never gets a part as if it were the whole: each event is checked against the one before it.
  * - What is read is what was appended: the payload is the parsed text of the delivery, extra fields and all.
@@ -30,7 +31,7 @@ import type { LogBounds } from './errors.ts';
 export const EVENT_TYPES = ['MONEY_IN', 'CEP', 'STATUS_UPDATE'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** What the gateway answered to a MONEY_IN. INFORMED for all but an SPEI credit: the answer to the others has no effect. */
+/** What was decided on a MONEY_IN and stored, before it was answered. INFORMED for all but an SPEI credit: the answer to the others has no effect. */
 export type MoneyInDecision = 'ACCEPTED' | 'REJECTED' | 'INFORMED';
 
 /**
@@ -77,7 +78,7 @@ export interface NewEvent {
 
 /** The result of an append. */
 export interface Appended {
-  /** The answer to the first delivery of this message, whichever process stored it. */
+  /** The answer that the log has stored for this message, whichever process stored it first; 201 while the event waits in a spool. */
   readonly answer: Answer;
   readonly duplicate: boolean;
   /** True for a duplicate whose first delivery was this very event: it was sent before, and nobody learned that the log keeps it. */

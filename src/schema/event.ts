@@ -70,10 +70,12 @@ const PartyType = builder.objectRef<Party>('Party').implement({
 });
 
 const MoneyInDecisionType = builder.enumType('MoneyInDecision', {
-  description: 'What the gateway answered the notification of a credit.',
+  description: 'What was decided on a credit.',
   values: {
     ACCEPTED: { description: 'The SPEI credit was accepted.' },
-    REJECTED: { description: 'The SPEI credit was rejected: the upstream refunds it.' },
+    REJECTED: {
+      description: 'The SPEI credit was rejected: answered with 422, it is refunded by the upstream.',
+    },
     INFORMED: {
       description:
         'Nothing was decided. With `subCategory: INT_CREDIT` an internal transaction had moved the money already. With any other the gateway does not know what the credit is: do not ship for it, and have a person ask the provider.',
@@ -144,7 +146,7 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
     decision: t.expose('decision', {
       type: MoneyInDecisionType,
       nullable: false,
-      description: 'What the gateway answered. A rejected SPEI credit is refunded by the upstream.',
+      description: 'What was decided and stored, before the gateway answered.',
     }),
     refundReason: t.exposeString('refundReason', {
       description: 'Why the credit was rejected; null when it was not, or no reason was given.',
