@@ -12,6 +12,7 @@ import (
 	mathrand "math/rand"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -235,18 +236,22 @@ func (one *payment) keep(says object) {
 	if err != nil || file.Sync() != nil || file.Close() != nil || os.Rename(file.Name(), command.Store) != nil {
 		panic("The payment cannot be kept.")
 	}
+	folder, err := os.Open(filepath.Dir(command.Store))
+	if err != nil || folder.Sync() != nil || folder.Close() != nil {
+		panic("The payment cannot be kept.")
+	}
 	for name, value := range says {
 		say(name, value)
 	}
 }
 
 // The payment that an earlier start has kept, or a new one.
-func current() (one payment) {
+func current() (one payment, isKept bool) {
 	text, err := os.ReadFile(command.Store)
 	if !os.IsNotExist(err) && (err != nil || json.Unmarshal(text, &one) != nil) {
 		panic("The payment cannot be read.")
 	}
-	if one.Input == nil {
+	if isKept = one.Input != nil; !isKept {
 		random := make([]byte, 16)
 		rand.Read(random)
 		one = payment{Input: command.Input, Made: time.Now()}
@@ -300,12 +305,17 @@ func (one *payment) send() (says object, isFinal bool, least float64) {
 }
 
 func pay() {
-	one := current()
+	one, isKept := current()
+	if isKept && one.Says == nil && one.Calls == 0 {
+		// It has moved nothing, and a start is no press: an app shows it, and sends it where a person presses.
+		say("ready", true)
+		return
+	}
 	// P15: an app lets go of a payment once the person has seen how it ended. Only then a press after a refusal is a new payment.
 	says, isFinal, least := one.Says, one.Says != nil, 0.0
 	const day = 24 * time.Hour
 	for tries, until := 0, time.Now().Add(time.Minute); !isFinal && says == nil && time.Now().Before(until); tries++ {
-		// P8: by itself for 23 hours alone. Later an app asks `payment`, and sends where a person presses, up to 29 days.
+		// P8: by itself for 23 hours alone, here since the key was made, which is before anything was sent. Later an app asks `payment`, and sends where a person presses, up to 29 days.
 		if age := time.Since(one.Made.Round(0)); age < -day || age > 23*time.Hour {
 			break
 		}
@@ -316,7 +326,7 @@ func pay() {
 	}
 	one.keep(says)
 	if says == nil {
-		say("unknown", true)
+		say(map[bool]string{true: "ready", false: "unknown"}[one.Calls == 0], true)
 	}
 }
 

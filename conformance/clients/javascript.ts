@@ -82,6 +82,8 @@ async function paid(): Promise<void> {
   const store = intentStore(storage, 'payments');
   // A start is no press: `pay` would make another payment after a refusal.
   const [kept] = await store.load();
+  // It has moved nothing, and waits for a press: `unsettled` does not list it.
+  if (kept && kept.result === undefined && kept.unanswered === 0) return void say({ ready: true });
   const outcome = await (kept
     ? finish(source, document, kept, { store })
     : pay(source, document, input, { store }));

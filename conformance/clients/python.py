@@ -156,20 +156,27 @@ def keep(payment, **says):
         file.flush()
         os.fsync(file.fileno())
     os.replace(command["store"] + ".new", command["store"])
+    folder = os.open(os.path.dirname(command["store"]), os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
     if says:
         say(**says)
 
 
 def pay():
     payment = kept()
+    is_kept = payment is not None
     if payment is None:
         payment = {"key": str(uuid.uuid4()), "input": command["input"], "made": time.time(), "calls": 0, "says": {}}
     if payment["says"]:
         # P15: an app lets go of a payment once the person has seen this. Only then a press after a refusal is a new payment.
         return say(**payment["says"])
+    if is_kept and payment["calls"] == 0:
+        # It has moved nothing, and a start is no press: an app shows it, and sends it where a person presses.
+        return say(ready=True)
     until = time.monotonic() + 60
     tries = 0
-    # P8: by itself for 23 hours alone. Later an app asks `payment`, and sends where a person presses, up to 29 days.
+    # P8: by itself for 23 hours alone, here since the key was made, which is before anything was sent. Later an app asks `payment`, and sends where a person presses, up to 29 days.
     while time.monotonic() < until and -DAY < time.time() - payment["made"] < 23 * 3_600:
         # P2 and P14: the key, and a call that may move money, before it is sent.
         payment["calls"] += 1
@@ -209,7 +216,7 @@ def pay():
         keep(payment)
         pause(tries, least)
         tries += 1
-    say(unknown=True)
+    say(**({"ready": True} if payment["calls"] == 0 else {"unknown": True}))
 
 
 follow() if command["do"] == "follow" else pay()

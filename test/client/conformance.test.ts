@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readCases, TRANSPORTS, type Transport } from '../../conformance/case.ts';
 import { play } from '../../conformance/play.ts';
+import { startProgram } from '../../conformance/program.ts';
+import { type Arrival, startServer } from '../../conformance/server.ts';
 import { readPage } from '../docs/pages.ts';
 import { folder, run } from '../helpers/packages.ts';
 
@@ -25,6 +27,14 @@ const CLIENTS = [
 const LONG = { timeout: 300_000 };
 
 const cases = await readCases();
+const madeAt = new Date().toISOString();
+
+it('PROTOCOL.md lists the rules that no case tries', async () => {
+  const page = await readPage('PROTOCOL.md');
+  const tried = new Set(cases.flatMap(({ rules }) => rules));
+  const rules = [...page.matchAll(/^\| ([A-Z]\d+) \|/gm)].map(([, rule = '']) => rule);
+  expect(page).toContain(`from outside: ${rules.filter((rule) => !tried.has(rule)).join(', ')}.`);
+});
 
 it('every case has a name of its own, and names rules of PROTOCOL.md', async () => {
   expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
@@ -44,6 +54,56 @@ for (const { name, command, transports } of CLIENTS) {
     });
   }
 }
+
+/** A payment of which each call was answered that it has moved nothing, as each client keeps it. */
+const READY = {
+  '@pasarela/client': [
+    {
+      idempotencyKey: 'a key of its own',
+      mutation: 'createMoneyOut',
+      input: {},
+      createdAt: madeAt,
+      unanswered: 0,
+    },
+  ],
+  'the client in Python': {
+    key: 'a key of its own',
+    input: {},
+    made: Date.parse(madeAt) / 1_000,
+    calls: 0,
+    says: {},
+  },
+  'the client in Go': { Input: { idempotencyKey: 'a key of its own' }, Made: madeAt, Calls: 0, Says: null },
+};
+
+for (const { name, command } of CLIENTS)
+  it(`${name} sends nothing at its start of a payment that has moved nothing`, LONG, async () => {
+    const store = join(await mkdtemp(join(built, 'store-')), 'store');
+    await writeFile(store, JSON.stringify(READY[name]));
+    const sent: Arrival[] = [];
+    const server = await startServer((arrival) => sent.push(arrival));
+    const query = 'mutation ($input: CreateMoneyOutInput!) { createMoneyOut(input: $input) { __typename } }';
+    const given = {
+      do: 'pay',
+      url: server.url,
+      transport: 'sse',
+      query,
+      store,
+      tokens: ['first'],
+      input: {},
+    };
+    await using program = startProgram(command, given);
+    const { lines, ended } = program;
+    try {
+      expect(await Promise.race([lines.next(), ended.then(() => program.complaint())])).toEqual({
+        ready: true,
+      });
+      await ended;
+      expect(sent).toEqual([]);
+    } finally {
+      server.close();
+    }
+  });
 
 it('a payment may be POSTed also where streams go over a socket', LONG, async () => {
   for (const one of cases.filter(({ command }) => command.do === 'pay').slice(0, 1))
@@ -308,6 +368,7 @@ const MUTANTS: readonly Mutant[] = [
     rule: 'P14',
     edits: [
       ['payment["calls"] += 1\n        keep(payment)\n', 'keep(payment)\n        payment["calls"] += 1\n'],
+      ['is_kept = payment is not None', 'is_kept = False'],
     ],
     found: 'the client says {"refused":"FORBIDDEN"}',
   },
@@ -318,7 +379,10 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     rule: 'P15',
-    edits: [['if payment is None:', 'if payment is None or "refused" in payment["says"]:']],
+    edits: [
+      ['if payment is None:', 'if payment is None or "refused" in payment["says"]:'],
+      ['is_kept = payment is not None', 'is_kept = False'],
+    ],
     found: 'step 6, {"client":{"refused":"INSUFFICIENT_FUNDS"}}: the client says {"sends":"mutation"}',
   },
 ];

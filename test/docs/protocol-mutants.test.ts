@@ -164,7 +164,7 @@ const MUTANTS: readonly Mutant[] = [
     found: 'AssertionError',
   },
   {
-    rule: 'P8',
+    rule: 'P16',
     file: 'packages/client/src/intent-states.ts',
     edits: [['age > -DAY_MS && ', '']],
     test: 'client/pay-interleavings.test.ts',
