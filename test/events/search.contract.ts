@@ -5,7 +5,7 @@ import { unplaced } from '../../src/events/entry.ts';
 import { CursorInvalidError, EventsGapError } from '../../src/events/errors.ts';
 import type { EventLog, EventPage, EventType, NewEvent, StoredEvent } from '../../src/events/log.ts';
 import { type EventReads, sealedReads } from '../../src/events/sealed-reads.ts';
-import type { EventNames } from '../../src/events/search.ts';
+import { BLOCK, type EventNames } from '../../src/events/search.ts';
 import { LogReading } from '../../src/operation/log-reading.ts';
 import { decodeEvent } from '../../src/resolvers/events/event.ts';
 import { eventNames } from '../../src/resolvers/events/event-names.ts';
@@ -445,6 +445,26 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       expect(await log.wholeSince(client)).toBe(BEGUN);
       await sendAt(START);
       expect(await log.wholeSince(client)).toBe(BEGUN);
+    });
+
+    it('keeps what one client has, and finds it by its time, whatever another one fills and gives up', async () => {
+      const log = await openLog({ retention: 10, retentionBytes: 6_000 });
+      const [quiet, busy] = [randomUUID(), randomUUID()];
+      const large = () => moneyIn({ payload: JSON.stringify({ filler: 'x'.repeat(2_000) }) });
+      const sent = [large(), large()];
+      for (const event of sent) await log.append(quiet, event);
+      const found = async () =>
+        (await log.readAfter(quiet, null, 10, { receivedFrom: 0 })).events.map(({ id }) => id);
+      expect(await found()).toEqual(sent.map(({ id }) => id));
+      await log.append(busy, large());
+      // More than the index keeps the times of in one piece.
+      for (let count = 0; count < BLOCK + 20; count += 1) await log.append(busy, moneyIn());
+      expect(await found()).toEqual(sent.map(({ id }) => id));
+      const last = large();
+      await log.append(busy, large());
+      await log.append(quiet, { ...last, payload: '{}' });
+      expect(await found()).toEqual([...sent, last].map(({ id }) => id));
+      await log.stop();
     });
 
     it('does not reach back to what it has given up, though what it gave up after that is older', async () => {

@@ -16,6 +16,7 @@ function start() {
   const asked: PromiseWithResolvers<RedisClient>[] = [];
   const left: [string, RedisClient][] = [];
   let events: SubscriberEvents | undefined;
+  const logger = recordingLogger();
   const channels = new RedisChannels(
     (heard) => {
       events = heard;
@@ -32,7 +33,7 @@ function start() {
         stop: () => {},
       };
     },
-    recordingLogger(),
+    logger,
     silentMetrics,
   );
   onTestFinished(() => {
@@ -40,7 +41,7 @@ function start() {
     connection.disconnect();
   });
   if (events === undefined) throw new Error('it listens');
-  return { channels, connection, asked, left, events };
+  return { channels, connection, asked, left, events, logger };
 }
 
 it('who follows a client anew is told of its events, also where the one before could not be subscribed in the end', async () => {
@@ -158,5 +159,23 @@ it('a channel that a check could not subscribe again is not carried from then on
     asked[failed + 1]?.resolve(connection);
     await time.pass(0);
     expect(channels.isComplete).toBe(true);
+  }
+});
+
+it('that channels cannot be subscribed again is told once, and once more after they could', async () => {
+  using time = stillTime();
+  const { channels, connection, asked, events, logger } = start();
+  const attached = channels.attach(randomUUID(), { receive: () => {}, resync: () => {} });
+  asked[0]?.resolve(connection);
+  await attached;
+  for (const outage of [1, 2]) {
+    events.lost(connection);
+    for (const answer of ['no', 'no', 'yes']) {
+      await time.pass(500);
+      if (answer === 'yes') asked.at(-1)?.resolve(connection);
+      else asked.at(-1)?.reject(new Error('the connection has ended'));
+      await time.pass(0);
+    }
+    expect(logger.lines.map(({ level }) => level)).toEqual(Array.from({ length: outage }, () => 'warn'));
   }
 });
