@@ -81,7 +81,10 @@ const penny = async (gateway: RunningGateway, tag: string) => {
 
 it('a payment that finds no seat is refused as PROTOCOL.md writes, over either transport', async () => {
   const { status, early, frames } = await refusalsOfPage();
-  await using gateway = await startGateway({ webhooks: false, config: { operationsQueue: 0 } });
+  await using gateway = await startGateway({
+    webhooks: false,
+    config: { operationsQueue: 0, upstreamTimeoutMs: 60_000, operationTimeoutMs: 60_000 },
+  });
   await inject(gateway.sandbox, { method: 'POST', path: '/v1/' }, 'hang');
   const { socket, heard, say } = await connect(gateway);
   const over = new AbortController();
@@ -108,6 +111,8 @@ it('a payment that finds no seat is refused as PROTOCOL.md writes, over either t
   expect(await until(() => heard.shift())).toEqual(complete);
   over.abort();
   socket.terminate();
+  // The payments under way then have no answer at once.
+  await gateway.sandbox.stop();
 });
 
 it('a payment whose calls are suspended, and one beside 20 others, are refused as PROTOCOL.md writes', async () => {
