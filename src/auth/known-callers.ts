@@ -55,7 +55,7 @@ export class KnownCallers {
   }
 
   #believe(token: string, caller: Caller): void {
-    // A token without `exp`, or whose issuer has another clock, is still asked about every minute.
+    // Each is asked about again after a minute at the latest: it may have no `exp`, and its issuer another clock.
     const leftMs = caller.expiresAt === undefined ? BELIEVED_MS : caller.expiresAt - clock.now();
     if (leftMs > 0) this.#known.set(token, caller, { ttl: Math.min(BELIEVED_MS, leftMs) });
   }

@@ -8,8 +8,8 @@ export interface EventTopics {
   /** The topics that the event itself names. */
   of(event: StoredEvent): readonly string[];
   /**
-   * Returns the function by which one reader of a client's events asks for further topics. Each reader has its own, so that
-   * each has its own patience with a service that fails.
+   * Returns the function by which one reader of a client's events asks for further topics, with a patience of its own with a service
+   * that fails. A reader of history is one; all live followers of a client together are one.
    */
   asker(clientId: string): TopicAsker;
 }

@@ -13,8 +13,9 @@ interface InitialContext {
 
 /**
  * Keeps documents with all that is derived from them, so that what is asked again is neither parsed nor validated nor
- * measured nor planned again. Anybody may send a document: one is kept only once an identified caller has run it, and
- * only what identified callers run counts as used, so that strangers neither fill the memory nor push out what others use.
+ * measured nor planned again. Anybody may send a document: one is kept once an identified caller has run it, or once it is valid and its
+ * bearer was identified before, also by a token that has ended since. Only what these send counts as used, so that strangers neither fill
+ * the memory nor push out what others use.
  *
  * Must stand before all plugins that ask for a prepared operation.
  */

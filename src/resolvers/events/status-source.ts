@@ -15,7 +15,7 @@ export class TransactionSource implements StatusSource {
     this.context = context;
   }
 
-  /** A transaction is the same for all who may read it, and each of them has; who may, is asked again where it is shown. */
+  /** A transaction is the same for all who may read it, and each of them has. Of narrowed callers that is asked again before it is shown. */
   get pollKey(): string {
     return `transaction ${this.context.identity.caller.clientId} ${this.transactionId.toLowerCase()}`;
   }

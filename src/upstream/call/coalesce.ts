@@ -23,7 +23,7 @@ export interface ReadAnswer {
   readonly waits: Readonly<ReadWaits>;
 }
 
-/** The read of another caller that gave the answer. */
+/** The read that gave the answer, and was begun for another operation. */
 export interface JoinedRead {
   /** When it was asked for, in milliseconds of the coalescer's clock. */
   readonly startedAt: number;
@@ -43,7 +43,7 @@ interface CoalescedRead {
   readonly asker: Asker;
   /** Makes the read, on behalf of all who wait for it. */
   readonly read: (party: Party) => Promise<ReadAnswer>;
-  /** Called when another caller's read gave the answer. */
+  /** Called when the answer came of a read that was begun for another operation. */
   readonly joined: (read: JoinedRead) => void;
   /** How long after a read began its answer still serves others, in milliseconds; 0 for no longer than it is under way. */
   readonly keptMs: number;

@@ -59,8 +59,9 @@ interface ListPlacesOptions extends PlacesOptions {
  * again. It is believed no longer once an answer shows another total, or a change is reported. What was read while the service
  * may not have shown a change yet is believed only for the questions that had been asked before.
  *
- * The service does not say whether all tokens of a client see the same (docs/assumptions.md, "what a token sees"). So the first
- * answer serves everybody, and the second one only whom the service takes for the same as who has asked it.
+ * The service does not say whether all tokens of a client see the same (docs/assumptions.md, "what a token sees"). So where an
+ * item was seen serves every caller of the client. That the list is whole serves only those whom the service takes for one with the caller who
+ * found it out.
  */
 export class ListPlaces<T extends object> {
   readonly #options: ListPlacesOptions;
