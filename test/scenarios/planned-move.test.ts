@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
 import { pasarela } from '../cli/run.ts';
-import { type Fleet, type Member, startFleet, startProvider } from '../helpers/fleet.ts';
+import { type Fleet, headOf, type Member, startFleet, startProvider } from '../helpers/fleet.ts';
 import { leads } from '../helpers/nemesis.ts';
+import { randomFrom } from '../helpers/random.ts';
+import { startReaders } from '../helpers/reader.ts';
 import { DURABLE, type RedisServer, startRedis } from '../helpers/redis.ts';
 import { failOverBySentinel, inStep, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
@@ -148,7 +150,7 @@ it('a primary that is moved to another machine under Sentinel takes every event 
   await users.compare(first);
 });
 
-it('a Redis of one address that is moved to another takes every event along, and pays nothing twice', {
+it('a Redis of one address that is moved to another takes every event along, tells its readers of no gap, and pays nothing twice', {
   timeout: TIMEOUT_MS,
 }, async () => {
   await using fleet = await startFleet();
@@ -159,6 +161,13 @@ it('a Redis of one address that is moved to another takes every event along, and
   ]);
   await inStep(here, other);
   const first = await fleet.start();
+  let { graphql } = first;
+  const readers = startReaders(4, {
+    graphql: () => graphql,
+    token: fleet.sandbox.accessToken,
+    after: await headOf(first),
+    random: randomFrom(1),
+  });
   const users = startUsers(fleet, [first]);
   await users.pays(first, 'before');
   await users.delivers();
@@ -178,6 +187,7 @@ it('a Redis of one address that is moved to another takes every event along, and
   expect(await healthOf(first)).toMatchObject({ status: 'degraded' });
   const second = await fleet.start({ REDIS_URL: there.url });
   users.moveTo(second);
+  ({ graphql } = second);
   await users.delivers();
   await first.program.end('SIGTERM');
   expect(await pasarela(['payments', 'resume'], { REDIS_URL: there.url })).toMatchObject({ code: 0 });
@@ -189,4 +199,11 @@ it('a Redis of one address that is moved to another takes every event along, and
   await users.pays(second, 'afterwards');
   await isReady(second);
   await users.compare(second);
+  const kept = await wholeLog(second);
+  await until(() => readers.every(({ seen }) => seen.length >= kept.length));
+  for (const { seen, told } of readers) {
+    expect([...seen].sort()).toEqual([...kept].sort());
+    expect(told).toEqual([]);
+  }
+  await Promise.all(readers.map((reader) => reader.leave()));
 });
