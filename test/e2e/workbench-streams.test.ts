@@ -160,6 +160,28 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     expect(asked).toEqual([undefined, 'one', 'two']);
   });
 
+  it('comes back with longer and longer pauses where each connection is cut as it opens', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const asked: number[] = [];
+    const five = Promise.withResolvers<void>();
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      (route) => {
+        const { accept } = route.request().headers();
+        if (accept !== 'text/event-stream') return route.fallback();
+        if (asked.push(performance.now()) === 5) five.resolve();
+        return route.fulfill({ contentType: accept, body: ':\n\n' });
+      },
+    );
+    await openTab(page, 'WatchMoneyIn');
+    await play(page);
+    await five.promise;
+    // The second comes at once; the pauses after it are half a second, one, and two.
+    const [, second = 0, , , fifth = 0] = asked;
+    expect(fifth - second).toBeGreaterThan(3_400);
+  });
+
   it('and the page go on after the gateway was started again, without a reload', async () => {
     await using one = await demo.open();
     const { page } = one;

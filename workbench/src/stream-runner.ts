@@ -6,6 +6,8 @@ import { addEntry, changeStream, type Stream, useStreams } from './stream-store.
 import { counted, t } from './words.ts';
 
 const LONGEST_WAIT_MS = 2_000;
+/** A connection that was open so long, in milliseconds, or that brought a result, is no failure: the next one comes without a pause. */
+const STEADY_MS = 5_000;
 
 /** Errors after which a stream goes on from now, as what came before cannot be had. */
 const WITHOUT_PAST: readonly unknown[] = ['EVENTS_GAP', 'CURSOR_INVALID'];
@@ -53,6 +55,7 @@ export class Runner {
   async run(): Promise<void> {
     for (let failures = 0; !this.#stopped.signal.aborted; failures += 1) {
       const { token } = useSession.getState();
+      let openedAt = Number.POSITIVE_INFINITY;
       try {
         this.#connection = new AbortController();
         this.#isFinal = true;
@@ -62,10 +65,13 @@ export class Runner {
           lastCursor: this.#cursor,
           signal: this.#connection.signal,
           onOpen: () => {
-            failures = 0;
+            openedAt = performance.now();
             this.#opened();
           },
-          onResult: (result, cursor) => this.#receive(result, cursor),
+          onResult: (result, cursor) => {
+            failures = 0;
+            this.#receive(result, cursor);
+          },
           onLive: (cursor) => this.#live(cursor),
         });
         if (this.#stopped.signal.aborted) return;
@@ -76,6 +82,7 @@ export class Runner {
       } catch (error) {
         if (!(error instanceof LostError)) throw error;
         if (this.#stopped.signal.aborted) return;
+        if (performance.now() - openedAt >= STEADY_MS) failures = 0;
         await this.#comeBack(failures);
       }
     }
