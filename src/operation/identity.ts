@@ -41,6 +41,8 @@ export class Identity {
   /** For whom it runs until then. */
   #stranger: Requester | undefined;
   #awaiting: (() => void)[] = [];
+  #mayChange = false;
+  #awaitingChange: (() => void)[] = [];
   /** Whether it was found to stand for nobody. */
   #isRefused = false;
 
@@ -84,6 +86,18 @@ export class Identity {
   onceIdentified(work: () => void): void {
     if (this.#caller === undefined) this.#awaiting.push(work);
     else work();
+  }
+
+  /** Notes that the caller has the right to a change that it asks for, which is about to be made. */
+  noteMayChange(): void {
+    this.#mayChange = true;
+    for (const work of this.#awaitingChange.splice(0)) work();
+  }
+
+  /** Runs work once the caller is known to have that right; at once where it is, and never where it has none. */
+  onceMayChange(work: () => void): void {
+    if (this.#mayChange) work();
+    else this.#awaitingChange.push(work);
   }
 
   /** The identified caller. Throws when no root field has asked for it. */

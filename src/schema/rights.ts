@@ -39,14 +39,14 @@ type Resolve = GraphQLFieldResolver<unknown, object, object>;
 /** Has each field that names `rights` ask for them before it is resolved; a subscription, before it begins. */
 class RightsPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(resolve: Resolve, field: PothosOutputFieldConfig<Types>): Resolve {
-    return field.kind === 'Subscription' ? resolve : asking(field.pothosOptions.rights, resolve);
+    return field.kind === 'Subscription' ? resolve : asking(field, resolve);
   }
 
   override wrapSubscribe(
     subscribe: Resolve | undefined,
     field: PothosOutputFieldConfig<Types>,
   ): Resolve | undefined {
-    return subscribe && asking(field.pothosOptions.rights, subscribe);
+    return subscribe && asking(field, subscribe);
   }
 }
 
@@ -56,7 +56,8 @@ SchemaBuilder.registerPlugin(RIGHTS, RightsPlugin);
 /** Pothos does not tell a plugin of which type the contexts of a schema are. */
 const identityOf = (context: object): Context['identity'] => (context as Context).identity;
 
-function asking(rights: Rights | undefined, resolve: Resolve): Resolve {
+function asking<Types extends SchemaTypes>(field: PothosOutputFieldConfig<Types>, resolve: Resolve): Resolve {
+  const { rights } = field.pothosOptions;
   if (rights === undefined) return resolve;
   if ('apiKey' in rights) {
     return (parent, args, context, info) => {
@@ -65,15 +66,19 @@ function asking(rights: Rights | undefined, resolve: Resolve): Resolve {
     };
   }
   const { scopes } = rights;
+  const isChange = field.kind === 'Mutation';
   return (parent, args, context, info) => {
-    const caller = identityOf(context).identify();
+    const identity = identityOf(context);
+    const caller = identity.identify();
     if (caller instanceof Promise) {
       return caller.then((known) => {
         assertMay(known, scopes);
+        if (isChange) identity.noteMayChange();
         return resolve(parent, args, context, info);
       });
     }
     assertMay(caller, scopes);
+    if (isChange) identity.noteMayChange();
     return resolve(parent, args, context, info);
   };
 }

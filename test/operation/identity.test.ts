@@ -212,6 +212,19 @@ it('does what waits for somebody to be identified once, however often that is as
   expect(done).toEqual(['before', 'after']);
 });
 
+it('does what waits for the right to a change once, and not for a caller who is identified alone', async () => {
+  const { identity } = operation();
+  const done: string[] = [];
+  identity.onceMayChange(() => done.push('before'));
+  await identity.identify();
+  expect(done).toEqual([]);
+  identity.noteMayChange();
+  identity.noteMayChange();
+  expect(done).toEqual(['before']);
+  identity.onceMayChange(() => done.push('after'));
+  expect(done).toEqual(['before', 'after']);
+});
+
 it('tells callers apart by all that they present', () => {
   const credentials = [
     { apiKey: 'k1' },

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import type { ServerConfig } from '../../src/app/server-config.ts';
@@ -143,6 +144,20 @@ describe('with AUTH_MODE=service the balances that are kept for others', () => {
     expect((await balancesAt(second)).balances.get(clabe)).toBe(balance);
     await makeAvailable(clabe);
     expect((await balancesAt(second)).balances.get(clabe)).toBe(plus(balance, 7));
+  });
+
+  it('are read again once somebody has changed something, not once somebody was refused for want of the right to', async () => {
+    await using gateway = await gatewayOn();
+    await keepAt(gateway);
+    const deleteAs = async (bearer: string) => {
+      const document = `mutation { deleteWebhook(input: { id: "${randomUUID()}" }) { __typename } }`;
+      return gateway.query(document, {}, { authorization: `Bearer ${bearer}` });
+    };
+    const { errors } = await deleteAs(await callerToken({ scope: 'graph:read' }));
+    expect(errors?.[0]).toMatchObject({ extensions: { code: 'FORBIDDEN' } });
+    expect(await balancesAt(gateway)).toMatchObject({ calls: 0 });
+    expect((await deleteAs(token)).data.deleteWebhook).toBeDefined();
+    expect((await balancesAt(gateway)).calls).toBeGreaterThan(0);
   });
 
   it('are read again once a payment whose answer was lost has been sent again', async () => {

@@ -12,7 +12,8 @@ interface SharingContext {
     readonly credential: string;
     /** The same for all whom the REST service takes for one; known once the caller is identified. */
     readonly upstreamIdentity: string;
-    onceIdentified(work: () => void): void;
+    /** Runs work once the caller is known to have the right to a change that it asks for. */
+    onceMayChange(work: () => void): void;
     /** Finds out who is calling; rejects when that is nobody. What the caller may be told depends on it. */
     identify(): MaybePromise<unknown>;
     /** Whether it came over a socket. A refusal has another form there. */
@@ -111,10 +112,13 @@ class QueriesUnderWay {
     return budget.waiters?.isGone === true || identity.isOverSocket !== isOverSocket ? undefined : flight;
   }
 
-  /** Each caller that changes something reads afresh from now on, once it is known who it is. */
+  /**
+   * Each caller that changes something reads afresh from now on. Others share its reads where the service takes them for one: theirs are
+   * dropped only once it may make a change.
+   */
   changes({ identity }: SharingContext): void {
     this.#flights.forget(identity.credential);
-    identity.onceIdentified(() => this.#onForget(identity.upstreamIdentity));
+    identity.onceMayChange(() => this.#onForget(identity.upstreamIdentity));
   }
 
   forget(credential: string, upstreamIdentity: string): void {

@@ -55,7 +55,7 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
       identity: {
         credential: asking.credential ?? 'one',
         upstreamIdentity: asking.credential ?? 'one',
-        onceIdentified: (work: () => void) => work(),
+        onceMayChange: (work: () => void) => work(),
         identify: asking.identify ?? (() => ({})),
         isOverSocket: asking.isOverSocket ?? false,
       },
