@@ -109,6 +109,7 @@ export const SLOWEST: readonly string[] = [
   'test/simulation/seeds.test.ts',
   'test/money/killed.test.ts',
   'test/scenarios/faults/layers.test.ts',
+  'test/scenarios/planned-move.test.ts',
   'test/deploy/alerts/alerts.test.ts',
   'test/events/redis/cluster.test.ts',
   'test/scenarios/faults/money.test.ts',
