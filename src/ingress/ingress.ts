@@ -18,7 +18,7 @@ export interface IngressOptions {
   readonly secrets: readonly string[];
   /** Header in which the provider presents the registered token; unset, no token is looked for. */
   readonly tokenHeader?: string | undefined;
-  /** The address of the decider on SPEI credits; without it all are accepted. */
+  /** The address of the decider on SPEI credits; without it nobody is asked, and new ones are accepted. */
   readonly decisionUrl?: string | undefined;
   /** Folder of the quarantine. */
   readonly dataDir: string;
@@ -197,7 +197,8 @@ function undisputed(delivery: Delivery, type: NewEvent['type']): { decision?: Mo
 
 /**
  * Answers with what the log has returned. This is the only place that may answer 422, which refunds money: it does so for the
- * credit alone that was judged. Another credit under the same message id gets 503, because nobody has judged it.
+ * credit alone that was judged. Another credit under the same message id gets 503, because nobody has judged it. What version 0.2.0
+ * stored names no credit, and answers each with its message id.
  */
 function answerStored(
   response: ServerResponse,

@@ -74,7 +74,7 @@ const MoneyInDecisionType = builder.enumType('MoneyInDecision', {
   values: {
     ACCEPTED: { description: 'The SPEI credit was accepted.' },
     REJECTED: {
-      description: 'The SPEI credit was rejected: answered with 422, it is refunded by the upstream.',
+      description: 'The SPEI credit was rejected. The upstream refunds it once it has the 422 of the gateway.',
     },
     INFORMED: {
       description:

@@ -253,8 +253,8 @@ export async function lookAtDecider({
     found.ok(`${host} takes connections`);
   } catch (error) {
     found.failure(
-      `${host} takes no connection: ${reasonOf(error)}. Every SPEI credit is answered with 503`,
-      'Start what MONEY_IN_DECISION_URL names, or correct the address; unset accepts every credit.',
+      `${host} takes no connection: ${reasonOf(error)}. Every new SPEI credit is answered with 503`,
+      'Start what MONEY_IN_DECISION_URL names, or correct the address; unset accepts every new credit.',
     );
   }
   return found.list;

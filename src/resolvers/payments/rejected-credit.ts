@@ -11,8 +11,8 @@ import { notSent } from './paying.ts';
 const BATCH = 200;
 
 /**
- * Why a credit is not refunded whose webhook the gateway has answered with 422. The service returns such a credit by itself (docs/upstream-api.md,
- * "Reply rules"). It does not say when the credit reads REFUNDED, nor whether it refuses a refund before that.
+ * Why a credit is not refunded that the event log has as REJECTED. The service returns such a credit by itself once it has the 422
+ * (docs/upstream-api.md, "Reply rules"). It does not say when the credit reads REFUNDED, nor whether it refuses a refund before that.
  *
  * @returns undefined where the log holds no such answer; it reaches as far back as its events do.
  */
@@ -33,7 +33,7 @@ export async function whyRejected(transactionId: string, context: Context): Prom
   return notSent(
     new PreconditionError(
       'REFUND_NOT_ALLOWED',
-      'The webhook of this credit was answered with 422 (decision: REJECTED), so the service returns it by itself. This call has sent nothing. If the credit has not gone back, have the provider return it.',
+      'This credit was refused (decision: REJECTED). The service returns it by itself once it has the 422. This call has sent nothing. If the credit has not gone back, have the provider return it.',
       { field: ['input', 'transactionId'] },
     ),
   );
