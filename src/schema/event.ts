@@ -74,7 +74,8 @@ const MoneyInDecisionType = builder.enumType('MoneyInDecision', {
   values: {
     ACCEPTED: { description: 'The SPEI credit was accepted.' },
     REJECTED: {
-      description: 'The SPEI credit was rejected. The upstream refunds it once it has the 422 of the gateway.',
+      description:
+        'The SPEI credit was rejected. The upstream refunds it once it has the 422 of the gateway.',
     },
     INFORMED: {
       description:
