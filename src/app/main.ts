@@ -20,9 +20,9 @@ import type { Variables } from './variables.ts';
 // twentieth of a start.
 install();
 
-// V8 allocates an object in the old generation once most objects of the same line of code have outlived the young one, as those of
-// payments do, which wait for the disk. After a hundred payments each read's answer would so stay until the next full collection: a
-// join then takes half as much CPU again (W21 of the bench).
+// Once most objects that one place in the code has made outlive V8's young generation, V8 makes later ones in the old generation at
+// once. Objects of payments outlive it, because they wait for the disk. After a hundred payments V8 would keep what each read holds
+// until the next full collection, and a join would take half as much CPU again (W21 of the bench).
 setFlagsFromString('--no-allocation-site-pretenuring');
 
 type Opened = Program['opened'];

@@ -54,6 +54,8 @@ it('the parts end in their order, each once the one before has: payments before 
   ]);
 });
 
+const NOT_ENDING = { isEnding: false, isDraining: false, plugin: {}, markEnding: () => {} };
+
 it('a part that cannot be closed keeps no other open', async () => {
   const told: string[] = [];
   const ends = (name: string) => async (): Promise<void> => void told.push(name);
@@ -62,13 +64,7 @@ it('a part that cannot be closed keeps no other open', async () => {
   const running: Running = {
     server: createServer(),
     connections: { watch: () => {}, end: () => {} },
-    drain: {
-      isEnding: false,
-      isDraining: false,
-      plugin: {},
-      markEnding: () => {},
-      begin: ends('operations'),
-    },
+    drain: { ...NOT_ENDING, begin: ends('operations') },
     ingress: { handle: ends('webhook'), drain: ends('webhooks') },
     sockets: { stop: fails('sockets') },
     events: { stop: fails('events') },
@@ -94,13 +90,7 @@ it('a request that never ends is cut off within the grace, and payments end afte
     {
       server,
       connections: { watch: () => {}, end: () => {} },
-      drain: {
-        isEnding: false,
-        isDraining: false,
-        plugin: {},
-        markEnding: () => {},
-        begin: ends('operations'),
-      },
+      drain: { ...NOT_ENDING, begin: ends('operations') },
       ingress: { handle: ends('webhook'), drain: ends('webhooks') },
       sockets: { stop: ends('sockets') },
       events: { stop: ends('events') },
