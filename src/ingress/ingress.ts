@@ -197,12 +197,12 @@ function undisputed(delivery: Delivery, type: NewEvent['type']): { decision?: Mo
 
 /**
  * Answers with what the log has returned. This is the only place that may answer 422, which refunds money: it does so for the
- * credit alone that was judged. Another credit under the same message id gets 503, because nobody has judged it. What version 0.2.0
- * stored names no credit, and answers each with its message id.
+ * credit alone that was judged. Another credit under the same message id gets 503, because nobody has judged it. A refusal that version
+ * 0.2.0 stored names no credit: there the contents must be those that were judged.
  */
 function answerStored(
   response: ServerResponse,
-  { answer: stored }: Appended,
+  { answer: stored, conflict }: Appended,
   delivery: Delivery,
 ): 201 | 422 | 503 {
   if (stored.status === 201) {
@@ -210,7 +210,9 @@ function answerStored(
     return 201;
   }
   const { refundReason, transactionId: judged } = stored;
-  if (judged !== undefined && judged.toLowerCase() !== delivery.transactionId?.toLowerCase()) {
+  const isJudged =
+    judged === undefined ? !conflict : judged.toLowerCase() === delivery.transactionId?.toLowerCase();
+  if (!isJudged) {
     answer(response, 503, { 'retry-after': RETRY_AFTER });
     return 503;
   }

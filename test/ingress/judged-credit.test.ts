@@ -59,7 +59,7 @@ describe.each(['SQLite', 'Redis'])(
       }
     });
 
-    it('but a rejection that an earlier version stored, without its credit, is the answer as before', async () => {
+    it('nor is a rejection that version 0.2.0 stored, which names no credit, where the contents are others', async () => {
       await using kept = await startStore(store);
       const { log, clientId } = kept;
       await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
@@ -67,9 +67,13 @@ describe.each(['SQLite', 'Redis'])(
       log.append = (client, { transactionId: _, ...event }) => append(client, event);
       await using ingress = await startIngress({ clientId, log, decisionUrl: decider.url });
       const judged = speiCredit();
-      for (const credit of [judged, speiCredit({ id_msg: judged.id_msg })]) {
-        expect((await ingress.post('MONEY_IN', credit)).status).toBe(422);
-      }
+      expect((await ingress.post('MONEY_IN', judged)).status).toBe(422);
+      const other = speiCredit({ id_msg: judged.id_msg });
+      const response = await ingress.post('MONEY_IN', other);
+      expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
+      expect(ingress.quarantined()).toEqual([{ reason: 'conflict', body: JSON.stringify(other) }]);
+      expect((await ingress.post('MONEY_IN', judged)).status).toBe(422);
+      expect(decider.asked).toHaveLength(1);
     });
   },
 );
