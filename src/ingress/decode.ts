@@ -30,7 +30,8 @@ const LONGEST_IDENTITY = 256;
 export type Decoded = { readonly delivery: Delivery } | { readonly problem: QuarantineReason };
 
 const filled = z.string().trim().min(1);
-const present = z.union([filled, z.number(), z.instanceof(ExactNumber)]);
+/** An id. The service writes `None` for what is absent (docs/upstream-api.md, "Conventions"): as an id, it would make one message of several. */
+const present = z.union([filled.refine((text) => text !== 'None'), z.number(), z.instanceof(ExactNumber)]);
 
 /** An unreadable amount would be kept, and shown, for ever. */
 const isAmount = (value: unknown): boolean => toMessageAmount(value) !== undefined;

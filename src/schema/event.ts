@@ -94,7 +94,8 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
       description: 'Date that the message bears; null when it bears none.',
     }),
     transactionId: t.exposeID('transactionId', {
-      description: 'UUID of the transaction; null when the message bears none.',
+      description:
+        'UUID of the transaction. Null where the message writes it as a number that JSON readers round.',
     }),
     subCategory: t.field({
       type: TransactionSubCategoryType,

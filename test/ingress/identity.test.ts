@@ -33,3 +33,11 @@ it('a MONEY_IN without a message id is remembered by its transaction, however lo
 it('a MONEY_IN without a message id is not taken for one whose message id is that of its transaction', () => {
   expect(identityOf('MONEY_IN', undefined, { id: 'one' })).not.toBe(identityOf('MONEY_IN', 'one'));
 });
+
+it('the text `None` is no message id: two credits are two messages, and two receipts two events', () => {
+  const one = identityOf('MONEY_IN', 'None', { id: 'one' });
+  expect(one).toBe(identityOf('MONEY_IN', undefined, { id: 'one' }));
+  expect(identityOf('MONEY_IN', 'None', { id: 'two' })).not.toBe(one);
+  expect(identityOf('CEP', 'None')).toBe('');
+  expect(identityOf('STATUS_UPDATE', ' None ')).toBe('');
+});

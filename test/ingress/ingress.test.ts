@@ -171,6 +171,7 @@ describe('a webhook that lacks what it needs', () => {
     ['has tenths of cents', 'MONEY_IN', speiCredit({ body: { amount: '1.555' } }), 'incomplete'],
     ['has them in a number', 'MONEY_IN', speiCredit({ body: { amount: 1.555 } }), 'incomplete'],
     ['has a null id', 'MONEY_IN', speiCredit({ body: { id: null } }), 'incomplete'],
+    ['has the id `None`', 'MONEY_IN', speiCredit({ body: { id: 'None' } }), 'incomplete'],
     ['has no body', 'MONEY_IN', { id_msg: 'm' }, 'incomplete'],
     ['is a list', 'MONEY_IN', [], 'incomplete'],
     ['has no status', 'CEP', { client_id: 'client', payload: { body: {} } }, 'incomplete'],

@@ -46,6 +46,20 @@ describe.each(['SQLite', 'Redis'])(
       expect((await log.readAfter(clientId, null, 5)).events).toHaveLength(1);
     });
 
+    it.each([201, 422])('nor where both have the message id `None`, after a %s', async (status) => {
+      await using kept = await startStore(store);
+      const { log, clientId } = kept;
+      await using decider = await startDecider({ status, body: '{"refundReason":"no"}' });
+      await using ingress = await startIngress({ clientId, log, decisionUrl: decider.url });
+      const both = [speiCredit({ id_msg: 'None' }), speiCredit({ id_msg: 'None' })];
+      for (const credit of [...both, ...both]) {
+        expect((await ingress.post('MONEY_IN', credit)).status).toBe(status);
+      }
+      expect(decider.asked).toHaveLength(2);
+      const { events } = await log.readAfter(clientId, null, 5);
+      expect(events.map(({ id }) => id === 'None')).toEqual([false, false]);
+    });
+
     it('nor where two come at once, each for somebody to decide on', async () => {
       await using kept = await startStore(store);
       const { log, clientId } = kept;

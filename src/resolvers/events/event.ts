@@ -28,7 +28,7 @@ interface EventView {
 export interface MoneyInEvent extends EventView {
   readonly type: 'MONEY_IN';
   readonly messageDate: string | null;
-  /** Null where the message bears none. */
+  /** Null where the message writes it as a number beyond 2^53: the ingress takes no message without one. */
   readonly transactionId: string | null;
   readonly subCategory: string | null;
   readonly amount: string;
