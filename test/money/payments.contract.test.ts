@@ -14,11 +14,13 @@ import {
   type OrderSummary,
   type PaymentClass,
   type PaymentSearch,
+  RETENTION_MS,
   RecordsUnavailableError,
 } from '../../src/money/record.ts';
 import { keyOf } from '../../src/money/redis/keys.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
 import { STORES, type Store } from './stores.ts';
 
@@ -370,6 +372,28 @@ describe.each(STORES)('the payments that a record tells of, over %s', (_kind, ma
     },
   );
 
+  it('stand once where a key is used again after its record has ended', async () => {
+    const clientId = randomUUID();
+    const key = await make(records, { clientId, until: 'refused' });
+    const name = recordName(holder(key, clientId));
+    await store.endSooner(name, RETENTION_MS);
+    // A time of its own, by the clock of any store.
+    const before = Date.now();
+    await until(() => Date.now() > before + 1);
+    await make(records, { clientId, key, until: 'done' });
+    await make(records, { clientId, until: 'done' });
+    for (const isBack of [false, true]) {
+      const first = await payments.page({ ...EVERY, clientId, isBack }, 1, () => true);
+      const beyond = first.payments[0];
+      const second = await payments.page({ ...EVERY, clientId, isBack, beyond }, 1, () => true);
+      const hashes = [...first.payments, ...second.payments].map(({ hash }) => hash);
+      expect(new Set(hashes).size).toBe(2);
+      expect(second.goesOn).toBe(false);
+    }
+    const whole = await payments.page({ ...EVERY, clientId }, 20, () => true);
+    expect(whole.payments.map(({ answer }) => answer?.kind)).toEqual(['done', 'done']);
+  });
+
   it('are described anew when another input takes over a key under which nothing was sent', async () => {
     const key = await make(records, { until: 'claimed' });
     await make(records, { key, operation: 'createPennyValidation', until: 'sent' });
@@ -429,6 +453,30 @@ it('payments whose record has expired are met once, over Redis', async () => {
       expect(page).toMatchObject({ payments: [{ hash: kept?.hash }], goesOn: false });
     }
     expect(await left()).toEqual([1, 1]);
+  } finally {
+    await records.stop();
+  }
+});
+
+it('a payment under a key that was used again is not found by the transaction of the one before, over Redis', async () => {
+  await using redis = await startRedis();
+  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+  try {
+    const payments = createPayments(records);
+    const [before, now] = [randomUUID(), randomUUID()];
+    const whole = { clientId: CLIENT, customerId: undefined };
+    const key = await make(records, { transactionId: before });
+    await redis.admin.pexpire(keyOf(recordName({ ...whole, key })), 0);
+    // As it was named on the last day on which a record of it was kept.
+    for (const name of await redis.admin.keys('*:transactions:*')) {
+      await redis.admin.rename(
+        name,
+        name.replace(/\d+(?=:[^:]*$)/, (day) => String(Number(day) - 30)),
+      );
+    }
+    await make(records, { key, transactionId: now });
+    expect(await payments.byTransaction(whole, now)).toMatchObject({ answer: { kind: 'done' } });
+    expect(await payments.byTransaction(whole, before)).toBeUndefined();
   } finally {
     await records.stop();
   }

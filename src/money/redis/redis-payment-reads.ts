@@ -8,7 +8,6 @@ import { partsOf } from '../journal/journal.ts';
 import { ageOf, type Clocks } from '../lived-time.ts';
 import { OPERATION_LETTERS, readSummary } from '../order-summary.ts';
 import {
-  type PaymentPosition,
   type PaymentRecord,
   type PaymentSearch,
   type PaymentsFound,
@@ -17,13 +16,11 @@ import {
 } from '../record.ts';
 import { FIRST_DUE_MS } from '../settling/open-records.ts';
 import { keyOf, keysOf } from './keys.ts';
+import { boundsOf, positionIn } from './members.ts';
 import { JOURNAL_ASKED } from './redis-journal.ts';
 import { NOW } from './time.ts';
-import { RETENTION_DAYS, TRANSACTION_INDEX, transactionName } from './transaction-index.ts';
+import { DAY, RETENTION_DAYS, TRANSACTION_INDEX, transactionName } from './transaction-index.ts';
 
-/** Digits of a time in ms since the epoch, until the year 2286. */
-const TIME_DIGITS = 13;
-const LATEST = 10 ** TIME_DIGITS - 1;
 /** Stands in the place of a customer in the names of the sets that hold all payments of the client. */
 const EVERYBODY = '*';
 
@@ -85,7 +82,10 @@ export const OWNER = `
     return whose or (past and string.match(past, '^[^,]*,[^,]*,[^,]*,[^,]*,%d') and '') or nil
   end`;
 
-/** Reads the record of `key` into a list of texts, an empty one for what it does not have. In front of it: NOW, `base`. */
+/**
+ * Defines `record(key)`, which reads a record into a list of texts, an empty one for what it does not have, and `askedAt(found)`, the time
+ * in the names of its members, of what that returns; nothing where it is not known. In front of it: NOW, `base`.
+ */
 const READ_RECORD = `
   ${JOURNAL_ASKED} ${OWNER}
   local function record(key)
@@ -100,7 +100,8 @@ const READ_RECORD = `
     found[20] = string.format('%.0f', now)
     found[21] = string.match(key, '[^:]*$')
     return found
-  end`;
+  end
+  local function askedAt(found) return found[4] ~= '' and found[4] or string.match(found[14], '^%d+') end`;
 
 /** KEYS: record. */
 const READ = script(`${NOW} ${HERE} ${READ_RECORD}
@@ -112,7 +113,12 @@ const READ_BY_TRANSACTIONS = script(`${NOW} ${HERE} ${READ_RECORD}
     ${TRANSACTION_INDEX}
     for day = today + 1, today - ${RETENTION_DAYS + 1}, -1 do
       local found = redis.call('HGET', index(day), id)
-      if found then return record(base .. found) end
+      if found then
+        local one = record(base .. found)
+        local begunAt = tonumber(one and askedAt(one) or 0)
+        -- Asked for after its transaction was known: another payment, under a key that was used again. A day more, as clocks differ.
+        return begunAt < (day + 2) * ${DAY} and one
+      end
     end
     return false
   end
@@ -124,6 +130,7 @@ const READ_BY_TRANSACTIONS = script(`${NOW} ${HERE} ${READ_RECORD}
  * KEYS: sets. ARGV: prefix of the client's keys, where to begin, where to end, limit, whether the oldest come first. Returns the
  * place where it ended, empty where nothing is left, then records. Takes members out whose record has expired, where Redis takes writes now: the sets keep a member for
  * twice as long, as sending a payment and storing its answer each prolong its record, and a search through all of them again would take a reply for each page.
+ * A record of another time than its member's is that of a later payment under the same key, which has a member of its own.
  */
 const SEARCH = script(`${NOW}
   local base = ARGV[1]
@@ -141,8 +148,9 @@ const SEARCH = script(`${NOW}
   end)
   local found = {#members >= limit and members[limit] or ''}
   for place = 1, math.min(limit, #members) do
-    local one = record(base .. string.match(members[place], '[^:]*$'))
-    if one then
+    local begunAt, hash = string.match(members[place], '^(.*):([^:]*)$')
+    local one = record(base .. hash)
+    if one and (askedAt(one) or begunAt) == begunAt then
       found[#found + 1] = one
     else
       for _, set in ipairs(KEYS) do redis.pcall('ZREM', set, members[place]) end
@@ -276,23 +284,3 @@ export function storedAnswer([kind, status, text, past]: readonly (string | null
     text: String(text),
   };
 }
-
-/** Returns where a range of a set begins and ends, in the order of reading. */
-function boundsOf({ from, to, beyond, isBack }: PaymentSearch): [string, string] {
-  const position = beyond === undefined ? undefined : `${written(beyond.createdAt)}:${beyond.hash}`;
-  const oldest = from === undefined ? '-' : `[${written(from)}`;
-  const newest = to === undefined ? '+' : `(${written(to)}`;
-  if (isBack) return [position === undefined || isLess(position, oldest) ? oldest : `(${position}`, newest];
-  return [position === undefined || isLess(newest, position) ? newest : `(${position}`, oldest];
-}
-
-const isLess = (one: string, other: string): boolean =>
-  one.replace(/^[[(]/, '').replace('+', '~') < other.replace(/^[[(]/, '').replace('+', '~');
-
-const written = (time: number): string =>
-  String(Math.min(Math.max(0, Math.ceil(time)), LATEST)).padStart(TIME_DIGITS, '0');
-
-const positionIn = (member: string): PaymentPosition => ({
-  createdAt: Number(member.slice(0, TIME_DIGITS)),
-  hash: member.slice(TIME_DIGITS + 1),
-});

@@ -3,7 +3,7 @@ import { RETENTION_MS } from '../record.ts';
 import { partOf } from './keys.ts';
 
 /** Ms of a day. */
-const DAY = 24 * 60 * 60 * 1000;
+export const DAY = 24 * 60 * 60 * 1000;
 
 /** For how many days a record is kept. */
 export const RETENTION_DAYS = RETENTION_MS / DAY;
