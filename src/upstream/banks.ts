@@ -2,7 +2,8 @@ import { UpstreamError } from './call/errors.ts';
 import { isObject, type JsonObject, present } from './call/json.ts';
 import { isUuid } from './call/path.ts';
 import type { Rest } from './call/rest.ts';
-import { type ListDefinition, readWholeList } from './lists/reader.ts';
+import type { ListDefinition } from './lists/reader.ts';
+import { readWholeList } from './lists/whole-list.ts';
 
 /** A SPEI participant. The spec shows no field of it but that there is an id. */
 export interface Bank {

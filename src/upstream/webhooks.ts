@@ -1,7 +1,8 @@
 import type { Attempt } from './call/http.ts';
 import { identified, type Optional } from './call/json.ts';
 import type { Rest, RestChanges } from './call/rest.ts';
-import { type ListDefinition, readWholeList } from './lists/reader.ts';
+import type { ListDefinition } from './lists/reader.ts';
+import { readWholeList } from './lists/whole-list.ts';
 
 /** A registered receiver of notifications (docs/upstream-api.md, "Webhook"). */
 export interface Webhook {

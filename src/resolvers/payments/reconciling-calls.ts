@@ -23,7 +23,7 @@ import { UpstreamError } from '../../upstream/call/errors.ts';
 import { present } from '../../upstream/call/json.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { toRfc3339 } from '../../upstream/call/timestamps.ts';
-import { readWholeList } from '../../upstream/lists/reader.ts';
+import { readWholeList } from '../../upstream/lists/whole-list.ts';
 import { isTransaction, readTransaction } from '../../upstream/transactions.ts';
 import { decodeEvent } from '../events/event.ts';
 import { answerOf, refundedBy } from './evidence-match.ts';

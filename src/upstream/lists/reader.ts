@@ -1,9 +1,8 @@
-import { clock } from '../../common/clock.ts';
 import type { Query, Rest } from '../call/rest.ts';
 import { type Envelope, invalidList, itemOf, type ListPage, pageIn } from './envelope.ts';
 import { filterKey } from './loader.ts';
 import { coverWindow } from './page-cover.ts';
-import { Paging } from './paging.ts';
+import type { Paging } from './paging.ts';
 
 /** The definition of a noun's list. */
 export interface ListDefinition<T> {
@@ -87,12 +86,13 @@ export class ListReader<T extends object> {
    * @param isFresh true for no answer that was kept of an earlier operation.
    */
   async first(isFresh = false): Promise<ListSlice<T>> {
-    const page = await this.#ask({}, isFresh);
-    const slice = this.#slice(page, 0, true);
-    if (isWholeList(slice)) return slice;
-    if (page.items.length === 0) throw this.#invalid(`holds ${page.total} items and shows none`);
-    this.paging.firstPage = page.page;
-    return slice;
+    return this.#ask({}, isFresh, (page) => {
+      const slice = this.#slice(page, 0, true);
+      if (isWholeList(slice)) return slice;
+      if (page.items.length === 0) throw this.#invalid(`holds ${page.total} items and shows none`);
+      this.paging.firstPage = page.page;
+      return slice;
+    });
   }
 
   /**
@@ -107,7 +107,15 @@ export class ListReader<T extends object> {
   async page(index: number, size: number, isFresh = false): Promise<ListSlice<T>> {
     const { pageParameter, sizeParameter } = this.list.envelope;
     const number = index + (this.paging.firstPage ?? 1);
-    const page = await this.#ask({ [pageParameter]: number, [sizeParameter]: size }, isFresh);
+    return this.#ask({ [pageParameter]: number, [sizeParameter]: size }, isFresh, (page) => {
+      const slice = this.#pageOf(page, index, number);
+      if (!isWholeList(slice)) this.paging.learnSize(size, page.size);
+      return slice;
+    });
+  }
+
+  /** Returns the page of this index, which was asked for by this number, or the whole list. */
+  #pageOf(page: ListPage, index: number, number: number): ListSlice<T> {
     const start = index * page.size;
     // An answer with another page number, or with more items than its size, ignored paging: it may be the whole list.
     const ignoredPaging = page.page !== number || page.items.length > page.size;
@@ -124,7 +132,6 @@ export class ListReader<T extends object> {
         `holds ${total} items, and its page ${number} of ${page.size} shows ${items.length}`,
       );
     }
-    this.paging.learnSize(size, page.size);
     return slice;
   }
 
@@ -225,11 +232,28 @@ export class ListReader<T extends object> {
     return guessed;
   }
 
-  async #ask(parameters: Query, isFresh: boolean): Promise<ListPage> {
+  /**
+   * Asks once, and reads the answer. One that does not fit is asked for once more, afresh: it may have been kept, and would come again
+   * for as long as it is.
+   */
+  async #ask(
+    parameters: Query,
+    isFresh: boolean,
+    read: (page: ListPage) => ListSlice<T>,
+  ): Promise<ListSlice<T>> {
     const query = { ...this.#query, ...parameters };
-    const page = pageIn(this.route, this.list.envelope, await this.rest.get(this.route, { query, isFresh }));
-    this.paging.noteTotal(this.rest.clientId, filterKey(this.#query), page.total);
-    return page;
+    const readIn = (body: unknown): ListSlice<T> => {
+      const page = pageIn(this.route, this.list.envelope, body);
+      this.paging.noteTotal(this.rest.clientId, filterKey(this.#query), page.total);
+      return read(page);
+    };
+    const body = await this.rest.get(this.route, { query, isFresh });
+    try {
+      return readIn(body);
+    } catch (error) {
+      if (isFresh) throw error;
+    }
+    return readIn(await this.rest.get(this.route, { query, isFresh: true }));
   }
 
   #slice(page: ListPage, start: number, mayBeWhole: boolean): ListSlice<T> {
@@ -274,7 +298,3 @@ export class ListReader<T extends object> {
     return invalidList(this.route, problem);
   }
 }
-
-/** Reads all items of a list that is always read whole: of each id the first, and each `UnreadableItem`. */
-export const readWholeList = <T extends object>(rest: Rest, list: ListDefinition<T>): Promise<readonly T[]> =>
-  new ListReader(rest, list, new Paging(list, () => clock.monotonic())).whole();

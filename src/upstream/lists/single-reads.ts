@@ -66,8 +66,8 @@ export class SingleReads<T extends { readonly id: string }> implements ListSourc
   }
 
   /**
-   * Reads the list page by page while it has fewer pages than ids are left. @returns the ids that are cheaper to read one by
-   * one.
+   * Reads the first page of the list, and each next one while no more pages than ids are left. @returns the ids that are cheaper to
+   * read one by one.
    */
   async #findInList(
     ids: readonly string[],

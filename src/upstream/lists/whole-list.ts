@@ -1,5 +1,9 @@
+import { clock } from '../../common/clock.ts';
+import type { Rest } from '../call/rest.ts';
 import { Listing, type Question } from './listing.ts';
 import { ListLoader, type ListSource, type ListWindow } from './loader.ts';
+import { Paging } from './paging.ts';
+import { type ListDefinition, ListReader } from './reader.ts';
 
 /** A list that is read whole, at most once. If the read fails, every look-up of the operation fails. */
 export class WholeList<T> implements ListSource<T> {
@@ -43,3 +47,7 @@ export class WholeLoader<T> extends ListLoader<T> {
 
 /** Returns a list without items. */
 export const emptyList = <T>(): ListSource<T> => new WholeList<T>(async () => new Listing<T>([]));
+
+/** Reads all items of a list that is always read whole: of each id the first, and each `UnreadableItem`. */
+export const readWholeList = <T extends object>(rest: Rest, list: ListDefinition<T>): Promise<readonly T[]> =>
+  new ListReader(rest, list, new Paging(list, () => clock.monotonic())).whole();

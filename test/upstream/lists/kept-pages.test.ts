@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { silentLogger } from '../../../src/common/logger.ts';
-import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
+import { ACCOUNT_LIST, type Account } from '../../../src/upstream/accounts.ts';
 import type { Rest } from '../../../src/upstream/call/rest.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import { ListReader } from '../../../src/upstream/lists/reader.ts';
@@ -13,31 +13,39 @@ const account = (number: number) => ({
   clabeNumber: `clabe-${number}`,
 });
 
-it('pages that do not fit together are read afresh, also where a list of the same length has moved', async () => {
-  const items = Array.from({ length: 200 }, (_, number) => account(number));
-  await using upstream = await startUpstream((request, response) => {
-    const query = new URL(request.url ?? '', 'http://x').searchParams;
-    const currentPage = Number(query.get('page') ?? 1);
-    const perPage = Number(query.get('per_page') ?? 50);
-    const data = items.slice((currentPage - 1) * perPage, currentPage * perPage);
-    json(response, { currentPage, perPage, totalItem: items.length, totalItems: items.length, data });
-  });
+/** Reads accounts as an operation of service mode does, which is answered by what was kept of earlier ones. */
+function readerOver(upstreamRest: Rest): ListReader<Account> {
   const kept = new Map<string, unknown>();
   const get: Rest['get'] = async (route, options = {}) => {
     const key = JSON.stringify(options.query);
     const answer =
-      options.isFresh === true || !kept.has(key) ? await upstream.rest.get(route, options) : kept.get(key);
+      options.isFresh === true || !kept.has(key) ? await upstreamRest.get(route, options) : kept.get(key);
     kept.set(key, answer);
     return answer;
   };
-  const rest: Rest = Object.assign(Object.create(upstream.rest), { get });
+  const rest: Rest = Object.assign(Object.create(upstreamRest), { get });
   const lists = createClientLists({
     maxAgeMs: 5_000,
     now: () => 0,
     logger: silentLogger,
     onOutdated: () => undefined,
   });
-  const reader = new ListReader(rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST));
+  return new ListReader(rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST));
+}
+
+const asked = (url: string | undefined) => {
+  const query = new URL(url ?? '', 'http://x').searchParams;
+  return { currentPage: Number(query.get('page') ?? 1), perPage: Number(query.get('per_page') ?? 50) };
+};
+
+it('pages that do not fit together are read afresh, also where a list of the same length has moved', async () => {
+  const items = Array.from({ length: 200 }, (_, number) => account(number));
+  await using upstream = await startUpstream((request, response) => {
+    const { currentPage, perPage } = asked(request.url);
+    const data = items.slice((currentPage - 1) * perPage, currentPage * perPage);
+    json(response, { currentPage, perPage, totalItem: items.length, totalItems: items.length, data });
+  });
+  const reader = readerOver(upstream.rest);
   const windowAt = async (offset: number) => (await reader.window(offset, 60)).items.map(({ id }) => id);
   const idsFrom = (offset: number) => items.slice(offset, offset + 60).map(({ id }) => id);
   expect(await windowAt(0)).toEqual(idsFrom(0));
@@ -45,4 +53,29 @@ it('pages that do not fit together are read afresh, also where a list of the sam
   items.unshift(account(200));
   items.pop();
   expect(await windowAt(50)).toEqual(idsFrom(50));
+});
+
+it('a page that does not fit is asked for once more, afresh, and fails nobody for as long as it is kept', async () => {
+  const items = Array.from({ length: 200 }, (_, number) => account(number));
+  let isWrong = false;
+  await using upstream = await startUpstream((request, response) => {
+    const { currentPage, perPage } = asked(request.url);
+    const data = items.slice((currentPage - 1) * perPage, currentPage * perPage);
+    const total = items.length;
+    // One answer lacks an item of its page.
+    json(response, { currentPage, perPage, totalItem: total, data: isWrong ? data.slice(1) : data });
+  });
+  const reader = readerOver(upstream.rest);
+  const idsOf = async (offset: number) => (await reader.window(offset, 50)).items.map(({ id }) => id);
+  await idsOf(0);
+  isWrong = true;
+  const before = upstream.requests.length;
+  await expect(idsOf(50)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+  expect(upstream.requests).toHaveLength(before + 2);
+  // The answer that was kept is the wrong one.
+  isWrong = false;
+  expect(await idsOf(50)).toEqual(items.slice(50, 100).map(({ id }) => id));
+  expect(upstream.requests).toHaveLength(before + 3);
+  expect(await idsOf(50)).toEqual(items.slice(50, 100).map(({ id }) => id));
+  expect(upstream.requests).toHaveLength(before + 3);
 });

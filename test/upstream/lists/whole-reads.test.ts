@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ACCOUNT_LIST, type Account } from '../../../src/upstream/accounts.ts';
 import { BANK_FIELD_NAMES } from '../../../src/upstream/banks.ts';
 import type { Rest } from '../../../src/upstream/call/rest.ts';
-import { readWholeList } from '../../../src/upstream/lists/reader.ts';
+import { readWholeList } from '../../../src/upstream/lists/whole-list.ts';
 import { createBankCache } from '../../../src/upstream/session/session.ts';
 import { startUpstream } from '../../helpers/http-stub.ts';
 import { type Change, ChangingList, type Paging } from './changing-list.ts';
