@@ -24,6 +24,8 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
   const log: string[] = [];
   const counted: unknown[] = [];
   const urgencies: unknown[] = [];
+  const outcomes: unknown[] = [];
+  const drain = createDrain();
   const requester = { caller: 'one', group: 'client c1' };
   const createContext = (_incoming: unknown, urgency: unknown) => {
     urgencies.push(urgency);
@@ -52,7 +54,7 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
     operationsWaiting: () => undefined,
     operationWaited: () => undefined,
     operationRefused: (full: string) => counted.push(['refused', full]),
-    operation: () => undefined,
+    operation: (type: string, outcome: string) => outcomes.push([type, outcome]),
     way: () => undefined,
     // And only these are told of operations that are no streams.
   } as unknown as GraphParts['metrics'];
@@ -71,7 +73,7 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
       path: '/graphql',
       logger: collectingLogger(log),
       metrics,
-      drain: createDrain(),
+      drain,
       shared: createQueryDeduplication(
         () => performance.now(),
         () => undefined,
@@ -88,7 +90,7 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
     const known = { incoming: { requestId: 'r1' } } as GraphContext;
     return graph.yoga.fetch('http://gateway/graphql', { method: 'POST', headers, body }, known);
   };
-  return { ask, log, counted, urgencies };
+  return { ask, log, counted, urgencies, outcomes, drain };
 }
 
 const LIMITED = { level: 'warn', message: 'requests are refused, as a limit is reached' };
@@ -114,6 +116,22 @@ it.each([
   expect(lines.map(({ message }) => message)).toEqual([...told, ...told]);
   for (const { requestId, err } of lines)
     expect([requestId, err]).toEqual(['r1', expect.stringMatching('boom')]);
+});
+
+it('what a process refuses as it ends is counted like any other operation, and leaves its line', async () => {
+  const { ask, log, outcomes, drain } = start(() => Promise.reject(new Error('not asked')));
+  await drain.begin();
+  expect(await (await ask(QUERY)).json()).toMatchObject({
+    errors: [{ extensions: { code: 'DRAINING', requestId: 'r1' } }],
+  });
+  await ask(SUBSCRIPTION, 'text/event-stream');
+  expect(outcomes).toEqual([
+    ['query', 'error'],
+    ['subscription', 'error'],
+  ]);
+  expect(log.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'debug', message: 'An operation has its result', requestId: 'r1', type: 'query' },
+  ]);
 });
 
 it('a gap that is told instead of a result counts once, as one reader’s', async () => {

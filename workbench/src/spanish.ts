@@ -95,7 +95,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'No fault is armed any more': 'Ya no queda ninguna falla activa',
   'No gateway': 'Sin gateway',
   'No stream is live: play step 4 first.': 'No hay flujos en vivo: ejecuta primero el paso 4.',
-  'One call answers {count} look-ups': 'Una llamada responde {count} consultas',
+  'The list answers {count} look-ups': 'La lista responde {count} consultas',
   'One question, everything around it.': 'Una pregunta y todo lo que la rodea.',
   'One stream is cut for {seconds} s. Let a credit arrive meanwhile.':
     'Un flujo queda cortado {seconds} s. Simula un abono mientras tanto.',

@@ -42,9 +42,10 @@ export function createDrain(): Drain {
       isEnding = true;
     },
     plugin: {
-      onExecute({ executeFn, setExecuteFn, setResultAndStopExecution }) {
+      // As results like any other, so that the layers above count them and tell of them.
+      onExecute({ executeFn, setExecuteFn }) {
         if (isDraining) {
-          setResultAndStopExecution(refused());
+          setExecuteFn(refused);
           return;
         }
         setExecuteFn((args) => {
@@ -54,8 +55,8 @@ export function createDrain(): Drain {
           return result.finally(leave);
         });
       },
-      onSubscribe({ setResultAndStopExecution }) {
-        if (isDraining) setResultAndStopExecution(refused());
+      onSubscribe({ setSubscribeFn }) {
+        if (isDraining) setSubscribeFn(refused);
       },
     },
     begin() {

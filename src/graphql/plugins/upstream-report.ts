@@ -15,8 +15,8 @@ export interface ReportContext {
  * Adds `extensions.upstream` to every result of a caller that sees all of its client: each REST call it took, with its method,
  * path and status; `began`, how many milliseconds into the operation it left (below zero where another operation had begun it
  * earlier); `milliseconds`, how long it took from then on; `waited`, how many milliseconds more it waited for a seat and for its turn in
- * this process; `batched`, how many look-ups of the operation it answered; `coalesced`, whether another operation had made it; and
- * `cached`, whether an answer read earlier served instead; `identifies`, whether it only found out who is calling. The calls of a
+ * this process; `batched`, how many look-ups of the operation its list answered, 1 where it read no list for it; `coalesced`, whether
+ * another operation had made it; and `cached`, whether an answer read earlier served instead; `identifies`, whether it only found out who is calling. The calls of a
  * walk (upstream/lists/walk.ts) are not among them: it belongs to no operation. `extensions.way` says which way the operation took
  * through the layers (docs/layers.md).
  */
@@ -37,7 +37,7 @@ export function useUpstreamReport(): Plugin<ReportContext> {
             began: toTenths(call.startedAt - start),
             milliseconds: toTenths(call.milliseconds),
             waited: toTenths(call.queuedMs + call.unreadMs),
-            batched: lookUps.get(call.route) || 1,
+            batched: (!call.identifies && lookUps.get(call.route)) || 1,
             coalesced,
             cached: call.cached,
             identifies: call.identifies,

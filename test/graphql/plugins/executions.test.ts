@@ -192,7 +192,7 @@ describe('a process that ends', () => {
     const answers: unknown[] = [];
     // Only these members of the hook's payload are used.
     const subscribe = drain.plugin.onSubscribe as unknown as (payload: object) => void;
-    const ask = () => subscribe({ setResultAndStopExecution: (result: unknown) => answers.push(result) });
+    const ask = () => subscribe({ setSubscribeFn: (refuse: () => unknown) => answers.push(refuse()) });
     drain.markEnding();
     ask();
     expect(answers).toEqual([]);

@@ -63,6 +63,12 @@ it('tells what only found out who is calling from what the operation asked for',
     );
     expect(calls.filter(({ identifies }) => !identifies)).toHaveLength(3);
   }
+  await using second = await startGateway({ sandbox, webhooks: false, config: { upstreamReport: true } });
+  // The look-ups of the list whose route it shares are not its own.
+  const asked =
+    '{ client { one: instruments(first: 1) { totalCount } two: instruments(first: 2) { totalCount } } }';
+  const shown = reportOf(await second.query(asked)).map(({ batched, identifies }) => [batched, identifies]);
+  expect(shown.filter(([, identifies]) => identifies)).toEqual([[1, true]]);
   await using third = await startGateway({ sandbox, webhooks: false, config: { upstreamReport: true } });
   // It answers a question of its own, though the operation asks for nothing of its route.
   const calls = reportOf(await third.query('{ banks { id } }'));

@@ -63,7 +63,7 @@ function Call({ call, total }: { readonly call: UpstreamCall; readonly total: nu
           </span>
         )}
         {batched > 1 && (
-          <span className="wb-badge" title={t('One call answers {count} look-ups', { count: batched })}>
+          <span className="wb-badge" title={t('The list answers {count} look-ups', { count: batched })}>
             {t('batched ×{count}', { count: batched })}
           </span>
         )}
