@@ -20,6 +20,7 @@ const LONGER = [
   'pay',
   'accounts',
   'get-state',
+  'one-account',
   'unsettled',
   'payments',
   'pay-spei',
@@ -27,6 +28,8 @@ const LONGER = [
   'sign-out',
   'unit-test',
 ];
+/** What `test/e2e/once.test.ts` runs in a browser. */
+const IN_BROWSERS = ['once'];
 /** What an app writes, besides its GraphQL. A payment goes with its receipt. */
 const LINES = { ...Object.fromEntries([...CLIENTS, ...RUN_BY].map((name) => [name, 10])), pay: 15 };
 /** Long enough to connect with, and short enough to be outlived. */
@@ -82,7 +85,9 @@ it('every block of the pages is a file that is run here, or compiled', () => {
     [...page.matchAll(/^```(js|javascript|jsx|ts|tsx|typescript)\b/gm)].length,
   );
   expect([...typed.keys()].toSorted()).toEqual([...PHONE, 'first-file.ts', 'first-screen.tsx'].toSorted());
-  expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED, ...RUN_BY, ...LONGER].toSorted());
+  expect([...snippets.keys()].toSorted()).toEqual(
+    [...CLIENTS, ...SHARED, ...RUN_BY, ...LONGER, ...IN_BROWSERS].toSorted(),
+  );
 });
 
 it('the README shows the lines that are run here', async () => {
@@ -240,6 +245,29 @@ it('a list that was there before is shown once, and the feed goes on behind it',
   } finally {
     await client.kill();
   }
+});
+
+it('a feed of one account has its credits, and none of another', async () => {
+  const { accounts } = await control(gateway.sandbox, 'GET', '/sandbox');
+  const [one, other] = [accounts[0].clabe, accounts.at(-1).clabe];
+  const output = await runBeside(
+    'one-account',
+    `import { memoryStore } from '@pasarela/client';
+import { creditsTo } from './one-account.js';
+const send = (clabe, concept) => fetch('${gateway.sandbox.url}/sandbox/spei-credits', {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ clabe, amount: '1.00', concept }),
+});
+const feed = creditsTo('${one}', memoryStore());
+const live = new Promise((resolve) => feed.onChange(() => feed.status === 'live' && resolve()));
+live.then(async () => { for (const clabe of ['${one}', '${other}', '${one}']) await send(clabe, clabe); });
+for await (const { paymentConcept } of feed) {
+  console.log(paymentConcept);
+  if ((globalThis.count = (globalThis.count ?? 0) + 1) === 2) process.exit();
+}`,
+  );
+  expect(output).toBe(`${one}\n${one}\n`);
 });
 
 it('a payment by SPEI is followed to its end, and each of one person is one, however often it is asked for', async () => {
