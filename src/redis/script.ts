@@ -31,8 +31,8 @@ export async function runScript(
 }
 
 /**
- * Runs a script as the first of a pipeline. Resolves with the replies in the order of the commands, or rejects with the first
- * error among them.
+ * Runs a script in a pipeline. Resolves with the replies in the order of the commands, or rejects with the first error among them. What
+ * stands before the script is sent again with it, where the server does not know it yet.
  *
  * @param make begins the pipeline, and adds the script where it belongs
  */

@@ -170,6 +170,16 @@ describe('the credentials of sockets and streams', () => {
     expect(watch.isWatched('one')).toBe(false);
   });
 
+  it('that the service takes again after it refused them once are asked about at each later refusal', async () => {
+    const { watch, asked } = start((count) => (count === 2 ? 9_000_000 : REFUSED));
+    const [before, after] = [new Socket(), new Socket()];
+    watch.watch(before, 'one', { expiresAt: 9_000_000 });
+    expect([await watch.doubt('one'), before.closed]).toEqual([true, 1]);
+    watch.watch(after, 'one', { expiresAt: 9_000_000 });
+    expect([await watch.doubt('one'), after.closed, asked.get('one')]).toEqual([false, 0, 2]);
+    expect([await watch.doubt('one'), after.closed, asked.get('one')]).toEqual([true, 1, 3]);
+  });
+
   it('are asked about anew where a question of before has no answer yet: that may be older than the refusal', async () => {
     const first = Promise.withResolvers<undefined>();
     const { watch, asked, pass } = start((count) => (count === 1 ? first.promise : REFUSED));

@@ -265,6 +265,17 @@ it('has its credential watched no longer than its streams last', async () => {
   expect(expiries.isWatched(TOKEN)).toBe(false);
 });
 
+it('has its credential watched for no stream that has ended before it was known who is calling', async () => {
+  const { identity, expiries } = operation();
+  const left = new AbortController();
+  const stream = identity.untilExpiry(left.signal);
+  left.abort();
+  await identity.identify();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(expiries.isWatched(TOKEN)).toBe(false);
+  expect(await stream).toBeUndefined();
+});
+
 describe('a credential that the service refuses in an operation', () => {
   const start = async (given: {
     /** What the service answers, one call after the other. */

@@ -37,6 +37,21 @@ it('an id at which the service has failed rests twice as long each time, until i
   await restsFor(30_000);
 });
 
+it('an id at which the service has failed has failed no longer once it has been refused again', async () => {
+  const named = new NamedTransactions();
+  const id = randomUUID();
+  const failed = failing(new UpstreamError('UPSTREAM_UNAVAILABLE', 'It failed.', { status: 500 }));
+  const refused = failing(new UpstreamError('REFUSED', 'A page.'));
+  for (const times of [1, 2])
+    expect([times, await named.read(id, 0, failed, NOW)]).toEqual([times, 'failed']);
+  expect(await named.read(id, 0, refused, NOW)).toBe('untold');
+  expect(named.hasFailed(id)).toBe(true);
+  expect(await named.read(id, 0, refused, NOW + 5_000)).toEqual({ transaction: null });
+  expect(named.hasFailed(id)).toBe(false);
+  expect(await named.read(id, 0, failed, NOW + 5_000)).toBe('failed');
+  expect(named.isResting(id, NOW + 5_000 + 30_000)).toBe(false);
+});
+
 it('a refusal in another form than the documented one counts once it has come again, also where the clock was set back', async () => {
   const named = new NamedTransactions();
   const id = randomUUID();

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { ACCOUNT_LIST, type Account } from '../../../src/upstream/accounts.ts';
+import type { Rest } from '../../../src/upstream/call/rest.ts';
+import { Paging } from '../../../src/upstream/lists/paging.ts';
+import { ListReader } from '../../../src/upstream/lists/reader.ts';
+import { walkList } from '../../../src/upstream/lists/walk.ts';
+
+const PAGE = 100;
+
+it('a page that was asked for before another showed that the list has grown is no sign that it has shrunk', async () => {
+  let items = Array.from({ length: 10 * PAGE }, (_, number) => ({ id: `account-${number}` }));
+  const asked: number[] = [];
+  const opened = Promise.withResolvers<void>();
+  const get: Rest['get'] = async (_route, { query = {} } = {}) => {
+    const [page, perPage] = [Number(query['page'] ?? 1), Number(query['per_page'] ?? 50)];
+    asked.push(page);
+    // The others have been asked for, and answered: the last one shows what has come.
+    if (page === 10 && items.length === 10 * PAGE) items = [...items, { id: 'account-new' }];
+    if (page === 11) opened.resolve();
+    const data = items.slice((page - 1) * perPage, page * perPage);
+    const answer = { data, currentPage: page, perPage, totalItem: items.length };
+    if (page === 4) await opened.promise;
+    return answer;
+  };
+  // All that a reader calls.
+  const rest = { clientId: 'client', get } as unknown as Rest;
+  const reader = new ListReader<Account>(rest, ACCOUNT_LIST, new Paging(ACCOUNT_LIST, () => 0));
+  const { index } = await walkList(reader, { onLastReads: () => undefined, onProgress: () => undefined });
+  expect(index.size).toBe(10 * PAGE + 1);
+  expect(index.placeOf('account-new')).toBe(10 * PAGE);
+  // A call that tells how pages are counted, and each page twice: once to see what it holds, and once to see that it holds still.
+  expect(asked.filter((page) => page > 1 && page < 11).toSorted((one, other) => one - other)).toEqual(
+    Array.from({ length: 9 }, (_, at) => [at + 2, at + 2]).flat(),
+  );
+});
