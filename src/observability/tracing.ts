@@ -90,10 +90,17 @@ async function traceWebhook(
     { kind: SpanKind.SERVER, attributes: { 'pasarela.event.type': type, 'http.request.method': 'POST' } },
     ROOT_CONTEXT,
   );
-  await context.with(trace.setSpan(ROOT_CONTEXT, span), work);
-  span.setAttribute('http.response.status_code', response.statusCode);
-  if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end();
+  try {
+    await context.with(trace.setSpan(ROOT_CONTEXT, span), work);
+    span.setAttribute('http.response.status_code', response.statusCode);
+    if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  } catch (error) {
+    // What is answered then, the router decides (transport/router.ts).
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    throw error;
+  } finally {
+    span.end();
+  }
 }
 
 function traceCall(
