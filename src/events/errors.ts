@@ -15,9 +15,9 @@ export interface LogBounds {
 /**
  * Why events are missing.
  *
- * - `trimmed`: more events came than are retained.
+ * - `trimmed`: more events came than are retained; or, once events have come again, the log was evicted.
  * - `begun-anew`: the log was lost, and a new one has begun.
- * - `lost`: the log goes on without events that it had, because a failover has lost its end or an earlier copy was put back.
+ * - `lost`: the log lacks the reader's place, because a failover has lost its end, an earlier copy was put back, or its events were evicted or deleted.
  */
 export type GapReason = 'trimmed' | 'begun-anew' | 'lost';
 

@@ -28,7 +28,7 @@ export interface MoneyIntent {
   readonly keyOwner: string | undefined;
   /** The caller's `idempotencyKey`, as {@link isIdempotencyKey} wants it. */
   readonly key: string;
-  /** {@link inputHash} of the caller's input. It tells a repeat from another use of the key. */
+  /** {@link inputHash} of what is asked for. It tells a repeat from another use of the key. */
   readonly inputHash: string;
   /** The JSON text of the upstream request. Its UTF-8 bytes are sent, the first time and every time. */
   readonly body: string;
@@ -66,13 +66,13 @@ export function isIdempotencyKey(key: string): boolean {
 }
 
 /**
- * Returns the SHA-256, in base64url, of a mutation and its input. The order of an object's fields does not matter, and an
- * undefined field counts as absent.
+ * Returns the SHA-256, in base64url, of a mutation and what it asks the service for. The order of an object's fields does not matter, and an
+ * undefined field counts as absent. A null counts.
  *
- * @param input plain JSON values: the caller's input without its idempotency key.
+ * @param request the body of the REST request, in plain JSON values; of a refund also its subject, the credit, which the body does not name.
  */
-export function inputHash(mutation: MoneyMutation, input: unknown): string {
-  return sha256(JSON.stringify([mutation, input], withSortedFields));
+export function inputHash(mutation: MoneyMutation, request: unknown): string {
+  return sha256(JSON.stringify([mutation, request], withSortedFields));
 }
 
 /**

@@ -83,7 +83,7 @@ export interface PaymentsFound {
  *   the key. Any other payment stays with the earlier call, which may still release it.
  * - `busy`: another call holds the key, and its lease has not ended.
  * - `answered`: the intent is settled.
- * - `other-input`: the key was used for another input.
+ * - `other-input`: something was sent under the key for another input, or a call that holds the key is about to send it.
  * - `not-yours`: the record of this owner has, or will have, the other name: another owner of the same client or customer uses this
  *   one, or this owner has used the other one before. Records of earlier versions, which name no owner, belong to everybody.
  * - `customers`: a customer of the client has sent the same under the same key. Has its answer; undefined if none is known.

@@ -20,7 +20,7 @@ export interface Context {
   readonly report: Report;
   /** What all operations have in common. */
   readonly services: Services;
-  /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
+  /** The cursor that a stream continues from, whatever its `after` says: what the client itself saw last. */
   readonly lastEventId: string | undefined;
   /** Whether a stream begins with what comes, whatever its `after` says. */
   readonly startsNow: boolean;

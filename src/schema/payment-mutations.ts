@@ -13,7 +13,7 @@ import { TransactionType } from './refs.ts';
 const KEY = {
   required: true,
   description:
-    'Names this intent to pay: any string of 8 to 128 printable characters (spaces count; line breaks, control and invisible characters are refused), made once per intent and sent again on every retry. The same key with other contents is refused. Kept for 30 days. Example: `"invoice-2026-1187"`.',
+    'Names this intent to pay: any string of 8 to 128 printable characters (spaces count; line breaks, control and invisible characters are refused), made once per intent and sent again on every retry. Once something was sent under a key, the same key with other contents is refused. Kept for 30 days. Example: `"invoice-2026-1187"`.',
 } as const;
 const REPLAYED = 'True when the key had been used before and this is that first answer again.';
 

@@ -6,7 +6,8 @@ import { tabTurns } from './turns.ts';
 export interface Gap<Event = unknown> {
   readonly gap: true;
   /**
-   * `EVENTS_GAP`: the log no longer holds all events since the last one. `CURSOR_INVALID`: the log is another one.
+   * `EVENTS_GAP`: the log no longer holds all events since the last one, or is another one. `CURSOR_INVALID`: the place is none of this log and
+   * caller; a caller narrowed to a customer gets it where the log is another one.
    * `FIRST_START`: this device has seen nothing yet; reported only if `getState` is given.
    */
   readonly reason: 'EVENTS_GAP' | 'CURSOR_INVALID' | 'FIRST_START';

@@ -24,8 +24,8 @@ export function orderOf({ asked, body }: Pick<OpenPayment, 'asked' | 'body'>): O
 }
 
 /**
- * Whether a transaction, as it is read, is what was ordered, in each thing that both say. What was ordered has to be shown: a
- * transaction that leaves out its instruments could be anybody's.
+ * Whether a transaction, as it is read, is what was ordered, in each thing that the order names. The transaction has to show it: one
+ * that leaves out its instruments, or a description that was ordered, could be anybody's. What the order leaves to the service is not compared.
  */
 export function fits(order: Order, found: Transaction): boolean {
   return (

@@ -53,8 +53,8 @@ class ServiceFailsError extends Error {
 
 /**
  * Finds the transactions of payments whose answers were lost, among those that events name (docs/payments.md, "What counts as
- * evidence"). A payment is done when one movement is what was ordered, in all that both show, at its time, and no other payment of the record
- * could be it. Everything less is no evidence.
+ * evidence"). A payment is done when one movement is what was ordered, in all that the order names, at its time, and no other payment of the
+ * record could be it. Everything less is no evidence.
  */
 export class Evidence {
   readonly #sightings: Sightings;
