@@ -56,6 +56,11 @@ export class Budget {
     return this.#log;
   }
 
+  /** {@link LogReading.waitedMs} */
+  get eventLogMs(): number | undefined {
+    return this.#log?.waitedMs;
+  }
+
   /**
    * Waits for the turn of a further batch of a list that no index narrows. Returns false where the operation's time is over. Rejects when the
    * caller is gone.

@@ -26,6 +26,7 @@ export class LogReading {
   #events = EVENTS;
   #wholeReads = WHOLE_READS;
   #owners = OWNERS;
+  #waitedMs: number | undefined;
 
   constructor(options: LogReadingOptions) {
     this.#options = options;
@@ -45,6 +46,24 @@ export class LogReading {
   turn(): MaybePromise<void> {
     this.#options.signal.throwIfAborted();
     return this.#options.turn()?.then(() => this.#options.signal.throwIfAborted());
+  }
+
+  /**
+   * How long the operation waited for pages of the log, in milliseconds; undefined where it read none. What two fields waited for at once
+   * counts twice.
+   */
+  get waitedMs(): number | undefined {
+    return this.#waitedMs;
+  }
+
+  /** Counts how long the log takes for an answer. */
+  async timed<T>(answer: Promise<T>): Promise<T> {
+    const start = clock.monotonic();
+    try {
+      return await answer;
+    } finally {
+      this.#waitedMs = (this.#waitedMs ?? 0) + clock.monotonic() - start;
+    }
   }
 
   /** Takes events out of the budget: as many as wanted, or as many as are left. */

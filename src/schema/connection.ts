@@ -27,13 +27,13 @@ export const PageInfoType = builder.objectRef<PageInfo>('PageInfo').implement({
       type: 'Cursor',
       nullable: true,
       description:
-        'Cursor to pass as `before` for what precedes: that of the first item. Of a list that grows that is read with `last` or `before` it is that of the place where reading ended, also on an empty page. Null when there is nothing to read on from.',
+        'Cursor to pass as `before` for what precedes: that of the first item, null on an empty page. Of a list that grows that is read with `last` or `before`, where a bound ended the reading: that of the place where it ended, also on an empty page.',
     }),
     endCursor: t.expose('endCursor', {
       type: 'Cursor',
       nullable: true,
       description:
-        'Cursor to pass as `after` for what follows: that of the last item. Of a list that grows that is read with `first` or `after` it is that of the place where reading ended, also on an empty page. Null when there is nothing to read on from.',
+        'Cursor to pass as `after` for what follows: that of the last item, null on an empty page. Of a list that grows that is read with `first` or `after`, where a bound ended the reading: that of the place where it ended, also on an empty page.',
     }),
   }),
 });

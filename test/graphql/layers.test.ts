@@ -39,6 +39,20 @@ describe('the way that an operation took', () => {
     );
   });
 
+  it('is told with how long the operation waited for the event log, where it read that', async () => {
+    await using gateway = await startGateway();
+    await gateway.query('query Read { events(first: 1) { nodes { id } } }');
+    await gateway.query('query Other { client { id } }');
+    const told = gateway.log
+      .map((line) => JSON.parse(line))
+      .filter(({ message }) => message === 'An operation has its result')
+      .map(({ operationName, eventLogMs }) => [operationName, typeof eventLogMs]);
+    expect(told).toEqual([
+      ['Read', 'number'],
+      ['Other', 'undefined'],
+    ]);
+  });
+
   it('names why a plan is not made, or is given up', async () => {
     await using gateway = await startGateway({ config: { upstreamReport: true } });
     const reasonAfter = async (document: string) => {

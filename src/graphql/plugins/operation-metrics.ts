@@ -1,6 +1,7 @@
 import type { OperationTypeNode } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
+import type { Budget } from '../../operation/budget.ts';
 import type { Report } from '../../operation/report.ts';
 import type { Way } from '../../operation/way.ts';
 import { preparedOperation } from '../documents/prepared-operation.ts';
@@ -23,12 +24,15 @@ export interface Done {
   readonly operationName: string | undefined;
   /** From when the executor had it until its result, the wait for its seat included. */
   readonly milliseconds: number;
+  /** How much of that it waited for pages of the event log; undefined where it read none. */
+  readonly eventLogMs: number | undefined;
 }
 
 /** What this plugin needs of an operation's context. */
 interface DoneContext {
   readonly requestId: string;
   readonly report: Pick<Report, 'way'>;
+  readonly budget: Pick<Budget, 'eventLogMs'>;
 }
 
 /**
@@ -52,9 +56,10 @@ export function useOperationMetrics(
           const operation = preparedOperation(args);
           const type = operation?.type;
           observe(type ?? 'query', outcome(result), milliseconds);
-          const { report, requestId } = args.contextValue;
+          const { report, requestId, budget } = args.contextValue;
           const operationName = operation?.name?.slice(0, NAME_LENGTH);
-          tell(report.way, { requestId, type, operationName, milliseconds });
+          const { eventLogMs } = budget;
+          tell(report.way, { requestId, type, operationName, milliseconds, eventLogMs });
         },
       };
     },

@@ -81,7 +81,8 @@ export class PageSearch {
     if (this.#isNarrowed && search?.name === undefined && !reading.beginWholeRead()) {
       throw new LogReadingError('too many of its fields read the whole event log');
     }
-    const scan: LogScan = (await events.scan?.(caller.clientId)) ?? { ...unsealed(events) };
+    const sealed = events.scan?.(caller.clientId);
+    const scan: LogScan = sealed === undefined ? unsealed(events) : await reading.timed(sealed);
     const start = from === null ? null : await scan.open(from);
     this.#position = start;
     for (;;) {
@@ -116,7 +117,7 @@ export class PageSearch {
     if (limit === 0) return undefined;
     await reading.turn();
     const read = isBack ? scan.readBefore : scan.readAfter;
-    const page = await read(caller.clientId, this.#position, limit, search);
+    const page = await reading.timed(read(caller.clientId, this.#position, limit, search));
     // A search that shows fewer events, and may show more, has passed over others.
     const scanned = page.hasMore ? limit : page.events.length;
     this.#scanned += scanned;
