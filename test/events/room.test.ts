@@ -146,6 +146,26 @@ it('nor gives a reader that joined later an event from before it, though that on
   await log.stop();
 });
 
+it('a reader that joins while an event is being asked about gets the next one, which waits behind it', async () => {
+  const source = new MemorySource();
+  const owner = Promise.withResolvers<string>();
+  const log = new LogReader(
+    source,
+    silentMetrics,
+    createEventTopics(() => owner.promise),
+  );
+  const options = { topics: [ownerTopic('CEP', OWNER)], needsLookup: true };
+  const append = () => source.append(CLIENT, 'CEP', { body: { id: OWNER } }, 'once');
+  const early = await log.follow(CLIENT, options);
+  append();
+  const late = await log.follow(CLIENT, { ...options, after: source.entries[0]?.event.cursor });
+  for (let time = 0; time < 3; time += 1) append();
+  owner.resolve(OWNER);
+  expect(await read(early, 4)).toEqual(['event-1', 'event-2', 'event-3', 'event-4']);
+  expect(await read(late, 2)).toEqual(['event-2', 'event-3']);
+  await log.stop();
+});
+
 it.each([
   ['in number', QUEUE_LIMIT.entries, 1],
   ['in bytes', 4, QUEUE_LIMIT.size / 4],

@@ -31,6 +31,18 @@ class FlakySource extends MemorySource {
   }
 }
 
+/** A log in memory that takes a while to be followed. */
+class SlowSource extends FlakySource {
+  readonly asked = Promise.withResolvers<void>();
+  readonly attached = Promise.withResolvers<void>();
+
+  override async attach(clientId: string, listener: Listener): Promise<void> {
+    this.asked.resolve();
+    await this.attached.promise;
+    return super.attach(clientId, listener);
+  }
+}
+
 /** A log in memory that is read from a server which lacks the newest events, until it is found out. */
 class StaleSource extends FlakySource {
   /** How many of the newest it lacks. */
@@ -150,6 +162,20 @@ describe('one who cannot be told of events', () => {
     expect(counted.followers).toBe(0);
   });
 });
+
+it.each(['follow', 'watch'] as const)(
+  'one who would %s, and is sent away before it has its place, is not counted',
+  async (way) => {
+    const { source, log, counted } = start(new SlowSource());
+    const coming: Promise<unknown> =
+      way === 'follow' ? log.follow(CLIENT) : log.watch(CLIENT, [typeTopic('CEP')], watcher());
+    await source.asked.promise;
+    await log.stop();
+    source.attached.resolve();
+    await coming;
+    expect(counted.followers).toBe(0);
+  },
+);
 
 it('one who takes each event as it comes is never too slow, however much comes', async () => {
   const { source, log } = start();

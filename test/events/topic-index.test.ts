@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Entry } from '../../src/events/entry.ts';
-import { QUEUE_LIMIT, Ring } from '../../src/events/live/ring.ts';
+import { AT_ONCE, QUEUE_LIMIT, Ring } from '../../src/events/live/ring.ts';
 import { type FeedSubscriber, TopicIndex } from '../../src/events/live/topic-index.ts';
 
 const subscriber = (...topics: readonly string[]): FeedSubscriber => ({
@@ -44,22 +44,30 @@ it('an index knows nobody any more who has left, where it waited for every entry
   expect([index.size, index.delete(other)]).toEqual([0, false]);
 });
 
+const entry = (number: number, size: number): Entry => ({
+  position: String(number),
+  prev: String(number - 1),
+  event: {
+    id: String(number),
+    type: 'MONEY_IN',
+    receivedAt: '2026-03-02T10:00:00.000Z',
+    payload: '{}',
+    cursor: String(number),
+  },
+  size,
+});
+
 it('a ring holds the last entries that fit, however many have gone through it', () => {
   const ring = new Ring();
-  const size = QUEUE_LIMIT.size / 4;
-  const entry = (number: number): Entry => ({
-    position: String(number),
-    prev: String(number - 1),
-    event: {
-      id: String(number),
-      type: 'MONEY_IN',
-      receivedAt: '2026-03-02T10:00:00.000Z',
-      payload: '{}',
-      cursor: String(number),
-    },
-    size,
-  });
-  for (let number = 1; number <= 100; number += 1) ring.push(entry(number));
+  for (let number = 1; number <= 100; number += 1) ring.push(entry(number, QUEUE_LIMIT.size / 4));
   expect(ring.since('96')?.entries.map(({ position }) => position)).toEqual(['97', '98', '99', '100']);
   expect(ring.since('95')).toBeUndefined();
+});
+
+it('a ring gives nothing at once that comes after an entry which does not fit, however small that is', () => {
+  const ring = new Ring();
+  for (const [index, size] of [1, 1, AT_ONCE.size, 1].entries()) ring.push(entry(index + 1, size));
+  const missed = ring.since('1', AT_ONCE);
+  expect(missed?.entries.map(({ position }) => position)).toEqual(['2']);
+  expect(missed?.isComplete).toBe(false);
 });

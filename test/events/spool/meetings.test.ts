@@ -169,6 +169,19 @@ it('how many events wait is told as they come and as they go', async () => {
   expect(told).toEqual([0, 1, 2, 3, 1, 0]);
 });
 
+it('events that come at the same moment all wait, and all reach the log once it is back', async () => {
+  const log = open(await newFolder());
+  remote.isAway = true;
+  const events = Array.from({ length: 5 }, () => moneyIn());
+  await Promise.all(events.map((event) => log.append(CLIENT, event)));
+  expect((await log.health()).spooled).toBe(events.length);
+  remote.isAway = false;
+  await until(async () => (await log.health()).spooled === 0);
+  const { events: kept } = await remote.readAfter(CLIENT, null, 10);
+  expect(kept.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
+  await log.stop();
+});
+
 it('how long events have waited is logged once the log has them', async () => {
   const log = open(await newFolder());
   const others = randomUUID();

@@ -483,6 +483,8 @@ describe('a file of the embedded log that was put back to an earlier copy', () =
     const gaps = await Promise.all([
       log.readAfter('client', ahead, 5).catch((error: unknown) => error),
       log.readBefore('client', ahead, 5).catch((error: unknown) => error),
+      log.readAfter('client', ahead, 5, { receivedFrom: 0 }).catch((error: unknown) => error),
+      log.readBefore('client', ahead, 5, { receivedFrom: 0 }).catch((error: unknown) => error),
       log.follow('client', { after: ahead }).catch((error: unknown) => error),
     ]);
     for (const gap of gaps) {
