@@ -98,6 +98,25 @@ describe('a stream', () => {
     await page.locator('.wb-operation .view-line', { hasText: '# typed last' }).waitFor();
   });
 
+  it('comes back after a reload with its newest events where the browser has no room for all', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    await page.evaluate(() => {
+      const { setItem } = Storage.prototype;
+      Storage.prototype.setItem = function (key, value) {
+        const streams = Object.values<{ entries?: object[] }>(JSON.parse(value));
+        if (streams.some(({ entries = [] }) => entries.length > 5)) throw new DOMException('It is full.');
+        setItem.call(this, key, value);
+      };
+    });
+    for (const name of ['Uno', 'Dos', 'Tres', 'Cuatro', 'Cinco', 'Seis']) await demo.credit(name);
+    await page.getByText('6 events', { exact: true }).waitFor();
+    await page.reload();
+    await page.getByText('Caught up: nothing was missed.').waitFor();
+    expect(await says(page)).toEqual(from('Seis', 'Cinco', 'Cuatro', 'Tres'));
+  });
+
   it('says that nothing was missed where it is known, and never under a gap', async () => {
     await using one = await demo.open();
     const { page } = one;
@@ -169,7 +188,16 @@ describe('a payment', () => {
     const { page, context } = one;
     await openTab(page, 'StartPennyValidation');
     await play(page);
+    let looks = 0;
+    await page.route(
+      (url) => url.pathname.includes('/sandbox/transactions/'),
+      (route) => {
+        looks += 1;
+        return looks === 1 ? route.fulfill({ status: 500, json: {} }) : route.fallback();
+      },
+    );
     await page.getByRole('button', { name: 'What happened to this payment' }).click();
+    await page.getByRole('alert').getByText('The sandbox refused with status 500.').waitFor();
     const axis = page.locator('.wb-axis');
     await axis.getByText(/POST \/transactions\/penny_validation/).waitFor();
     await axis.getByText('Receipt COMPLETED').waitFor();
@@ -216,6 +244,7 @@ describe('a session', () => {
       expect(await other.locator('.wb-kept-result').innerText()).toContain('"totalCount"');
       await other.getByRole('tab', { name: 'WatchMoneyIn' }).click();
       await other.locator('.wb-says', { hasText: 'Guardada' }).waitFor();
+      await other.locator('.wb-status.wb-ended').waitFor();
       expect(await seriousFindings(other)).toEqual([]);
       await other.getByRole('tab', { name: 'Instruments' }).click();
       expect(await seriousFindings(other)).toEqual([]);
@@ -282,6 +311,47 @@ describe('the story', () => {
     await page.getByRole('button', { name: 'New key' }).click();
     await play(page);
     await result(page, /"replayed": false/);
+  });
+
+  it('fills the payment of step 2 into step 3, each time that one is started', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const ids: (string | undefined)[] = [];
+    for (const _twice of [1, 2]) {
+      await openTab(page, 'StartPennyValidation');
+      await page.getByRole('button', { name: 'New key' }).click();
+      await play(page);
+      let id: string | undefined;
+      await until(async () => {
+        [, id] = /"id": "([0-9a-f-]{36})"/.exec(await result(page, /"replayed"/)) ?? [];
+        return id !== undefined && !ids.includes(id);
+      });
+      ids.push(id);
+      await openTab(page, 'WatchCep');
+      await page.locator('.wb-variables .view-lines', { hasText: String(id) }).waitFor();
+      await play(page);
+      await page.locator('.wb-event .wb-badge').first().waitFor();
+    }
+  });
+
+  it('starts over with its own tabs, whatever was written there and is followed', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const titles = () => page.locator('.wb-tab').allInnerTexts();
+    const begun = await titles();
+    await openTab(page, 'Instruments');
+    await page.locator('.wb-operation .view-lines').click();
+    await page.keyboard.press('ControlOrMeta+A');
+    await page.keyboard.insertText('query Mine { client { id } }');
+    await page.getByRole('tab', { name: /^Mine/ }).waitFor();
+    // The button stands at the last step.
+    await watchMoneyIn(page);
+    await page.getByRole('button', { name: 'Start over' }).click();
+    await page.getByRole('tab', { name: /^Mine/ }).waitFor({ state: 'detached' });
+    await page.locator('.wb-operation .view-line', { hasText: 'query Instruments' }).waitFor();
+    expect(await titles()).toEqual(begun);
+    await openTab(page, 'WatchMoneyIn');
+    expect(await page.locator('.wb-stream').count()).toBe(0);
   });
 
   it('tells the sandbox’s own reason for an amount that it refuses', async () => {

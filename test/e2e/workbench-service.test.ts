@@ -50,6 +50,7 @@ it('the page asks for a token, keeps it for the session alone, and says that int
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').getByText('The gateway does not accept this token.').waitFor();
   }
+  expect(await page.evaluate(() => ({ ...sessionStorage }))).not.toHaveProperty('pasarela:token');
 
   await page.getByLabel('Access token').fill(service.accessToken);
   await page.getByRole('button', { name: 'Sign in' }).click();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
 import { deed, openTab, play, result, rows, watchMoneyIn } from './workbench-page.ts';
 
@@ -180,6 +181,58 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     // The second comes at once; the pauses after it are half a second, one, and two.
     const [, second = 0, , , fifth = 0] = asked;
     expect(fifth - second).toBeGreaterThan(3_400);
+  });
+
+  it('is asked for again where the gateway says that it is about to end', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const draining = { message: 'It is about to end.', extensions: { code: 'DRAINING' } };
+    const asked: string[] = [];
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      (route) => {
+        const { accept } = route.request().headers();
+        if (accept !== 'text/event-stream') return route.fallback();
+        asked.push(accept);
+        return asked.length === 1
+          ? route.fulfill({ status: 503, json: { errors: [draining] } })
+          : route.continue();
+      },
+    );
+    await watchMoneyIn(page);
+    await demo.credit('Después');
+    await page.locator('.wb-says', { hasText: 'Después' }).waitFor();
+    expect(await rows(page).count()).toBe(1);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('stays cut for as long as its button says once, and comes back at once from the next loss', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await page.evaluate(() => {
+      const paused: unknown[] = [];
+      const { setTimeout } = window;
+      const noting = (work: TimerHandler, ms?: number, ...more: unknown[]): number => {
+        if (ms === 3_000) paused.push(ms);
+        return setTimeout(work, ms, ...more);
+      };
+      Object.assign(window, { paused, setTimeout: noting });
+    });
+    await watchMoneyIn(page);
+    let asked = 0;
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      (route) => {
+        const { accept } = route.request().headers();
+        if (accept !== 'text/event-stream') return route.fallback();
+        asked += 1;
+        return asked === 1 ? route.fulfill({ contentType: accept, body: ':\n\n' }) : route.continue();
+      },
+    );
+    await deed(page, 'Cut');
+    await until(() => asked === 2);
+    await page.locator('.wb-status.wb-live').waitFor();
+    expect(await page.evaluate(() => Reflect.get(window, 'paused'))).toEqual([3_000]);
   });
 
   it('and the page go on after the gateway was started again, without a reload', async () => {
