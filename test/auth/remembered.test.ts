@@ -400,6 +400,22 @@ describe('a token that the service decides on', () => {
     expect(await identify(token)).toMatchObject({ clientId: CLIENT });
   });
 
+  it('is refused on where it was refused afresh, and a question from before that is answered by then', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const token = tokenOf({ client_id: CLIENT }, 'withdrawn');
+    const held = Promise.withResolvers<void>();
+    Object.assign(service, { status: 200, held: held.promise });
+    const before = identify(token);
+    await until(() => upstream.requests.length === 1);
+    Object.assign(service, { status: 401, held: undefined });
+    await expect(identify(token, true)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    held.resolve();
+    expect(await before).toMatchObject({ clientId: CLIENT });
+    await expect(identify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    expect(upstream.requests).toHaveLength(2);
+  });
+
   it('is refused no longer once it was accepted', async () => {
     using time = stillTime();
     const { service, upstream, identify } = await start();

@@ -313,6 +313,24 @@ it('a page that was asked for before the list was known to have grown does not r
   expect(await absent()).toBe(0);
 });
 
+it('the page of an item that was asked for before the list was known to have grown does not raise a doubt', async () => {
+  await find('account-0');
+  const opened = Promise.withResolvers<void>();
+  const isOfItem = (url = ''): boolean => url.endsWith('page=901&per_page=1');
+  beforeAnswer = ({ url }) => {
+    gate = isOfItem(url) ? opened.promise : undefined;
+    return undefined;
+  };
+  const looked = find('account-900');
+  await until(() => upstream.requests.some(isOfItem));
+  items = [...items, item(9_000)];
+  now += MAX_AGE_MS + 1;
+  expect(await absent()).toBeGreaterThan(0);
+  opened.resolve();
+  expect(await looked).toMatchObject({ id: 'account-900' });
+  expect(await absent()).toBe(0);
+});
+
 it('one whose token sees a part of the list makes nothing absent for one whose token sees all of it', async () => {
   seenBy = new Map([['Bearer restricted', items.slice(0, SIZE / 2)]]);
   expect(await operation('restricted').find('id', 'account-7')).toMatchObject({ id: 'account-7' });

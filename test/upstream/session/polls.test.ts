@@ -94,6 +94,17 @@ describe('readings of one requester beside two thousand of another', () => {
     expect(hanging).toHaveLength(17);
   });
 
+  it('come where the credentials of sixteen others of the requester hold no longer', async () => {
+    const shared = share();
+    const ended = crowd(shared, 'merchant', 16, () => Promise.reject(new Error('refused')));
+    for (const one of ended) Object.assign(one, { pollFailed: () => false });
+    const own = watcher('merchant', 'payment');
+    shared.polls.add(own);
+    await live(shared, 20 * SECOND);
+    expect(sum(ended)).toBe(16);
+    expect(own.reads).toBeGreaterThanOrEqual((await readsAlone()) - 1);
+  });
+
   it('come where messages hint at those without end', async () => {
     const shared = share();
     const others = crowd(shared, 'other', 2_000);
