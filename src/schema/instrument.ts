@@ -203,7 +203,8 @@ builder.mutationField('registerInstrument', (t) =>
   t.field({
     type: RegisterResult,
     rights: { scopes: ['accounts:write'] },
-    description: 'Registers an instrument that money can be sent to.',
+    description:
+      'Registers an instrument that money can be sent to. There is no key: a second call makes another instrument, unless the service refuses it.',
     args: { input: t.arg({ type: RegisterInput, required: true, description: 'The instrument.' }) },
     resolve: (_root, { input }, context) => registerInstrument(input, context),
   }),
