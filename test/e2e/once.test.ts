@@ -76,6 +76,17 @@ it('a credit whose page ended between its banner and its mark is shown once more
   await expect.poll(() => shown).toEqual(['a', 'a']);
 });
 
+it('a tab that cannot show a banner leaves it to another', async () => {
+  const [one, other] = [await openTab(), await openTab()];
+  await save(one, 'a');
+  const failed = one.evaluate(
+    "showBanners(() => { throw new Error('no'); }).catch(({ message }) => message)",
+  );
+  expect(await failed).toBe('no');
+  await show(other);
+  await expect.poll(() => shown).toEqual(['a']);
+});
+
 it('a list that was removed meanwhile ends the feed, and leaves no banner', async () => {
   const tab = await openTab();
   await save(tab, 'a');
