@@ -29,6 +29,21 @@ describe('the simulated clock', () => {
     clock.stop();
   });
 
+  test('runs on after a step, where it ran before, with what falls due later', async () => {
+    const clock = new Clock(1_000_000, START, silentLogger);
+    clock.start();
+    let isDone = false;
+    await clock.advance(1_500);
+    const stepped = clock.now();
+    expect(stepped).toBeGreaterThanOrEqual(START + 1_500);
+    clock.schedule(stepped + 1_000, () => {
+      isDone = true;
+    });
+    await until(() => isDone);
+    expect(clock.now()).toBeGreaterThanOrEqual(stepped + 1_000);
+    clock.stop();
+  });
+
   test('runs what falls due in the order of times, then of scheduling, each at its own time', async () => {
     const clock = new Clock(0, START, silentLogger);
     const seen: [string, number][] = [];
