@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/common/logger.ts';
 import { RETRY_WINDOW_MS } from '../../src/money/backoff.ts';
 import { inputHash, type RecordName, recordName } from '../../src/money/intent.ts';
-import type { MoneyRecords } from '../../src/money/record.ts';
+import { type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
 import { keyOf } from '../../src/money/redis/keys.ts';
 import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
@@ -34,11 +34,19 @@ async function send(
   leaseMs = 0,
   upstreamKey?: string,
 ): Promise<RecordName> {
-  const key = randomUUID();
-  const name = recordName({ clientId, customerId: undefined, key });
-  await records.claim(name, { ...NOBODYS, owner: 'call', inputHash: hashOf(name), leaseMs, twin: key });
-  await records.markSent(name, 'call', '{"sent":true}', { upstreamKey: upstreamKey ?? null, original: null });
+  const name = recordName({ clientId, customerId: undefined, key: randomUUID() });
+  await sendUnder(records, name, leaseMs, upstreamKey);
   return name;
+}
+
+async function sendUnder(
+  records: MoneyRecords,
+  name: RecordName,
+  leaseMs = 0,
+  upstreamKey?: string,
+): Promise<void> {
+  await records.claim(name, { ...NOBODYS, owner: 'call', inputHash: hashOf(name), leaseMs, twin: name.hash });
+  await records.markSent(name, 'call', '{"sent":true}', { upstreamKey: upstreamKey ?? null, original: null });
 }
 
 const hashOf = ({ hash }: RecordName): string => inputHash('createMoneyOut', hash);
@@ -103,6 +111,18 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     expect(await records.due(clientId, 10)).toEqual([name]);
     // The pauses after it are as short as at first.
     expect(await other.takeOpen(name, 'last', LEASE_MS)).toMatchObject({ tries: 0 });
+  });
+
+  it('are due under a key that is used again, though the payment before was put off for ever', async () => {
+    const clientId = randomUUID();
+    const name = await send(records, clientId);
+    await records.hasten(name);
+    expect(await records.takeOpen(name, 'settler', LEASE_MS)).toMatchObject({ tries: 0 });
+    await records.putOff({ name, tries: 0 }, undefined, 'nothing');
+    await store.endSooner(name, RETENTION_MS);
+    await sendUnder(records, name);
+    await until(async () => (await other.due(clientId, 10)).length > 0);
+    expect(await other.takeOpen(name, 'settler', LEASE_MS)).toMatchObject({ name, tries: 0 });
   });
 
   it('are nobody else while a call holds them, and none once they are settled', async () => {

@@ -157,6 +157,8 @@ export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OTHER_REF
   if state ~= 'sent' then
     sent = redis.call('HINCRBY', ledger, 'sent', 1)
     journal(ARGV[9] .. (line or (':' .. hash)) .. ARGV[10])
+    -- A payment before, under the same key, may have ended while it was put off for ever.
+    redis.call('ZREM', base .. 'due', hash)
   end
   redis.call('HSET', KEYS[1], 'state', 'sent', 'body', ARGV[2], 'sentAt', string.format('%.0f', now),
     'wall', ARGV[6], 'bootId', ARGV[7], 'bootMs', ARGV[8], 'epoch', epoch)
