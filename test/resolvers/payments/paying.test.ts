@@ -432,6 +432,28 @@ describe('an amount', () => {
   });
 });
 
+it('a field that this version does not know is refused, in a variable as in the document, and leaves no payment', async () => {
+  await using gateway = await startGateway({ webhooks: false });
+  const idempotencyKey = 'of-a-later-version';
+  const input = {
+    idempotencyKey,
+    sourceInstrumentId: UNKNOWN,
+    destinationInstrumentId: UNKNOWN,
+    amount: '1.00',
+    description: 'x',
+    externalReference: '1',
+    later: 'x',
+  };
+  const inline = `mutation { result: createMoneyOut(input: { idempotencyKey: "${idempotencyKey}", later: "x" }) { __typename } }`;
+  const answers = [await gateway.query(DOCUMENTS.createMoneyOut, { input }), await gateway.query(inline)];
+  expect(answers.map(({ errors }) => errors?.[0]?.extensions['code'])).toEqual([
+    'BAD_USER_INPUT',
+    'GRAPHQL_VALIDATION_FAILED',
+  ]);
+  const { data } = await gateway.query(`{ payment(idempotencyKey: "${idempotencyKey}") { state } }`);
+  expect(data).toEqual({ payment: null });
+});
+
 it('without the record of payments nothing is sent, and the answer says so', async () => {
   await using redis = await startRedis();
   await using gateway = await startGateway({ config: { redisUrl: new Secret(redis.url) } });
