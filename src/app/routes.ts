@@ -93,7 +93,7 @@ async function readinessOf({ restService }: Base, stores: Stores, { isEnding: dr
   const known = await stores.condition();
   if (known === undefined) return readiness({ draining, suspended, stores: undefined });
   const { events, paymentsAvailable, paymentsHeld, ageMs, silentMs } = known;
-  const { writable, available, spooled, unreadableSpools = [], reasons, risks } = events;
+  const { writable, available, spooled, unreadableSpools = [], spoolProblem, reasons, risks } = events;
   return readiness({
     draining,
     suspended,
@@ -106,6 +106,7 @@ async function readinessOf({ restService }: Base, stores: Stores, { isEnding: dr
       paymentsHeld,
       spooled,
       unreadableSpools,
+      spoolProblem,
       reasons,
       risks,
     },

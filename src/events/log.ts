@@ -162,6 +162,8 @@ export interface EventLogHealth {
   readonly spooled: number;
   /** Names of the spools in `DATA_DIR` that cannot be read, if there are any. Their events reach nobody. */
   readonly unreadableSpools?: readonly string[];
+  /** Why the spool takes no event, if it does not: a sentence for the operator. It is needed once the log is away. */
+  readonly spoolProblem?: string;
   /** Why the log is not available, as far as is known: sentences for the operator. */
   readonly reasons?: readonly string[];
   /** How it may lose events that it has taken, although it is available: sentences for the operator. */

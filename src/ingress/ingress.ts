@@ -3,6 +3,7 @@ import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 import type { Logger } from '../common/logger.ts';
 import { noteRefusal } from '../common/refusals.ts';
+import { rootReason } from '../common/root-reason.ts';
 import type { Appended, EventLog, MoneyInDecision, NewEvent } from '../events/log.ts';
 import { type EventMetrics, silentMetrics } from '../events/metrics.ts';
 import { Quarantine, type QuarantineReason } from '../events/quarantine.ts';
@@ -147,7 +148,8 @@ async function take(
   try {
     kept = await keep(keeping, target, { ...delivery, id }, receivedAt);
   } catch (error) {
-    logger.warn({ clientId, type, error: String(error) }, 'a webhook could not be kept');
+    const fields = { clientId, type, error: String(error), reason: rootReason(error) };
+    logger.warn(fields, 'a webhook could not be kept');
     return answer(response, 503, { 'retry-after': RETRY_AFTER });
   }
   if (kept === 'undecided') {

@@ -38,6 +38,8 @@ interface StoresKnown {
   readonly spooled: number;
   /** Names of the spools that cannot be read. */
   readonly unreadableSpools: readonly string[];
+  /** Why the spool takes no event, as a sentence for the operator; undefined where it does. */
+  readonly spoolProblem?: string | undefined;
   /** Why the event log does not answer, as sentences for the operator. */
   readonly reasons?: readonly string[] | undefined;
   /** How Redis may lose what it has taken, likewise. */
@@ -55,7 +57,7 @@ export interface Condition {
 
 /**
  * Returns the answer of `/readyz`. The gateway is `degraded`, never unready, while the upstream or Redis is away, while Redis
- * may lose what it has taken, while a spool cannot be read, and while payments cannot be recorded or are held: out of
+ * may lose what it has taken, while a spool cannot be read or takes no event, and while payments cannot be recorded or are held: out of
  * rotation it could not even keep events that arrive meanwhile. Stores that were asked in vain for {@link SILENT_MS} count as away.
  */
 export function readiness({ draining, suspended, stores }: Condition): {
@@ -68,15 +70,15 @@ export function readiness({ draining, suspended, stores }: Condition): {
 } {
   if (draining) return { status: 503, body: { status: 'draining' } };
   if (stores?.writable !== true) {
-    const why = stores === undefined ? [UNREADY.unknown] : [UNREADY.full, ...(stores.reasons ?? [])];
+    const why = stores === undefined ? [UNREADY.unknown] : [UNREADY.full, ...reasonsOf(stores)];
     return { status: 503, body: { status: 'unready', reasons: why } };
   }
-  const { ageMs, silentMs, spooled, unreadableSpools, paymentsHeld, reasons = [], risks = [] } = stores;
+  const { ageMs, silentMs, spooled, unreadableSpools, spoolProblem, paymentsHeld, risks = [] } = stores;
   const isHeld = paymentsHeld.length > 0;
   const isSilent = silentMs > SILENT_MS;
   const degraded = [
     ...(stores.eventsAvailable && !isSilent ? [] : ['events']),
-    ...(unreadableSpools.length === 0 ? [] : ['spool']),
+    ...(unreadableSpools.length === 0 && spoolProblem === undefined ? [] : ['spool']),
     ...(stores.paymentsAvailable && !isHeld && !isSilent ? [] : ['payments']),
     ...(risks.length === 0 ? [] : ['redis']),
     ...(suspended === undefined ? [] : ['upstream']),
@@ -85,7 +87,7 @@ export function readiness({ draining, suspended, stores }: Condition): {
   const silent = isSilent ? [`The stores have said nothing for ${Math.floor(silentMs / 1_000)} s.`] : [];
   const told = [
     ...silent,
-    ...reasons,
+    ...reasonsOf(stores),
     ...risks,
     ...held,
     ...(suspended === undefined ? [] : [SUSPENDED[suspended]]),
@@ -101,3 +103,7 @@ export function readiness({ draining, suspended, stores }: Condition): {
   };
   return { status: 200, body };
 }
+
+/** Why the event log does not answer, and why the spool takes no event. */
+const reasonsOf = ({ reasons = [], spoolProblem }: StoresKnown): readonly string[] =>
+  spoolProblem === undefined ? reasons : [...reasons, spoolProblem];

@@ -54,6 +54,11 @@ it.each([
       ],
     ],
   ],
+  [
+    'has a spool that takes no event',
+    { status: 'degraded', degraded: ['spool'], reasons: ['The disk is full.'] },
+    [['failure', 'the gateway at URL has a spool that takes no event: The disk is full.']],
+  ],
   ['is being stopped', { status: 'draining' }, [['failure', 'runs at URL and is draining']]],
   [
     'can keep no event',

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -141,6 +141,20 @@ it('finds a folder that cannot be written', async () => {
     { DATA_DIR: join(folder, 'file', 'data') },
     { check: 'folder', status: 'failure', message: /cannot be written/, cure: /DATA_DIR/ },
   );
+});
+
+it('finds a disk that is full, and leaves nothing there', async () => {
+  const dataDir = await mkdtemp(join(folder, 'full-'));
+  const { stdout } = await pasarela(['doctor', '--json'], { ...healthy, DATA_DIR: dataDir }, '8');
+  const { findings }: { findings: Finding[] } = JSON.parse(stdout);
+  expect(findings).toContainEqual(
+    expect.objectContaining({
+      check: 'folder',
+      status: 'failure',
+      message: expect.stringMatching(/cannot be written: .*EFBIG/),
+    }),
+  );
+  expect(await readdir(dataDir)).toEqual([]);
 });
 
 it('finds spools that cannot be read, in the folder and by what the gateway says', async () => {

@@ -262,7 +262,8 @@ describe('a disk that is full', () => {
       ({ status } = await gateway.post(client, 'MONEY_IN', speiCredit({ body: { concept: filler } })));
       expect([201, 503]).toContain(status);
     }
-    expect(await gateway.health()).toMatchObject({ writable: false, available: false });
+    const reasons = [expect.stringMatching(/^The event log in DATA_DIR cannot be written: .*disk/)];
+    expect(await gateway.health()).toMatchObject({ writable: false, available: false, reasons });
     await gateway.kill();
     await using roomy = await startGatewayProcess({ dataDir });
     expect(await roomy.health()).toMatchObject({ writable: true, available: true });
@@ -280,9 +281,18 @@ describe('a disk that is full', () => {
       ({ status } = await gateway.post(client, 'MONEY_IN', speiCredit({ body: { concept: filler } })));
       expect([201, 503]).toContain(status);
     }
-    expect(await gateway.health()).toMatchObject({ writable: false });
+    const spoolProblem = expect.stringMatching(/^The spool in DATA_DIR takes no event: .*disk/);
+    expect(await gateway.health()).toMatchObject({ writable: false, spoolProblem });
     await redis.start();
     await until(async () => (await gateway.health()).writable);
+    expect(await gateway.health()).toMatchObject({ writable: true, spoolProblem });
+  });
+
+  it('under the spool is told of while Redis is well, where every webhook is kept', async () => {
+    await using gateway = await startGatewayProcess({ redisUrl: redis.url, dataDir: await newFolder() }, 8);
+    const spoolProblem = expect.stringMatching(/^The spool in DATA_DIR takes no event: /);
+    expect(await gateway.health()).toMatchObject({ writable: true, available: true, spoolProblem });
+    expect((await gateway.post(client, 'MONEY_IN', speiCredit())).status).toBe(201);
   });
 });
 

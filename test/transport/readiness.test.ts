@@ -50,6 +50,16 @@ it('is degraded with spools that cannot be read, and names them', () => {
   });
 });
 
+it('is degraded while its spool takes no event, and says why, also where nothing takes one', () => {
+  const spoolProblem = 'The spool in DATA_DIR takes no event: database or disk is full.';
+  expect(say({ ...WELL, spoolProblem })).toEqual({
+    status: 200,
+    body: { status: 'degraded', degraded: ['spool'], spooled: 0, ageMs: 0, reasons: [spoolProblem] },
+  });
+  const { body } = say({ ...WELL, writable: false, reasons: ['Redis does not answer.'], spoolProblem });
+  expect(body.reasons?.slice(1)).toEqual(['Redis does not answer.', spoolProblem]);
+});
+
 it('is taken out of rotation when no event could be kept, while nobody knows, and while it ends', () => {
   const full = expect.stringMatching(/^No event can be kept, so that webhooks get 503: .*DATA_DIR/);
   expect(say({ ...WELL, writable: false })).toEqual({

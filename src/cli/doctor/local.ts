@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, open, readdir } from 'node:fs/promises';
+import { access, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -8,8 +8,10 @@ import { doubtsOf, readMisspellings, weaknessesOf } from '../../app/config-hints
 import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
 import type { Variables } from '../../app/variables.ts';
 import { clock } from '../../common/clock.ts';
+import { entropy } from '../../common/entropy.ts';
 import { isEarlierSpoolName } from '../../events/spool/earlier-spools.ts';
 import { isSpoolName } from '../../events/spool/spool-files.ts';
+import { PROBE_BYTES } from '../../events/sqlite/file.ts';
 import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
@@ -67,6 +69,7 @@ export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promi
   const folder = resolve(DATA_DIR ?? './data');
   try {
     await access(await nearest(folder), constants.W_OK | constants.X_OK);
+    await writeInto(folder);
     found.ok(`${folder} can be written`);
     for (const spool of await damagedSpools(folder)) {
       found.failure(
@@ -77,10 +80,21 @@ export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promi
   } catch (error) {
     found.failure(
       `${folder} cannot be written: ${reasonOf(error)}`,
-      'Set DATA_DIR to a folder on a disk that outlives the process, owned by the user that runs the gateway.',
+      'Set DATA_DIR to a folder on a disk that outlives the process and has room, owned by the user that runs the gateway.',
     );
   }
   return found.list;
+}
+
+/** Writes a file as large as the largest event and removes it: a full disk lets a process open files. Does nothing where there is no folder yet. */
+async function writeInto(folder: string): Promise<void> {
+  if ((await nearest(folder)) !== folder) return;
+  const path = join(folder, `doctor-${entropy.uuid()}`);
+  try {
+    await writeFile(path, Buffer.alloc(PROBE_BYTES), { flush: true, mode: 0o600 });
+  } finally {
+    await rm(path, { force: true });
+  }
 }
 
 /**
@@ -164,6 +178,11 @@ export async function lookAtPort({
         found.failure(
           `the gateway at ${url} cannot read ${unreadableSpools.join(', ')} in its DATA_DIR: events in it are delivered to nobody`,
           UNREADABLE_SPOOL_CURE,
+        );
+      } else if (degraded.includes('spool')) {
+        found.failure(
+          `the gateway at ${url} has a spool that takes no event: ${reasons.join(' ')}`,
+          'Make room on the disk of DATA_DIR, or have it written to again: docs/alerts.md, PasarelaSpoolNotWritable. Webhooks get 503 as soon as Redis is away.',
         );
       }
     } else {

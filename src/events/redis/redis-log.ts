@@ -198,7 +198,11 @@ export class RedisLog extends LogReader implements RemoteLog {
   async health(): Promise<EventLogHealth> {
     const began = clock.monotonic();
     let milliseconds = READ_TIMEOUT_MS;
-    const readable = inTime(this.#reader.ping(), READ_TIMEOUT_MS).then(
+    // A Redis that cannot write to its disk refuses even a PING, and reads go on.
+    const ping = this.#reader.ping().catch((error: unknown) => {
+      if (!(error instanceof Error) || !error.message.startsWith('MISCONF ')) throw error;
+    });
+    const readable = inTime(ping, READ_TIMEOUT_MS).then(
       () => {
         milliseconds = clock.monotonic() - began;
         return true;

@@ -199,14 +199,9 @@ export class Spool {
     if (this.#released.get(clientId) === last) this.#undeleted.delete(clientId);
   }
 
-  /** Finds out whether an event of any size could be kept now, by writing as much. */
-  async isWritable(): Promise<boolean> {
-    try {
-      await this.#write(() => probe(this.#database));
-      return true;
-    } catch {
-      return false;
-    }
+  /** Writes as much as an event may take. Throws `StoreUnavailableError` where none of any size could be kept now. */
+  async probe(): Promise<void> {
+    await this.#write(() => probe(this.#database));
   }
 
   close(): void {

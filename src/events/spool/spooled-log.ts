@@ -10,6 +10,7 @@ import { WrappedLog } from '../wrapped-log.ts';
 import { EarlierSpools } from './earlier-spools.ts';
 import type { RemoteLog } from './remote-log.ts';
 import type { Spool } from './spool.ts';
+import { SpoolDisk } from './spool-disk.ts';
 import { DamagedSpoolError, SpoolDrain } from './spool-drain.ts';
 import { openAbandoned, openSpool } from './spool-files.ts';
 
@@ -46,6 +47,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   readonly #damaged = new Set<string>();
   #draining: Promise<void> | undefined;
   readonly #drains: SpoolDrain;
+  readonly #disk: SpoolDisk;
   readonly #earlier: EarlierSpools;
   #isEarlierTold = false;
 
@@ -53,6 +55,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     super(options.log);
     this.#options = options;
     const released = (): void => options.metrics.waiting(this.#waiting);
+    this.#disk = new SpoolDisk(options.logger);
     this.#drains = new SpoolDrain({ ...options, stopping: this.#stopping.signal, released });
     this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
     this.#ownSpool();
@@ -88,13 +91,16 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   }
 
   override async health(): Promise<EventLogHealth> {
-    const { writable: logWritable, ...health } = await this.log.health();
-    const writable = logWritable || (await this.#ownSpool()?.isWritable()) === true;
+    const { writable: logWritable, reasons = [], ...health } = await this.log.health();
+    if (!logWritable || this.#disk.isDue) await this.#lookAtDisk();
+    const { problem } = this.#disk;
     const unreadableSpools = [...this.#unreadable.keys()];
     return {
       ...health,
-      writable,
+      writable: logWritable || (this.#own !== undefined && problem === undefined),
       spooled: this.#waiting,
+      ...(problem !== undefined && { spoolProblem: problem }),
+      ...(reasons.length > 0 && { reasons }),
       ...(unreadableSpools.length > 0 && { unreadableSpools }),
     };
   }
@@ -138,10 +144,17 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     try {
       this.#own = openSpool(this.#options.dataDir, this.#damaged);
       this.#spools.unshift(this.#own);
+      this.#disk.note(undefined);
     } catch (error) {
-      this.#options.logger.error({ error: String(error) }, 'the spool cannot be opened');
+      this.#disk.note(error);
     }
     return this.#own;
+  }
+
+  /** Finds out whether its own spool takes events. */
+  async #lookAtDisk(): Promise<void> {
+    const spool = this.#ownSpool();
+    if (spool !== undefined && !this.#stopping.signal.aborted) await this.#disk.look(spool);
   }
 
   /** Takes over the spools of processes that have ended. */
@@ -156,6 +169,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
       this.#options.logger.error({ error: String(error) }, 'the folder of the spools cannot be read');
     }
     this.#options.metrics.waiting(this.#waiting);
+    if (this.#disk.isDue) void this.#lookAtDisk();
     void this.#tidy();
     void this.#drain();
   }

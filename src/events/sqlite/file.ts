@@ -28,7 +28,7 @@ export function openExclusive(path: string, schema: string): DatabaseSync | unde
 /** The schema's part of `probe`. */
 export const PROBE_SCHEMA = 'CREATE TABLE IF NOT EXISTS probes (filler BLOB NOT NULL) STRICT;';
 /** The size of the largest delivery (`ingress/body.ts`) with what is kept beside it. */
-const PROBE_BYTES = 72 * 1024;
+export const PROBE_BYTES = 72 * 1024;
 
 /**
  * Writes as much as an event may take, in the caller's transaction. The bytes differ each time: SQLite does not write a page

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { entropy } from '../../common/entropy.ts';
+import { rootReason } from '../../common/root-reason.ts';
 import { RunningClock } from '../../common/running-clock.ts';
 import { transaction } from '../../common/sqlite-transaction.ts';
 import { encodeCursor } from '../cursor.ts';
@@ -133,8 +134,9 @@ export class SqliteLog extends LogReader implements EventLog {
     try {
       await this.#write(() => probe(this.#database));
       return { writable: true, available: true, spooled: 0 };
-    } catch {
-      return { writable: false, available: false, spooled: 0 };
+    } catch (error) {
+      const reasons = [`The event log in DATA_DIR cannot be written: ${rootReason(error)}.`];
+      return { writable: false, available: false, spooled: 0, reasons };
     }
   }
 

@@ -68,6 +68,17 @@ export const PROCESS = world(
       },
     },
     {
+      alerts: ['PasarelaSpoolNotWritable'],
+      fault:
+        'The system lets the gateway write no byte more to any file, while Redis is well; later it does.',
+      async cause({ member }, ended, prometheus) {
+        await run('prlimit', ['--pid', String(pidOf(member)), '--fsize=0:']);
+        await once(ended, 'abort');
+        await run('prlimit', ['--pid', String(pidOf(member)), '--fsize=unlimited:']);
+        await until(async () => !(await prometheus.firing()).includes('PasarelaSpoolNotWritable'));
+      },
+    },
+    {
       alerts: ['PasarelaPaymentsNotSent'],
       fault: 'A replica of Redis stands still, and nobody pays; later it goes on.',
       async cause({ replica }, ended, prometheus) {

@@ -44,7 +44,7 @@ it('what could not be deleted from the spool is deleted once there is room, also
   await spool.tidy();
   expect(spool.isUntidy).toBe(true);
   await spool.add('client', moneyIn());
-  expect(await spool.isWritable()).toBe(true);
+  await spool.probe();
   await spool.tidy();
   expect(spool.isUntidy).toBe(false);
   expect(spool.first('client')).toHaveLength(1);

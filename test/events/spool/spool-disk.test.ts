@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { clock, useClock } from '../../../src/common/clock.ts';
+import type { Spool } from '../../../src/events/spool/spool.ts';
+import { SpoolDisk } from '../../../src/events/spool/spool-disk.ts';
+import { openSpool } from '../../../src/events/spool/spool-files.ts';
+import { moneyIn, recordingLogger } from '../../helpers/events.ts';
+
+const PROBLEM = 'The spool in DATA_DIR takes no event: no room.';
+let dataDir: string;
+let spool: Spool;
+
+/** A spool that takes nothing more as long as one event is in it. */
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'pasarela-disk-'));
+  const before = openSpool(dataDir);
+  await before.add('client', moneyIn());
+  before.close();
+  const file = new DatabaseSync(before.path);
+  file.exec(`CREATE TRIGGER full BEFORE INSERT ON probes WHEN EXISTS (SELECT 1 FROM spool)
+    BEGIN SELECT RAISE(ABORT, 'no room'); END`);
+  file.close();
+  spool = openSpool(dataDir);
+});
+afterEach(async () => {
+  spool.close();
+  await rm(dataDir, { recursive: true });
+});
+
+it('says why the spool takes no event until it takes one again, with one line for each change', async () => {
+  const logger = recordingLogger();
+  const disk = new SpoolDisk(logger);
+  for (let looks = 0; looks < 3; looks += 1) await disk.look(spool);
+  expect(disk.problem).toBe(PROBLEM);
+  // Nobody has to wait a minute to learn that there is room again.
+  expect(disk.isDue).toBe(true);
+  await spool.release('client', spool.first('client'));
+  for (let looks = 0; looks < 3; looks += 1) await disk.look(spool);
+  expect([disk.problem, disk.isDue]).toEqual([undefined, false]);
+  expect(logger.lines).toEqual([
+    { level: 'error', fields: { error: 'no room' }, message: 'the spool takes no event' },
+    { level: 'info', fields: {}, message: 'the spool takes events again' },
+  ]);
+});
+
+it('looks again after a minute where nobody needs the spool', async () => {
+  await spool.release('client', spool.first('client'));
+  const real = clock.monotonic();
+  let at = real;
+  const undo = useClock({ ...clock, monotonic: () => at });
+  try {
+    const disk = new SpoolDisk(recordingLogger());
+    expect(disk.isDue).toBe(true);
+    await disk.look(spool);
+    at = real + 59_999;
+    expect(disk.isDue).toBe(false);
+    at = real + 60_000;
+    expect(disk.isDue).toBe(true);
+  } finally {
+    undo();
+  }
+});
+
+it('says why a spool cannot be opened', () => {
+  const disk = new SpoolDisk(recordingLogger());
+  disk.note(new Error('Outside.', { cause: new Error('no room') }));
+  expect(disk.problem).toBe(PROBLEM);
+});
