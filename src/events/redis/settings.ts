@@ -47,11 +47,12 @@ export async function redisWarnings(
       const state = await stateOf(primary);
       noteEvictions(state, evicting);
       for (const warning of weaknesses('Redis', state)) warnings.set(warning.text, warning);
-      if (state.refusal !== undefined) return warn(unread(state.refusal));
-      const { settings } = state;
-      const least = Number(settings.get('min-replicas-to-write'));
-      if (form === 'standalone' && replicas > least) warn(UNWATCHED);
-      if (replicas > least) warn(trusting(replicas, least));
+      const { settings, refusal } = state;
+      if (refusal !== undefined) warn(unread(refusal));
+      // Unknown where CONFIG is refused: nobody can be told which number loses what then, and the worst is assumed.
+      const least = refusal === undefined ? Number(settings.get('min-replicas-to-write')) : undefined;
+      if (form === 'standalone' && replicas > (least ?? 0)) warn(UNWATCHED);
+      if (least !== undefined && replicas > least) warn(trusting(replicas, least));
       if (settings.get('cluster-replica-validity-factor') === '0' && replicas > 0) warn(ANY_AGE);
       for (const node of replicasIn(info)) await lookAtReplica({ url, node, least, warnings, evicting });
     } catch (error) {
@@ -66,8 +67,8 @@ export async function redisWarnings(
 interface ReplicaLook {
   readonly url: string;
   readonly node: RedisNode;
-  /** `min-replicas-to-write` of its primary. */
-  readonly least: number;
+  /** `min-replicas-to-write` of its primary; undefined where that does not tell it. */
+  readonly least: number | undefined;
   readonly warnings: Map<string, RedisWarning>;
   readonly evicting: Set<string>;
 }
@@ -82,7 +83,7 @@ async function lookAtReplica({ url, node, least, warnings, evicting }: ReplicaLo
     for (const warning of weaknesses(A_REPLICA, state)) warnings.set(warning.text, warning);
     if (state.refusal !== undefined) throw state.refusal;
     const own = Number(state.settings.get('min-replicas-to-write'));
-    if (own < least) {
+    if (least !== undefined && own < least) {
       const text = `${A_REPLICA} runs with min-replicas-to-write ${own}, and its primary with ${least}: give both the same.`;
       warnings.set(text, { text, isRisk: false });
     }
@@ -169,6 +170,7 @@ async function stateOf(redis: Redis): Promise<ServerState> {
     const value = told(name.replace('-', '_'));
     if (value !== undefined) settings.set(name, value);
   }
+  if (told('aof_enabled') === '0') settings.set('appendonly', 'no');
   // Names, each followed by its value.
   const words = Array.isArray(config) ? config.map(String) : [];
   for (let index = 0; index + 1 < words.length; index += 2) {
@@ -198,7 +200,8 @@ function weaknesses(whose: string, { settings, refusal }: ServerState): readonly
   const warnings: RedisWarning[] = [];
   const warn = (text: string, isRisk: boolean): void =>
     void warnings.push({ text: `${whose} ${text}`, isRisk });
-  if (refusal === undefined && settings.get('appendonly') !== 'yes') {
+  const keepsFile = settings.get('appendonly') ?? (refusal === undefined ? 'no' : 'unknown');
+  if (keepsFile === 'no') {
     warn('runs without appendonly yes: events answered with 201 are lost when it ends.', true);
   } else if (refusal === undefined && settings.get('appendfsync') !== 'always') {
     warn(

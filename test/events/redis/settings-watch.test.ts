@@ -85,6 +85,40 @@ it('a replica is asked for its settings by a connection of each look, which ends
   client.disconnect();
 });
 
+it('of a Redis that refuses CONFIG, as many a managed one does, all is told that INFO tells, and its replicas are asked', async () => {
+  await using redis = await startRedis();
+  await using replica = await startRedis();
+  await redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
+  await replica.admin.replicaof('127.0.0.1', redis.port);
+  await until(async () => (await redis.admin.info('replication')).includes('state=online'));
+  await replica.admin.config('SET', 'appendfsync', 'everysec');
+  await redis.admin.call('ACL', 'SETUSER', 'default', '-config');
+  const client = connectRedis(redis.url, {});
+  await client.ping();
+  const logger = recordingLogger();
+  const watch = new SettingsWatch(client, redis.url, logger);
+  await watch.look();
+  const told = () => logger.lines.map(({ message }) => message);
+  for (const wanted of [
+    /^Redis does not let its settings be read .*CONFIG/i,
+    /^REDIS_URL names one Redis, which has replicas/,
+    /^A replica of Redis runs with appendfsync everysec/,
+  ])
+    expect(told()).toContainEqual(expect.stringMatching(wanted));
+  expect(told()).toHaveLength(3);
+  expect(watch.risks).toEqual([]);
+  client.disconnect();
+
+  await using forgetful = await startRedis(['--save', '', '--appendonly', 'no']);
+  await forgetful.admin.call('ACL', 'SETUSER', 'default', '-config');
+  const other = connectRedis(forgetful.url, {});
+  await other.ping();
+  const noticed = new SettingsWatch(other, forgetful.url, recordingLogger());
+  await noticed.look();
+  expect(noticed.risks).toEqual([expect.stringContaining('runs without appendonly yes')]);
+  other.disconnect();
+});
+
 it('a look amid which the connection breaks says nothing of the settings', async () => {
   await using redis = await startRedis();
   const client = connectRedis(redis.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0 });
