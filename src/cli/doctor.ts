@@ -10,13 +10,8 @@ import {
   refuseArguments,
 } from './command.ts';
 import type { Finding } from './doctor/finding.ts';
-import {
-  lookAtConfiguration,
-  lookAtDecider,
-  lookAtDocuments,
-  lookAtFolder,
-  lookAtPort,
-} from './doctor/local.ts';
+import { lookAtFolder } from './doctor/folder.ts';
+import { lookAtConfiguration, lookAtDecider, lookAtDocuments, lookAtPort } from './doctor/local.ts';
 import { lookAtRedis } from './doctor/redis.ts';
 import {
   lookAtIdentity,

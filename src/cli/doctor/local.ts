@@ -1,19 +1,13 @@
-import { constants } from 'node:fs';
-import { access, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
-import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError, readEnvironment } from '../../app/config.ts';
 import { doubtsOf, readMisspellings, weaknessesOf } from '../../app/config-hints.ts';
 import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
 import type { Variables } from '../../app/variables.ts';
 import { clock } from '../../common/clock.ts';
-import { entropy } from '../../common/entropy.ts';
-import { isEarlierSpoolName } from '../../events/spool/earlier-spools.ts';
-import { isSpoolName } from '../../events/spool/spool-files.ts';
-import { PROBE_BYTES } from '../../events/sqlite/file.ts';
 import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
+import { UNREADABLE_SPOOL_CURE } from './folder.ts';
 
 const TIMEOUT_MS = 3_000;
 /** How long a gateway may take to answer how it is, and how long it may take to know, in milliseconds. */
@@ -21,9 +15,6 @@ const ANSWER_MS = 5_000;
 const NEWS_MS = 3_000;
 /** How long a gateway tells what it has seen last as if it were now (docs/monitoring.md, "Health"), in milliseconds. */
 const FRESH_MS = 1_000;
-/** The first bytes of every SQLite file (https://www.sqlite.org/fileformat.html, 1.3.1). */
-const DATABASE_HEADER = 'SQLite format 3\0';
-const UNREADABLE_SPOOL_CURE = 'Keep a copy of the file, and follow docs/alerts.md, PasarelaSpoolUnreadable.';
 
 /** Reads the configuration; a wrong one is a failure for each variable, a weak secret a warning. */
 export function lookAtConfiguration(): {
@@ -59,79 +50,6 @@ export function lookAtConfiguration(): {
   }
 }
 
-/** Checks that this process could write to the folder of the log, the records and the spool. */
-export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
-  const found = new Findings('folder');
-  if (DATA_DIR === undefined && UPSTREAM_URL === undefined) {
-    found.ok('a temporary one, gone when the sandbox ends');
-    return found.list;
-  }
-  const folder = resolve(DATA_DIR ?? './data');
-  try {
-    await access(await nearest(folder), constants.W_OK | constants.X_OK);
-    await writeInto(folder);
-    found.ok(`${folder} can be written`);
-    for (const spool of await damagedSpools(folder)) {
-      found.failure(
-        `${spool} in ${folder} is no database: events in it are delivered to nobody`,
-        UNREADABLE_SPOOL_CURE,
-      );
-    }
-  } catch (error) {
-    found.failure(
-      `${folder} cannot be written: ${reasonOf(error)}`,
-      'Set DATA_DIR to a folder on a disk that outlives the process and has room, owned by the user that runs the gateway.',
-    );
-  }
-  return found.list;
-}
-
-/** Writes a file as large as the largest event and removes it: a full disk lets a process open files. Does nothing where there is no folder yet. */
-async function writeInto(folder: string): Promise<void> {
-  if ((await nearest(folder)) !== folder) return;
-  const path = join(folder, `doctor-${entropy.uuid()}`);
-  try {
-    await writeFile(path, Buffer.alloc(PROBE_BYTES), { flush: true, mode: 0o600 });
-  } finally {
-    await rm(path, { force: true });
-  }
-}
-
-/**
- * Returns files with the name of a spool that do not begin like a database. Damage further on only the gateway finds, because
- * two processes must never open one spool.
- */
-async function damagedSpools(folder: string): Promise<readonly string[]> {
-  const names = (await readdir(folder).catch(() => [])).filter(
-    (name) => isSpoolName(name) || isEarlierSpoolName(name),
-  );
-  const damaged = await Promise.all(
-    names.map(async (name) => {
-      try {
-        await using file = await open(join(folder, name));
-        const { bytesRead, buffer } = await file.read(Buffer.alloc(DATABASE_HEADER.length), { position: 0 });
-        return bytesRead > 0 && buffer.toString('latin1') !== DATABASE_HEADER;
-      } catch {
-        return true;
-      }
-    }),
-  );
-  return names.filter((_, index) => damaged[index]);
-}
-
-/** Returns the folder, or the nearest existing one above it, in which it would be made. */
-async function nearest(folder: string): Promise<string> {
-  for (let path = folder; ; path = dirname(path)) {
-    try {
-      await access(path);
-      return path;
-    } catch (error) {
-      const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-      if (!isMissing || path === dirname(path)) throw error;
-    }
-  }
-}
-
 /** Checks if the port is free, or if the gateway answers at it, and how the gateway is. */
 export async function lookAtPort({
   HOST,
@@ -151,7 +69,7 @@ export async function lookAtPort({
     if (state === undefined) found.failure(`what answers at ${url} is not the gateway`, other);
     else if (state.status === 'ready') found.ok(`runs at ${url}, and is ready`);
     else if (state.status === 'degraded') {
-      const { degraded = [], spooled = 0, unreadableSpools = [], reasons = [] } = state;
+      const { degraded = [], spooled = 0, reasons = [] } = state;
       const { paymentsHeld = false } = state;
       const isTold = (part: string) =>
         part === 'spool' || part === 'redis' || (part === 'payments' && paymentsHeld);
@@ -174,17 +92,7 @@ export async function lookAtPort({
           'The check of Redis names the cure of each.',
         );
       }
-      if (unreadableSpools.length > 0) {
-        found.failure(
-          `the gateway at ${url} cannot read ${unreadableSpools.join(', ')} in its DATA_DIR: events in it are delivered to nobody`,
-          UNREADABLE_SPOOL_CURE,
-        );
-      } else if (degraded.includes('spool')) {
-        found.failure(
-          `the gateway at ${url} has a spool that takes no event: ${reasons.join(' ')}`,
-          'Make room on the disk of DATA_DIR, or have it written to again: docs/alerts.md, PasarelaSpoolNotWritable. Webhooks get 503 as soon as Redis is away.',
-        );
-      }
+      tellOfSpool(found, url, state);
     } else {
       const { status, reasons } = state;
       found.failure(
@@ -203,6 +111,25 @@ export async function lookAtPort({
     else found.failure(`what listens at ${url} does not speak HTTP: ${reason}`, other);
   }
   return found.list;
+}
+
+/** Says of a spool that it cannot be read, or takes no event. */
+function tellOfSpool(
+  found: Findings,
+  url: string,
+  { degraded = [], unreadableSpools = [], reasons = [] }: z.infer<typeof Readiness>,
+): void {
+  if (unreadableSpools.length > 0) {
+    found.failure(
+      `the gateway at ${url} cannot read ${unreadableSpools.join(', ')} in its DATA_DIR: events in it are delivered to nobody`,
+      UNREADABLE_SPOOL_CURE,
+    );
+  } else if (degraded.includes('spool')) {
+    found.failure(
+      `the gateway at ${url} has a spool that takes no event: ${reasons.join(' ')}`,
+      'Make room on the disk of DATA_DIR, or have it written to again: docs/alerts.md, PasarelaSpoolNotWritable. Webhooks get 503 as soon as Redis is away.',
+    );
+  }
 }
 
 /** Asks a gateway how it is, again until it has looked since: it answers at once, with what it knew before. */
