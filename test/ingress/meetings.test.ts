@@ -11,7 +11,7 @@ import type { EventLog, NewEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { SqliteLog } from '../../src/events/sqlite/sqlite-log.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
-import { SECRET, speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
+import { cep, SECRET, speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
 import { stillTime } from '../helpers/still-time.ts';
 import { until } from '../helpers/until.ts';
 
@@ -21,11 +21,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-/** The embedded log, whose appends wait until it is opened. */
+/** The embedded log, whose appends, and questions for an earlier answer, wait until it is opened. */
 class GatedLog extends SqliteLog {
   /** The clients whose appends have come so far, and whether each may be spooled. */
   readonly come: string[] = [];
   readonly spoolable: boolean[] = [];
+  /** How often it was asked for an earlier answer. */
+  recalls = 0;
   #gate = Promise.withResolvers<void>();
 
   constructor() {
@@ -46,6 +48,12 @@ class GatedLog extends SqliteLog {
     this.spoolable.push(event.spoolable);
     await this.#gate.promise;
     return super.append(clientId, event);
+  }
+
+  override async recall(...asked: Parameters<EventLog['recall']>): ReturnType<EventLog['recall']> {
+    this.recalls += 1;
+    await this.#gate.promise;
+    return super.recall(...asked);
   }
 }
 
@@ -94,6 +102,21 @@ it('the decider is asked at its whole address, and left without a connection by 
   await ingress.drain();
   await until(async () => (await connections()) === 0);
   decider.close();
+});
+
+it('a credit that came before the process began to end is decided on as any other', async () => {
+  await using decider = await startDecider({ status: 200 });
+  const log = new GatedLog();
+  await using ingress = await startIngress({ log, decisionUrl: decider.url });
+  log.close();
+  const answered = ingress.post('MONEY_IN', speiCredit());
+  await until(() => log.recalls === 1);
+  const drained = ingress.drain();
+  log.open();
+  expect((await answered).status).toBe(201);
+  await drained;
+  expect(decider.asked).toHaveLength(1);
+  await log.stop();
 });
 
 it('what a client has under way keeps out its own deliveries of any type, no other client’s, and is let go', async () => {
@@ -183,6 +206,15 @@ it('a credit that comes again in another envelope is the same', async () => {
     expect((await ingress.post('MONEY_IN', body)).status).toBe(201);
   expect(ingress.metrics.counts).toMatchObject({ appended: 1, duplicate: 1 });
   expect(ingress.metrics.counts['quarantined']).toBeUndefined();
+});
+
+it('nor does a receipt become another event by its envelope, or that of its message', async () => {
+  await using ingress = await startIngress();
+  const message = cep(ingress.clientId, 'COMPLETED');
+  const payload = { ...message.payload, msg_date: '2026-03-03' };
+  for (const body of [message, { ...message, attempt: 2 }, { ...message, payload }])
+    expect((await ingress.post('CEP', body)).status).toBe(201);
+  expect(ingress.metrics.counts).toMatchObject({ appended: 1, duplicate: 2 });
 });
 
 describe('one whose body is not wanted', () => {
