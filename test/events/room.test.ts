@@ -158,7 +158,10 @@ it('a reader that joins while an event is being asked about gets the next one, w
   const append = () => source.append(CLIENT, 'CEP', { body: { id: OWNER } }, 'once');
   const early = await log.follow(CLIENT, options);
   append();
-  const late = await log.follow(CLIENT, { ...options, after: source.entries[0]?.event.cursor });
+  const joined = source.entries[0]?.event.cursor;
+  const late = await log.follow(CLIENT, { ...options, after: joined });
+  // Whoever comes back from there is given nothing twice.
+  expect([early.bookmark(), late.bookmark()]).toEqual([source.origin(CLIENT), joined]);
   for (let time = 0; time < 3; time += 1) append();
   owner.resolve(OWNER);
   expect(await read(early, 4)).toEqual(['event-1', 'event-2', 'event-3', 'event-4']);

@@ -182,6 +182,20 @@ it('events that come at the same moment all wait, and all reach the log once it 
   await log.stop();
 });
 
+it('a short event does not go before a long one for which a step has no room: what goes takes all before it along', async () => {
+  const log = open(await newFolder());
+  remote.isAway = true;
+  const long = JSON.stringify({ filler: 'x'.repeat(600_000) });
+  const events = [moneyIn({ payload: long }), moneyIn({ payload: long }), moneyIn()];
+  for (const event of events) await log.append(CLIENT, event);
+  remote.isAway = false;
+  await until(() => remote.sent.length > 0);
+  expect(remote.sent[0]).toEqual([events[0]?.id]);
+  await until(async () => (await log.health()).spooled === 0);
+  expect(remote.sent).toEqual([[events[0]?.id], [events[1]?.id, events[2]?.id]]);
+  await log.stop();
+});
+
 it('how long events have waited is logged once the log has them', async () => {
   const log = open(await newFolder());
   const others = randomUUID();
