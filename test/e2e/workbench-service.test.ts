@@ -9,6 +9,7 @@ import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts'
 import { startBrowser } from '../helpers/browser.ts';
 import { folder } from '../helpers/packages.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
+import { until } from '../helpers/until.ts';
 import { play, result, visit } from './workbench-page.ts';
 
 /** In front of a service that it does not know to be a sandbox, as an operator starts it. */
@@ -118,6 +119,27 @@ it('a token that is no longer accepted leads to the form, and the stream goes on
   await page.evaluate((token) => sessionStorage.setItem('pasarela:token', token), expired);
   await page.reload();
   await page.getByRole('alert').getByText('The token has expired.').waitFor();
+});
+
+it('whoever signs out leaves no token and no events behind, also after a reload', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
+  const query = 'subscription Watch { moneyIn { cursor } }';
+  await using one = await visit(browser, `${gateway.url}/graphql#${new URLSearchParams({ query })}`);
+  const { page } = one;
+  await page.getByLabel('Access token').fill(service.accessToken);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByLabel('Access token').waitFor({ state: 'detached' });
+  await play(page);
+  await page.locator('.wb-status.wb-live').waitFor();
+  const kept = () => page.evaluate(() => JSON.stringify({ ...sessionStorage }));
+  await until(async () => (await kept()).includes('moneyIn'));
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Access token').waitFor();
+  expect(await page.locator('.wb-stream').count()).toBe(0);
+  await page.reload();
+  await page.getByLabel('Access token').waitFor();
+  expect(await page.locator('.wb-stream').count()).toBe(0);
+  expect(await kept()).not.toMatch(new RegExp(`moneyIn|${service.accessToken}`));
 });
 
 it('a browser reads one sentence where the page is off', async () => {
