@@ -6,6 +6,8 @@ import type { Stores } from '../../src/app/stores.ts';
 import type { PaymentBook } from '../../src/money/settling/open-payment.ts';
 import type { OpenPayment } from '../../src/money/settling/open-records.ts';
 import type { SettleLater } from '../../src/operation/services.ts';
+import { fixedCredential } from '../../src/upstream/call/credential.ts';
+import { json, startUpstream } from '../helpers/http-stub.ts';
 import { SHOWN } from '../money/orders.ts';
 
 it('all tokens of a client read once what its events name, and another client reads its own', async () => {
@@ -34,4 +36,28 @@ it('all tokens of a client read once what its events name, and another client re
   for (let token = 0; token < 5; token += 1) await look(one);
   await look(other);
   expect(read).toEqual([one, other]);
+});
+
+it('a credential that the service has refused once is over, whatever the service answers after that', async () => {
+  const statuses = [201, 401, 201];
+  await using upstream = await startUpstream((_request, response) => json(response, {}, statuses.shift()));
+  const base = {
+    config: { upstreamTimeoutMs: 5_000, upstreamUtcOffset: '-06:00' },
+    restService: { http: upstream.http },
+    metrics: { upstreamCall: () => undefined },
+    // What else there is of it, sending a payment again does not need.
+  } as unknown as Base;
+  const settleLater = settleLaterOf(base, { events: {} } as unknown as Stores);
+  const clientId = randomUUID();
+  const caller = {
+    ...{ caller: { clientId }, requestedBy: 'digest', requester: { caller: 'caller', group: 'caller' } },
+    authorize: fixedCredential({ authorization: 'Bearer token' }),
+  } as Parameters<SettleLater>[0];
+  const calls = settleLater?.(caller).calls();
+  const isOver: unknown[] = [];
+  while (statuses.length > 0) {
+    await calls?.repeat({ body: '{}' } as OpenPayment, randomUUID());
+    isOver.push(calls?.isOver());
+  }
+  expect(isOver).toEqual([false, true, true]);
 });

@@ -23,3 +23,30 @@ it('each reader for whom too many events waited is counted, and the log tells wh
   const counted = registry.getSingleMetric('pasarela_events_slow_consumer_disconnects_total');
   expect((await counted?.get())?.values).toMatchObject([{ value: 7 }]);
 });
+
+it('each reader that is told of a gap is counted, and the log tells whose and why, once a minute for each client and reason', async () => {
+  using time = stillTime();
+  const registry = new Registry();
+  const lines: string[] = [];
+  const { fanOut } = createEventMetrics(registry, collectingLogger(lines));
+  fanOut.gap({ clientId: 'one', reason: 'trimmed' }, 3);
+  fanOut.gap({ clientId: 'one', reason: 'trimmed' }, 1);
+  fanOut.gap({ clientId: 'one', reason: 'begun-anew' }, 1);
+  fanOut.gap({ clientId: 'other', reason: 'trimmed' }, 1);
+  await time.pass(60_000);
+  fanOut.gap({ clientId: 'one', reason: 'trimmed' }, 2);
+  const told = lines.map((line) => JSON.parse(line));
+  expect(told.map(({ clientId, reason, readers }) => [clientId, reason, readers])).toEqual([
+    ['one', 'trimmed', 3],
+    ['one', 'begun-anew', 1],
+    ['other', 'trimmed', 1],
+    ['one', 'trimmed', 2],
+  ]);
+  const counted = await registry.getSingleMetric('pasarela_events_gaps_total')?.get();
+  expect(
+    counted?.values.filter(({ value }) => value > 0).map(({ labels, value }) => [labels, value]),
+  ).toEqual([
+    [{ reason: 'trimmed' }, 7],
+    [{ reason: 'begun-anew' }, 1],
+  ]);
+});

@@ -333,6 +333,21 @@ describe('an answer that is kept', () => {
     expect(reads).toHaveLength(2);
   });
 
+  it('serves nobody after a change, also where another of its caller was replaced before that', async () => {
+    const read = async (path: string, isFresh = false): Promise<number> => {
+      const before = reads.length;
+      const asked = ask({ keptMs, path, isFresh });
+      reads.at(-1)?.resolve(path);
+      expect(await asked).toBe(path);
+      return reads.length - before;
+    };
+    for (const path of ['/accounts', '/customers']) expect(await read(path)).toBe(1);
+    expect(await read('/customers', true)).toBe(1);
+    expect([await read('/accounts'), await read('/customers')]).toEqual([0, 0]);
+    coalescer.forget('one');
+    expect([await read('/accounts'), await read('/customers')]).toEqual([1, 1]);
+  });
+
   it('serves nobody after a change, and none is kept that was read while the service may lag behind it', async () => {
     await answered('before');
     coalescer.noteChange('one');
