@@ -98,6 +98,16 @@ describe('a stream', () => {
     await page.locator('.wb-operation .view-line', { hasText: '# typed last' }).waitFor();
   });
 
+  it('is written down after each event, for a page that ends without a word', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    for (const name of ['Uno', 'Dos']) {
+      await demo.credit(name);
+      await page.waitForFunction((of) => sessionStorage.getItem('pasarela:streams')?.includes(of), name);
+    }
+  });
+
   it('comes back after a reload with its newest events where the browser has no room for all', async () => {
     await using one = await demo.open();
     const { page } = one;
