@@ -113,7 +113,7 @@ builder.subscriptionFields((t) => ({
     nullable: false,
     rights: ENTERS_LOG,
     description:
-      'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept. What the log has lost from its end, in a failover or with an earlier copy that was put back, is missing without that error where the cursor stands before it.',
+      'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept. What the log has lost from its end, in a failover or with an earlier copy that was put back, is missing without that error where the cursor stands before it; so is what lay in a spool whose disk is gone.',
     args: {
       ownerId: t.arg.id({
         description: 'UUID of the client or of a customer: only credits to its instruments. Null for all.',
