@@ -75,7 +75,7 @@ const readAccount = (body: unknown): Account | undefined =>
     ? identified<Account>(body, 'an account')
     : undefined;
 
-/** Creates an account of the client (docs/upstream-api.md, endpoint 5). Sent once. */
+/** Creates an account of the client (docs/upstream-api.md, endpoint 5). It is sent again only after a documented 401. */
 export async function createPrivateAccount(
   input: CreatePrivateAccountInput,
   context: Context,
@@ -93,7 +93,7 @@ export async function createPrivateAccount(
   return { account: successOf(attempt, readAccount, ACCOUNT_RULES) };
 }
 
-/** Creates an account of one of the client's customers (docs/upstream-api.md, endpoint 6). Sent once. */
+/** Creates an account of one of the client's customers (docs/upstream-api.md, endpoint 6). It is sent again only after a documented 401. */
 export async function createCustomerPrivateAccount(
   input: CreateCustomerPrivateAccountInput,
   context: Context,

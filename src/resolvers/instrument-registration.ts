@@ -71,7 +71,7 @@ const readInstrument = (body: unknown): Instrument | undefined =>
     ? identified<Instrument>(body, 'an instrument')
     : undefined;
 
-/** Registers a RECEIVER instrument (docs/upstream-api.md, endpoint 10). It is sent again only after a 401 in the service's documented form, under a renewed token. */
+/** Registers a RECEIVER instrument (docs/upstream-api.md, endpoint 10). It is sent again only after a documented 401. */
 export async function registerInstrument(
   input: RegisterInstrumentInput,
   context: Context,
