@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { redact } from './redact.ts';
+import { standardOutput } from './standard-output.ts';
 
 /** Names of fields that are never written, at the top of a line or one level below. */
 const SECRET_FIELDS = [
@@ -50,7 +51,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       },
       hooks: { streamWrite: (line) => redact(line.replace(LONG_NUMBER, '$1"[hidden]"')) },
     },
-    destination ?? pino.destination(1),
+    destination ?? standardOutput(),
   );
 }
 

@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { CommandError } from '../../src/cli/command.ts';
 import { deliver, deliverAgain } from '../../src/cli/forward/deliver.ts';
 import { Letters } from '../../src/cli/forward/letters.ts';
 import type { ForwardedEvent, Problem } from '../../src/cli/forward/receiver.ts';
@@ -150,4 +152,18 @@ it('events that an operator has asked for stay asked for where the command ends 
   await deliverAgain(delivery, stopped.signal);
   expect(delivery.asked).toEqual(['one']);
   expect(letters.wanted()).toMatchObject([{ event: event('two'), isWanted: true }]);
+});
+
+it.each([
+  ['one that its receiver has not taken', 'INSERT', [AWAY]],
+  ['one that it has taken at last', 'DELETE', [AWAY]],
+])('ends with a sentence where a full disk keeps no note of %s', async (_, step, answers) => {
+  const file = new DatabaseSync(join(folder, 'a.sqlite'));
+  file.exec(`CREATE TRIGGER full BEFORE ${step} ON attempts BEGIN SELECT RAISE(ABORT, 'no room'); END`);
+  file.close();
+  letters.close();
+  letters = new Letters(join(folder, 'a.sqlite'), 'a receiver');
+  await expect(deliver(deliveryTo(answers), event('1'), never)).rejects.toThrow(
+    new CommandError('What a receiver has not taken cannot be saved: no room.'),
+  );
 });

@@ -103,3 +103,46 @@ it('payments are held as soon as a process is connected again to a Redis that ha
   await until(async () => (await records.held().catch(() => [])).some(({ why }) => why === 'put-back'));
   await records.stop();
 });
+
+it('counts that could not be written are tried again though nobody pays, and once more at the end', async () => {
+  let isFull = true;
+  const timers: (() => void)[] = [];
+  const { replace } = disk;
+  const undo = [
+    useDisk({
+      ...disk,
+      async replace(...given) {
+        if (isFull) throw new Error('no room');
+        await replace(...given);
+      },
+    }),
+    useClock({
+      ...clock,
+      setTimeout(callback, _ms, ...given) {
+        timers.push(() => callback(...given));
+        return {
+          unref() {
+            return this;
+          },
+        };
+      },
+      clearTimeout() {},
+    }),
+  ];
+  try {
+    const marks = new RedisMarks(path);
+    marks.note('one', { epoch: 0, sent: 1, at: 1_000 });
+    await until(() => timers.length === 1);
+    isFull = false;
+    timers[0]?.();
+    await until(() => new RedisMarks(path).of('one').sent === 1);
+    isFull = true;
+    marks.note('one', { epoch: 0, sent: 2, at: 2_000 });
+    await until(() => timers.length === 2);
+    isFull = false;
+    await marks.stop();
+    expect(new RedisMarks(path).of('one').sent).toBe(2);
+  } finally {
+    for (const put of undo) put();
+  }
+});

@@ -1,7 +1,9 @@
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { makePrivate } from '../../common/private-file.ts';
+import { rootReason } from '../../common/root-reason.ts';
 import { transaction } from '../../common/sqlite-transaction.ts';
 import { integer, text } from '../../events/sqlite/file.ts';
+import { CommandError } from '../command.ts';
 import type { ForwardedEvent } from './receiver.ts';
 
 const SCHEMA = `
@@ -83,23 +85,25 @@ export class Letters {
     problem,
     isDead,
   }: Omit<Letter, 'isWanted'>): void {
-    this.#database
-      .prepare('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)')
-      .run(
-        event.id,
-        JSON.stringify(event),
-        attempts,
-        refusals,
-        firstAt,
-        lastAt,
-        nextAt,
-        problem,
-        isDead ? 1 : 0,
-      );
+    const values = [attempts, refusals, firstAt, lastAt, nextAt, problem, isDead ? 1 : 0];
+    this.#write('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)', [
+      event.id,
+      JSON.stringify(event),
+      ...values,
+    ]);
   }
 
   taken(eventId: string): void {
-    this.#database.prepare('DELETE FROM attempts WHERE event_id = ?').run(eventId);
+    this.#write('DELETE FROM attempts WHERE event_id = ?', [eventId]);
+  }
+
+  /** @throws {CommandError} where nothing can be written, as on a full disk */
+  #write(sql: string, values: readonly SQLInputValue[]): void {
+    try {
+      this.#database.prepare(sql).run(...values);
+    } catch (error) {
+      throw new CommandError(`What ${this.shownAs} has not taken cannot be saved: ${rootReason(error)}.`);
+    }
   }
 
   /**

@@ -26,13 +26,18 @@ export class SpoolDisk {
     return this.#reason !== undefined || clock.monotonic() - this.#lookedAt >= LOOK_EVERY_MS;
   }
 
-  /** Finds out whether an event of any size could be kept now, by writing as much. */
-  async look(spool: Spool): Promise<void> {
+  /**
+   * Finds out whether an event of any size could be kept now, by writing as much.
+   *
+   * @param stopping aborts before the spool is closed: nothing is noted of a look that this has ended
+   */
+  async look(spool: Spool, stopping: AbortSignal): Promise<void> {
     this.#lookedAt = clock.monotonic();
-    await spool.probe().then(
-      () => this.note(undefined),
-      (error: unknown) => this.note(error),
+    const problem = await spool.probe().then(
+      () => undefined,
+      (error: unknown) => error,
     );
+    if (!stopping.aborted) this.note(problem);
   }
 
   /** Notes why the spool cannot be opened or written, or undefined where it can. The log has a line when that changes. */

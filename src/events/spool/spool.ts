@@ -201,6 +201,8 @@ export class Spool {
 
   /** Writes as much as an event may take. Throws `StoreUnavailableError` where none of any size could be kept now. */
   async probe(): Promise<void> {
+    // SQLite overwrites a log that has once grown, for which a full disk has room. Where events wait that room is theirs.
+    if (this.size === 0) await this.#alone(() => this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
     await this.#write(() => probe(this.#database));
   }
 
@@ -215,9 +217,13 @@ export class Spool {
     this.close();
   }
 
-  async #write<T>(work: () => T): Promise<T> {
+  #write<T>(work: () => T): Promise<T> {
+    return this.#alone(() => this.#batch.run(work));
+  }
+
+  async #alone<T>(work: () => T | Promise<T>): Promise<T> {
     try {
-      return await this.#batch.run(work);
+      return await work();
     } catch (cause) {
       throw new StoreUnavailableError('The spool could not be written.', { cause });
     }

@@ -153,8 +153,9 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
 
   /** Finds out whether its own spool takes events. */
   async #lookAtDisk(): Promise<void> {
+    const { signal } = this.#stopping;
     const spool = this.#ownSpool();
-    if (spool !== undefined && !this.#stopping.signal.aborted) await this.#disk.look(spool);
+    if (spool !== undefined && !signal.aborted) await this.#disk.look(spool, signal);
   }
 
   /** Takes over the spools of processes that have ended. */

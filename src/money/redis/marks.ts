@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { clock, type Timer } from '../../common/clock.ts';
 import { disk } from '../../common/disk.ts';
 import { Lru } from '../../common/lru.ts';
 import { isBehind, type Mark } from '../mark.ts';
@@ -7,6 +8,8 @@ import { isBehind, type Mark } from '../mark.ts';
 export const MARKS = 'payments.marks.json';
 /** How many clients' marks are kept. */
 const MOST_CLIENTS = 1_000;
+/** After so many milliseconds marks that could not be written are tried again. */
+const RETRY_MS = 10_000;
 const NOTHING: RedisMark = { epoch: 0, sent: 0, at: 0 };
 
 /** A mark, with when its last payment was counted, in ms since the epoch by the clock of Redis; 0 if a version before noted it. */
@@ -24,8 +27,9 @@ export class RedisMarks {
   readonly #marks = new Lru<RedisMark>(MOST_CLIENTS);
   #writing: Promise<void> | undefined;
   #isStale = false;
+  #retry: Timer | undefined;
 
-  /** @param path of the file that keeps them. If it cannot be written, they last as long as the process. */
+  /** @param path of the file that keeps them. While it cannot be written, they last as long as the process. */
   constructor(path: string) {
     this.#path = path;
     for (const [client, mark] of Object.entries(readMarks(path))) this.#marks.set(client, mark);
@@ -44,14 +48,21 @@ export class RedisMarks {
     if (!isBehind(this.of(clientId), mark)) return;
     this.#marks.set(clientId, mark);
     this.#isStale = true;
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#begin();
   }
 
   /** Resolves once the marks are on the disk, if they can be written. */
   async stop(): Promise<void> {
     await this.#writing;
+    if (this.#isStale) await this.#begin();
+    clock.clearTimeout(this.#retry);
+  }
+
+  #begin(): Promise<void> {
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
   }
 
   async #write(): Promise<void> {
@@ -64,7 +75,11 @@ export class RedisMarks {
       try {
         await disk.replace(this.#path, JSON.stringify(Object.fromEntries(merged)), process.pid);
       } catch {
-        // `doctor` and the spool report a folder that cannot be written. These marks then last as long as the process.
+        // `doctor` and the spool tell of a folder that cannot be written.
+        this.#isStale = true;
+        clock.clearTimeout(this.#retry);
+        this.#retry = clock.setTimeout(() => void this.#begin(), RETRY_MS);
+        this.#retry.unref();
         return;
       }
     }

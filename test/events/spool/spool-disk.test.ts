@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -33,12 +33,12 @@ afterEach(async () => {
 it('says why the spool takes no event until it takes one again, with one line for each change', async () => {
   const logger = recordingLogger();
   const disk = new SpoolDisk(logger);
-  for (let looks = 0; looks < 3; looks += 1) await disk.look(spool);
+  for (let looks = 0; looks < 3; looks += 1) await disk.look(spool, new AbortController().signal);
   expect(disk.problem).toBe(PROBLEM);
   // Nobody has to wait a minute to learn that there is room again.
   expect(disk.isDue).toBe(true);
   await spool.release('client', spool.first('client'));
-  for (let looks = 0; looks < 3; looks += 1) await disk.look(spool);
+  for (let looks = 0; looks < 3; looks += 1) await disk.look(spool, new AbortController().signal);
   expect([disk.problem, disk.isDue]).toEqual([undefined, false]);
   expect(logger.lines).toEqual([
     { level: 'error', fields: { error: 'no room' }, message: 'the spool takes no event' },
@@ -54,7 +54,7 @@ it('looks again after a minute where nobody needs the spool', async () => {
   try {
     const disk = new SpoolDisk(recordingLogger());
     expect(disk.isDue).toBe(true);
-    await disk.look(spool);
+    await disk.look(spool, new AbortController().signal);
     at = real + 59_999;
     expect(disk.isDue).toBe(false);
     at = real + 60_000;
@@ -62,6 +62,23 @@ it('looks again after a minute where nobody needs the spool', async () => {
   } finally {
     undo();
   }
+});
+
+it('leaves no file behind that has grown, in which a full disk would have room for the next look', async () => {
+  await spool.release('client', spool.first('client'));
+  const disk = new SpoolDisk(recordingLogger());
+  for (let looks = 0; looks < 100; looks += 1) await disk.look(spool, new AbortController().signal);
+  expect((await stat(`${spool.path}-wal`)).size).toBeLessThan(200_000);
+});
+
+it('says nothing of a look that the end of the process has cut short', async () => {
+  const logger = recordingLogger();
+  const disk = new SpoolDisk(logger);
+  const looking = disk.look(spool, AbortSignal.abort());
+  spool.close();
+  await looking;
+  expect([disk.problem, logger.lines]).toEqual([undefined, []]);
+  spool = openSpool(dataDir);
 });
 
 it('says why a spool cannot be opened', () => {
