@@ -29,7 +29,7 @@ const LONGER = [
   'unit-test',
 ];
 /** What `test/e2e/once.test.ts` runs in a browser. */
-const IN_BROWSERS = ['once'];
+const IN_BROWSERS = ['once', 'banners'];
 /** What an app writes, besides its GraphQL. A payment goes with its receipt. */
 const LINES = { ...Object.fromEntries([...CLIENTS, ...RUN_BY].map((name) => [name, 10])), pay: 15 };
 /** Long enough to connect with, and short enough to be outlived. */

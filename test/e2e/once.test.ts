@@ -2,6 +2,8 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { snippets } from '../docs/client-pages.ts';
 import { startClientSite } from '../helpers/client-site.ts';
+import { control } from '../helpers/gateway.ts';
+import { startRestartable } from '../helpers/restartable.ts';
 
 let site: Awaited<ReturnType<typeof startClientSite>>;
 let context: BrowserContext;
@@ -100,4 +102,65 @@ it('a list that was removed meanwhile ends the feed, and leaves no banner', asyn
   await show(tab);
   await save(await openTab(), 'c');
   await expect.poll(() => shown).toEqual(['c']);
+});
+
+it('after a gap a credit from before the first start gets no banner, and each later one does', async () => {
+  const tab = await openTab();
+  await show(tab);
+  const [before, after] = ['2000-01-01T00:00:00Z', '2100-01-01T00:00:00Z'];
+  const arrives = (id: string, receivedAt: string) =>
+    tab.evaluate(
+      `store.save(${JSON.stringify({ transactionId: id, cursor: id, decision: 'ACCEPTED', receivedAt })}, '${id}')`,
+    );
+  await tab.evaluate("store.save(undefined, 'start')");
+  // Without a gap nothing is older than the first start, whatever the clocks say.
+  await arrives('live', before);
+  await tab.evaluate("store.save({ gap: true, reason: 'EVENTS_GAP', cursor: 'gap' }, 'gap')");
+  await arrives('old', before);
+  await arrives('missed', after);
+  await expect.poll(() => shown).toEqual(['live', 'missed']);
+});
+
+it('the whole program shows a banner for each credit of its account, also for one that came while notifications were not allowed', async () => {
+  await using gateway = await startRestartable({ CORS_ORIGINS: site.origin });
+  const { accounts, accessToken } = await control(gateway.sandbox, 'GET', '/sandbox');
+  const [clabe, other] = [accounts[0].clabe, accounts.at(-1).clabe];
+  const arrives = (to: string, amount: string) =>
+    control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe: to, amount });
+  const app = `export const url = '${gateway.graphql}'; export const token = async () => '${accessToken}';`;
+  for (const name of ['app', 'once', 'banners']) {
+    const code = name === 'app' ? app : (snippets.get(name) ?? '');
+    const body = code.replace(/'@pasarela\/client(\/\w+)?'/g, (_, path = '/index') => `'${path}.js'`);
+    await context.route(`${site.origin}/${name}.js`, (route) =>
+      route.fulfill({ contentType: 'text/javascript', body }),
+    );
+  }
+  await context.addInitScript(`
+    const permission = () => localStorage.allowed ?? 'denied';
+    window.Notification = function (title) { if (permission() === 'granted') tell(title); };
+    Notification.requestPermission = async () => permission();
+    Object.defineProperty(Notification, 'permission', { get: permission });`);
+  const tab = await context.newPage();
+  const said: string[] = [];
+  tab.on('console', (message) => said.push(message.text()));
+  const begin = async () => {
+    await tab.goto(site.origin);
+    await tab.evaluate(`import('/banners.js').then(({ banners }) => void banners('${clabe}'))`);
+  };
+  const kept = () =>
+    tab.evaluate(
+      `import('/once.js').then(async (once) => (await once.bannerStore('credits ${clabe}').load())?.events.length)`,
+    );
+  await begin();
+  await expect.poll(kept).toBe(0);
+  await arrives(clabe, '1.00');
+  await expect.poll(() => said.join()).toContain('Notifications are not allowed.');
+  await tab.evaluate("void (localStorage.allowed = 'granted')");
+  await begin();
+  for (const [to, amount] of [
+    [other, '2.00'],
+    [clabe, '3.00'],
+  ])
+    await arrives(to, amount);
+  await expect.poll(() => shown).toEqual(['+ $1.00', '+ $3.00']);
 });
