@@ -201,9 +201,10 @@ export class Spool {
 
   /** Writes as much as an event may take. Throws `StoreUnavailableError` where none of any size could be kept now. */
   async probe(): Promise<void> {
-    // SQLite overwrites a log that has once grown, for which a full disk has room. Where events wait that room is theirs.
-    if (this.size === 0) await this.#alone(() => this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
     await this.#write(() => probe(this.#database));
+    // SQLite would overwrite a log that has once grown, which a full disk does not keep it from: so the next probe begins without one.
+    // Where events wait the room is theirs.
+    if (this.size === 0) await this.#alone(() => this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
   }
 
   close(): void {
