@@ -170,7 +170,7 @@ describe('the Kubernetes manifests', () => {
     expect(keys).toEqual(['topology.kubernetes.io/zone', 'kubernetes.io/hostname']);
     // docs/operations.md, "Sizing".
     const { LIMIT_STREAMS: streams } = await configured();
-    const needed = (234e6 + streams * 16e3 + 256 * 2 ** 20) * (4 / 3);
+    const needed = (234e6 + streams * 19 * 1024 + 256 * 2 ** 20) * (4 / 3);
     expect(container.resources.requests.cpu).toBe(1);
     const [, mebibytes] = /^(\d+)Mi$/.exec(container.resources.limits.memory) ?? [];
     expect(Number(mebibytes) * 2 ** 20).toBeGreaterThanOrEqual(needed);
