@@ -5,7 +5,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 
 // biome-ignore lint/style/noProcessEnv: it is a program of one file, and these are all its settings.
 const { FORWARD_SECRET = '', PORT = '8080' } = process.env;
@@ -25,6 +25,8 @@ interface Event {
   readonly type: string;
   readonly receivedAt: string;
   readonly transactionId?: string | null;
+  readonly decision?: string | null;
+  readonly subCategory?: string | null;
   readonly amount?: { readonly amount: string; readonly currency: string };
   readonly beneficiary?: { readonly account?: string | null } | null;
   readonly trackingKey?: string | null;
@@ -38,7 +40,43 @@ function isSigned(header: string | undefined, body: Buffer): boolean {
   return timingSafeEqual(wanted, Buffer.from(signature, 'hex'));
 }
 
-/** Both rows or none. A repeat finds the first row, and adds no second. */
+/** What a credit is, as docs/payments.md has it ("What to decide on what"); undefined where nobody has decided on it. */
+function verdictOf({ decision, subCategory }: Event): 'CREDIT' | 'RETURNED' | undefined {
+  if (decision === 'REJECTED') return 'RETURNED';
+  const isInternal = decision === 'INFORMED' && subCategory === 'INT_CREDIT';
+  return decision === 'ACCEPTED' || isInternal ? 'CREDIT' : undefined;
+}
+
+/** Books a credit once for each transaction, whose id may be written in either case. @returns what a person has to look at */
+async function book(connection: PoolClient, event: Event): Promise<string | undefined> {
+  const { amount: money, transactionId } = event;
+  const verdict = verdictOf(event);
+  if (verdict === undefined) return 'nobody has decided on this credit';
+  if (transactionId == null || money === undefined) return 'it names no transaction';
+  const { amount, currency } = money;
+  const { rowCount } = await connection.query(
+    `INSERT INTO credits (transaction_id, verdict, event_id, amount, currency, clabe, tracking_key, received_at)
+     VALUES (lower($1), $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (transaction_id) DO NOTHING`,
+    [
+      transactionId,
+      verdict,
+      event.id,
+      amount,
+      currency,
+      event.beneficiary?.account,
+      event.trackingKey,
+      event.receivedAt,
+    ],
+  );
+  if (rowCount === 1) return undefined;
+  const { rows } = await connection.query(
+    'SELECT verdict = $2 AND amount = $3 AS same FROM credits WHERE transaction_id = lower($1)',
+    [transactionId, verdict, amount],
+  );
+  return rows[0]?.same === true ? undefined : 'an earlier event says otherwise of this transaction';
+}
+
+/** All rows or none. A repeat finds the first row, and adds no second. */
 async function keep(event: Event): Promise<void> {
   const connection = await pool.connect();
   try {
@@ -47,21 +85,10 @@ async function keep(event: Event): Promise<void> {
       'INSERT INTO events (id, type, received_at, event) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING',
       [event.id, event.type, event.receivedAt, event],
     );
-    if (rowCount === 1 && event.type === 'MONEY_IN' && event.amount !== undefined) {
-      const { amount, currency } = event.amount;
-      await connection.query(
-        `INSERT INTO credits (event_id, transaction_id, amount, currency, clabe, tracking_key, received_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-        [
-          event.id,
-          event.transactionId,
-          amount,
-          currency,
-          event.beneficiary?.account,
-          event.trackingKey,
-          event.receivedAt,
-        ],
-      );
+    if (rowCount === 1 && event.type === 'MONEY_IN') {
+      const why = await book(connection, event);
+      if (why !== undefined)
+        await connection.query('INSERT INTO for_a_person (event_id, why) VALUES ($1, $2)', [event.id, why]);
     }
     await connection.query('COMMIT');
   } catch (error) {

@@ -8,12 +8,20 @@ CREATE TABLE IF NOT EXISTS events (
 );
 CREATE INDEX IF NOT EXISTS events_received_at ON events (received_at);
 
+-- One row for each credit: a credit may come in two events, with two ids. RETURNED is what was refused, and goes back by itself.
 CREATE TABLE IF NOT EXISTS credits (
-  event_id       text          PRIMARY KEY REFERENCES events,
-  transaction_id text,
+  transaction_id text          PRIMARY KEY,
+  verdict        text          NOT NULL CHECK (verdict IN ('CREDIT', 'RETURNED')),
+  event_id       text          NOT NULL REFERENCES events,
   amount         numeric(20,2) NOT NULL,
   currency       text          NOT NULL,
   clabe          text,
   tracking_key   text,
   received_at    timestamptz   NOT NULL
+);
+
+-- What no rule decides. Have an alarm on new rows.
+CREATE TABLE IF NOT EXISTS for_a_person (
+  event_id text PRIMARY KEY REFERENCES events,
+  why      text NOT NULL
 );

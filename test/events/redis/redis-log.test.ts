@@ -730,6 +730,7 @@ describe('the settings of Redis', () => {
       });
     });
     expect(warnings).toEqual([
+      expect.stringContaining('runs without appendonly yes'),
       expect.stringContaining('maxmemory-policy allkeys-random'),
       expect.stringContaining('does not let its settings be read'),
       expect.stringContaining('has evicted keys'),
