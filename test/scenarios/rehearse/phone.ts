@@ -61,7 +61,8 @@ const AFTER_OTHERS = 5;
 setPriority(getPriority() + AFTER_OTHERS);
 const [first, count, haproxy = '', nginx = '', authority = '', tokenUrl = ''] = process.argv.slice(2);
 const ca = await readFile(authority, 'utf8');
-const agent = new Agent({ connect: { ca }, connections: 32 });
+// Beside other work a machine of two cores may take longer than undici's ten seconds for so many first connections.
+const agent = new Agent({ connect: { ca, timeout: 30_000 }, connections: 32 });
 const turnToConnect = createTurns(CONNECTING);
 const tell = (told: Told): void => void process.send?.(told);
 
