@@ -2,6 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { lettersFileOf } from '../../src/cli/forward/forward.ts';
+import { receiverId } from '../../src/cli/forward/receivers.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
@@ -86,6 +88,19 @@ it('begins with what comes from now on, goes on when the receiver is back, and s
     amount: { amount: '7.50', currency: 'MXN' },
   });
   expect(await program.end('SIGTERM')).toBe(0);
+});
+
+it('ends for a receiver whose attempts cannot be kept with a sentence, and goes on for another', async () => {
+  await using broken = await startReceiver(() => 200);
+  await using whole = await startReceiver(() => 200);
+  await writeFile(lettersFileOf(folder, receiverId(broken.url)), 'no database at all '.repeat(100));
+  const program = start(broken.url, '--to', whole.url);
+  await program.says(/The file of the attempts, .*, cannot be used: file is not a database\./);
+  await program.says(/Forwarding events of/);
+  await credit('6.50');
+  await until(() => whole.taken.length === 1);
+  expect(broken.taken).toEqual([]);
+  expect(await program.end('SIGTERM')).toBe(1);
 });
 
 it('begins where it began before, though it was killed ere the first event', async () => {

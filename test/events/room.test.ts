@@ -62,6 +62,18 @@ async function read(stream: EventStream, count: number): Promise<unknown[]> {
   return ids;
 }
 
+/** A log that asks whose a receipt is, and is told once `owner` resolves. */
+function askingLog() {
+  const source = new MemorySource();
+  const owner = Promise.withResolvers<string>();
+  const log = new LogReader(
+    source,
+    silentMetrics,
+    createEventTopics(() => owner.promise),
+  );
+  return { source, owner, log };
+}
+
 it('what piled up in an outage ends no reader for whom a part waited before', async () => {
   const source = new MemorySource();
   const log = new LogReader(source, silentMetrics);
@@ -84,13 +96,7 @@ it('what piled up in an outage ends no reader for whom a part waited before', as
 });
 
 it('nor one for whom a part waited because it was being asked whose an event is', async () => {
-  const source = new MemorySource();
-  const owner = Promise.withResolvers<string>();
-  const log = new LogReader(
-    source,
-    silentMetrics,
-    createEventTopics(() => owner.promise),
-  );
+  const { source, owner, log } = askingLog();
   const topics = [ownerTopic('MONEY_IN', OWNER), ownerTopic('CEP', OWNER)];
   const slow = await log.follow(CLIENT, { topics, needsLookup: true });
   const quick = await log.follow(CLIENT);
@@ -115,13 +121,7 @@ it('nor one for whom a part waited because it was being asked whose an event is'
 });
 
 it('nor gives a reader that joined later an event from before it, though that one is still being asked about', async () => {
-  const source = new MemorySource();
-  const owner = Promise.withResolvers<string>();
-  const log = new LogReader(
-    source,
-    silentMetrics,
-    createEventTopics(() => owner.promise),
-  );
+  const { source, owner, log } = askingLog();
   const topics = [ownerTopic('MONEY_IN', OWNER), ownerTopic('CEP', OWNER)];
   const append = (type: EventType, count: number, carried: 'once' | 'lost'): void => {
     for (let number = 0; number < count; number += 1)
@@ -147,13 +147,7 @@ it('nor gives a reader that joined later an event from before it, though that on
 });
 
 it('a reader that joins while an event is being asked about gets the next one, which waits behind it', async () => {
-  const source = new MemorySource();
-  const owner = Promise.withResolvers<string>();
-  const log = new LogReader(
-    source,
-    silentMetrics,
-    createEventTopics(() => owner.promise),
-  );
+  const { source, owner, log } = askingLog();
   const options = { topics: [ownerTopic('CEP', OWNER)], needsLookup: true };
   const append = () => source.append(CLIENT, 'CEP', { body: { id: OWNER } }, 'once');
   const early = await log.follow(CLIENT, options);

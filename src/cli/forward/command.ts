@@ -41,8 +41,8 @@ with growing pauses; events that are missing end it with EVENTS_GAP.
   --url       address of the graph; default that of the gateway on this machine, from HOST and PORT
 
   status      what each receiver of DATA_DIR has not taken: the event that is being tried, and dead letters
-  retry       has the running command try these events of a receiver at once, or all that status shows. RECEIVER is its address,
-              or its id as status prints it
+  retry       has the running command try these events of a receiver, or all that status shows: the one that it is at within
+              half a second, dead letters before it reads on. RECEIVER is its address, or its id as status prints it
 
 Examples:
 
@@ -91,8 +91,9 @@ async function run(args: readonly string[]): Promise<ExitCode> {
   onToldToEnd(() => stop.abort());
   const ended = receivers.map(async (receiver) => {
     const stateFile = values.state ?? stateFileOf(DATA_DIR, receiver.id);
-    const letters = new Letters(lettersFileOf(DATA_DIR, receiver.id), receiver.shownAs);
+    let letters: Letters | undefined;
     try {
+      letters = new Letters(lettersFileOf(DATA_DIR, receiver.id), receiver.shownAs);
       const from = values.from ?? null;
       await forward({ graph, types, receiver, letters, schedule, from, stateFile }, stop.signal);
       return true;
@@ -101,7 +102,7 @@ async function run(args: readonly string[]): Promise<ExitCode> {
       tellEnd(error, stateFile);
       return false;
     } finally {
-      letters.close();
+      letters?.close();
     }
   });
   const isDone = (await Promise.all(ended)).every((ending) => ending);

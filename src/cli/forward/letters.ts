@@ -41,14 +41,18 @@ export interface Letter {
 export class Letters {
   readonly #database: DatabaseSync;
 
-  /** @throws when the file cannot be made or read */
+  /** @throws {CommandError} where the file cannot be made or read, as on a full disk */
   constructor(path: string, shownAs?: string) {
-    makePrivate(path);
-    this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
-    this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-    transaction(this.#database, () => this.#database.exec(SCHEMA));
-    if (shownAs !== undefined) {
-      this.#database.prepare('INSERT OR REPLACE INTO receiver VALUES (1, ?)').run(shownAs);
+    try {
+      makePrivate(path);
+      this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+      this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+      transaction(this.#database, () => this.#database.exec(SCHEMA));
+      if (shownAs !== undefined) {
+        this.#database.prepare('INSERT OR REPLACE INTO receiver VALUES (1, ?)').run(shownAs);
+      }
+    } catch (error) {
+      throw new CommandError(`The file of the attempts, ${path}, cannot be used: ${rootReason(error)}.`);
     }
   }
 

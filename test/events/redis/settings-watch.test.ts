@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { SettingsWatch } from '../../../src/events/redis/settings-watch.ts';
 import { connectRedis } from '../../../src/redis/connection.ts';
 import { recordingLogger } from '../../helpers/events.ts';
-import { startRedis } from '../../helpers/redis.ts';
+import { type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
 
 it('what an operator changes while Redis runs is seen with the next look, and told once each time', async () => {
@@ -58,13 +58,18 @@ it('keys that a server has evicted are told of until its counters are reset, als
   client.disconnect();
 });
 
-it('a replica is asked for its settings by a connection of each look, which ends with it', async () => {
-  await using redis = await startRedis();
-  await using replica = await startRedis();
+/** Makes a replica, which syncs its file once a second alone. */
+async function followLoosely(redis: RedisServer, replica: RedisServer): Promise<void> {
   await redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
   await replica.admin.replicaof('127.0.0.1', redis.port);
   await until(async () => (await redis.admin.info('replication')).includes('state=online'));
   await replica.admin.config('SET', 'appendfsync', 'everysec');
+}
+
+it('a replica is asked for its settings by a connection of each look, which ends with it', async () => {
+  await using redis = await startRedis();
+  await using replica = await startRedis();
+  await followLoosely(redis, replica);
   const client = connectRedis(redis.url, {});
   await client.ping();
   const logger = recordingLogger();
@@ -88,10 +93,7 @@ it('a replica is asked for its settings by a connection of each look, which ends
 it('of a Redis that refuses CONFIG, as many a managed one does, all is told that INFO tells, and its replicas are asked', async () => {
   await using redis = await startRedis();
   await using replica = await startRedis();
-  await redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
-  await replica.admin.replicaof('127.0.0.1', redis.port);
-  await until(async () => (await redis.admin.info('replication')).includes('state=online'));
-  await replica.admin.config('SET', 'appendfsync', 'everysec');
+  await followLoosely(redis, replica);
   await redis.admin.call('ACL', 'SETUSER', 'default', '-config');
   const client = connectRedis(redis.url, {});
   await client.ping();

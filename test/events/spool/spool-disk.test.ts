@@ -1,13 +1,13 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { clock, useClock } from '../../../src/common/clock.ts';
 import type { Spool } from '../../../src/events/spool/spool.ts';
 import { SpoolDisk } from '../../../src/events/spool/spool-disk.ts';
 import { openSpool } from '../../../src/events/spool/spool-files.ts';
-import { moneyIn, recordingLogger } from '../../helpers/events.ts';
+import { recordingLogger } from '../../helpers/events.ts';
+import { fillSpool } from '../../helpers/full-spool.ts';
 
 const PROBLEM = 'The spool in DATA_DIR takes no event: no room.';
 let dataDir: string;
@@ -16,13 +16,7 @@ let spool: Spool;
 /** A spool that takes nothing more as long as one event is in it. */
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'pasarela-disk-'));
-  const before = openSpool(dataDir);
-  await before.add('client', moneyIn());
-  before.close();
-  const file = new DatabaseSync(before.path);
-  file.exec(`CREATE TRIGGER full BEFORE INSERT ON probes WHEN EXISTS (SELECT 1 FROM spool)
-    BEGIN SELECT RAISE(ABORT, 'no room'); END`);
-  file.close();
+  await fillSpool(dataDir, 'EXISTS (SELECT 1 FROM spool)', 1);
   spool = openSpool(dataDir);
 });
 afterEach(async () => {

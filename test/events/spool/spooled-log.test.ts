@@ -10,6 +10,7 @@ import { openEventLog } from '../../../src/events/open.ts';
 import type { EventNames } from '../../../src/events/search.ts';
 import { openAbandoned, openSpool } from '../../../src/events/spool/spool-files.ts';
 import { countingMetrics, drained, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
+import { fillSpool } from '../../helpers/full-spool.ts';
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
@@ -67,6 +68,19 @@ describe('a log with a spool', () => {
     const logger = recordingLogger();
     return openEventLog({ redisUrl: redis.url, dataDir: await newFolder(), retention, logger, metrics });
   });
+});
+
+it('a spool that takes no event is told of in the log though Redis is well and nobody asks', async () => {
+  await using own = await startRedis();
+  const dataDir = await newFolder();
+  await fillSpool(dataDir, 'true');
+  const logger = recordingLogger();
+  const metrics = countingMetrics();
+  const log = await openEventLog({ redisUrl: own.url, dataDir, retention: 10, logger, metrics });
+  const told = { level: 'error', fields: { error: 'no room' }, message: 'the spool takes no event' };
+  await until(() => logger.lines.some(({ message }) => message === told.message));
+  expect(logger.lines).toContainEqual(told);
+  await log.stop();
 });
 
 describe('while Redis is away', () => {
