@@ -41,17 +41,22 @@ export const events: Command = {
     if (foreign !== undefined) throw new UsageError(`${verb} takes no --${foreign}`);
     if (verb === 'search' && values.after !== undefined) throw new UsageError('search takes no --after');
     refuseArguments(positionals);
-    const filter: Filter = {
+    const times = {
       receivedFrom: readTime('--from', values.from),
       receivedTo: readTime('--to', values.to),
+    };
+    if (verb === 'search' && FILTERS.every((option) => values[option] === undefined)) {
+      throw new UsageError('search wants --from, --to, --transaction, --tracking-key or --account');
+    }
+    const graph = graphAt(values.url);
+    const filter: Filter = {
+      ...times,
       transactionId: values.transaction ?? null,
       trackingKey: values['tracking-key'] ?? null,
+      clabe: values.account === undefined ? null : await clabeOf(graph, values.account),
     };
-    if (verb === 'search' && Object.values(filter).every((value) => value === null)) {
-      throw new UsageError('search wants --from, --to, --transaction or --tracking-key');
-    }
     const wanted: Wanted = {
-      graph: graphAt(values.url),
+      graph,
       types: readTypes(values.types),
       after: values.after ?? null,
       show:
@@ -77,11 +82,12 @@ const OPTIONS = {
   to: { type: 'string' },
   transaction: { type: 'string' },
   'tracking-key': { type: 'string' },
+  account: { type: 'string' },
   url: { type: 'string' },
   json: { type: 'boolean' },
 } as const;
 /** Options that select events of the past. */
-const FILTERS = ['from', 'to', 'transaction', 'tracking-key'] as const;
+const FILTERS = ['from', 'to', 'transaction', 'tracking-key', 'account'] as const;
 
 /** The arguments of `Query.events` that the options stand for. */
 interface Filter {
@@ -89,6 +95,21 @@ interface Filter {
   readonly receivedTo: string | null;
   readonly transactionId: string | null;
   readonly trackingKey: string | null;
+  readonly clabe: string | null;
+}
+
+const ACCOUNT = 'query ($id: ID!) { account(by: { id: $id }) { clabe instrumentId } }';
+const Account = z.object({
+  account: z.object({ clabe: z.string(), instrumentId: z.string().nullable() }).nullable(),
+});
+
+/** Returns the CLABE of an account, by which its credits are found, and tells the instrument, by which its payments are. */
+async function clabeOf(graph: GraphClient, id: string): Promise<string> {
+  const { account } = Account.parse(await query(graph, ACCOUNT, { id }));
+  if (account === null) throw new CommandError(`The service lists no account ${id} for this token.`);
+  const { clabe, instrumentId } = account;
+  remark(`Account ${id}: CLABE ${clabe}, instrument ${instrumentId ?? 'none'}.`);
+  return clabe;
 }
 
 /** Returns a time in the form of the graph; for a date alone, its beginning in UTC. */
@@ -222,12 +243,12 @@ function beginning(head: string | null): string {
 
 const PAGES = `query (
   $types: [EventType!], $after: Cursor, $first: Int
-  $receivedFrom: DateTime, $receivedTo: DateTime, $transactionId: ID, $trackingKey: String
+  $receivedFrom: DateTime, $receivedTo: DateTime, $transactionId: ID, $trackingKey: String, $clabe: Clabe
 ) {
   eventCursor
   events(
     types: $types, after: $after, first: $first
-    receivedFrom: $receivedFrom, receivedTo: $receivedTo, transactionId: $transactionId, trackingKey: $trackingKey
+    receivedFrom: $receivedFrom, receivedTo: $receivedTo, transactionId: $transactionId, trackingKey: $trackingKey, clabe: $clabe
   ) { nodes { ${FIELDS} } pageInfo { hasNextPage endCursor } reachesBackTo }
 }`;
 

@@ -116,6 +116,17 @@ describe('pasarela events', () => {
     expect(printed((await own(['--from', '2000-01-01', '--to', '2000-01-02'])).stdout)).toEqual([]);
     const unknown = await own(['--tracking-key', 'nobody']);
     expect(unknown).toMatchObject({ code: 0, stdout: '' });
+    const [account, other] = (await control(gateway.sandbox, 'GET', '/sandbox')).accounts;
+    const credits = await own(['--account', account.id]);
+    expect(printed(credits.stdout)).toEqual(all);
+    expect(credits.stderr).toContain(
+      `Account ${account.id}: CLABE ${clabe}, instrument ${account.instrumentId}.`,
+    );
+    expect(await own(['--account', other.id])).toMatchObject({ code: 0, stdout: '' });
+    expect(await own(['--account', '0b7c2f5e-8d1a-4c43-9a36-5e2f1d7c9b10'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no account'),
+    });
     expect(await events('search')).toMatchObject({ code: 2, stderr: expect.stringContaining('--from') });
     for (const time of ['Tuesday', '2026-11-17T09:30:00']) {
       expect(await own(['--from', time])).toMatchObject({
