@@ -105,6 +105,12 @@ function serviceProblems(
       `UPSTREAM_CLIENTS: set, and ${single.join(', ')} too; wants the credentials of all clients in the file.`,
     );
   }
+  if (values['UPSTREAM_CLIENTS'] === undefined && values['AUTH_CLIENT_CLAIM'] !== undefined) {
+    problems.set(
+      'UPSTREAM_CLIENTS',
+      `UPSTREAM_CLIENTS: is not set, and AUTH_CLIENT_CLAIM is; wants ${wants('UPSTREAM_CLIENTS')}, also for one client. By UPSTREAM_CLIENT_ID alone a token of any client would act for that one.`,
+    );
+  }
   if ((values['AUTH_JWKS_URL'] === undefined) === (values['AUTH_JWT_SECRET'] === undefined)) {
     const both = values['AUTH_JWKS_URL'] !== undefined;
     problems.set(

@@ -68,6 +68,15 @@ describe('the configuration', () => {
     await rm(folder, { recursive: true });
   });
 
+  it('reads no claim that names a client without the file of clients, as tokens of any client would act for the one', () => {
+    const one = { ...SERVICE, AUTH_JWT_SECRET: 'hunter2' };
+    expect(serviceOf(readVariables({ ...one, AUTH_CLIENT_CLAIM: '' }))?.clientClaim).toBeUndefined();
+    const message = messageOf({ ...one, AUTH_CLIENT_CLAIM: 'merchant' });
+    expect(message).toContain('UPSTREAM_CLIENTS: is not set, and AUTH_CLIENT_CLAIM is; wants a JSON file');
+    expect(message).not.toMatch(/hunter/);
+    expect(readVariables({ AUTH_CLIENT_CLAIM: 'merchant' }).AUTH_MODE).toBe('passthrough');
+  });
+
   it('takes an empty variable for one that is not set', () => {
     expect(readVariables({ PORT: '', REDIS_URL: '' })).toMatchObject({ PORT: 4000 });
   });
