@@ -5,6 +5,7 @@ import {
   forgetSettled,
   memoryIntents,
   pay,
+  typed,
   unsettled,
 } from '../../packages/client/src/index.ts';
 import { done, INPUT, lost, MUTATION, refusedCall, result, scripted } from './scripted.ts';
@@ -185,4 +186,51 @@ it('two devices with one key: what the gateway knows to be refused is refused, a
   });
   expect(await unsettled(store)).toEqual([]);
   expect(await pay(source, MUTATION, INPUT, { store, ...SHARED })).toMatchObject({ status: 'unknown' });
+});
+
+describe('a refund whose input is at fault', () => {
+  const REFUND = typed<
+    { readonly refundTransaction: { readonly __typename: string } },
+    { readonly input: { readonly idempotencyKey: string; readonly amount: string } }
+  >('mutation Refund($input: RefundTransactionInput!) { refundTransaction(input: $input) { __typename } }');
+  const answered = (answer: object) => async () => ({ data: { refundTransaction: answer } }) as never;
+  const faulty = answered({ __typename: 'ValidationError', code: 'INVALID_INPUT', message: 'In full.' });
+  const returned = answered({ __typename: 'RefundTransactionSuccess' });
+  const PART = { amount: '300.00' };
+  const WHOLE = { amount: '1000.00' };
+
+  it('is refused at once with a shared key, and the key is free for the right amount', async () => {
+    const { source, keys } = scripted(faulty, returned);
+    const store = memoryIntents();
+    const first = await pay(source, REFUND, PART, { store, ...SHARED });
+    expect(first).toMatchObject({ status: 'refused', code: 'INVALID_INPUT' });
+    expect(keys).toEqual([newKey()]);
+    expect(await unsettled(store)).toEqual([]);
+    const second = await pay(source, REFUND, WHOLE, { store, ...SHARED });
+    expect(second).toMatchObject({ status: 'done', intent: { input: WHOLE } });
+    expect(keys).toEqual([newKey(), newKey()]);
+  });
+
+  it('is refused behind a call without an answer, which would be refused too', async () => {
+    const { source } = scripted(lost, faulty);
+    expect(await pay(source, REFUND, PART, { store: memoryIntents(), newKey })).toMatchObject({
+      status: 'refused',
+    });
+  });
+
+  it('stays unknown where the gateway has called it unknown, as it has sent that input', async () => {
+    const unknown = answered({ __typename: 'OutcomeUnknown', safeToRetry: false, message: 'Look first.' });
+    const store = memoryIntents();
+    const { intent } = await pay(scripted(unknown).source, REFUND, WHOLE, { store, ...SHARED });
+    const { source, states } = scripted(faulty);
+    states.push(told('DONE'));
+    expect((await finish(source, REFUND, intent, { store })).status).toBe('unknown');
+    expect(await unsettled(store)).toHaveLength(1);
+  });
+
+  it('speaks for its own call alone of a payment that is no refund', async () => {
+    const { source } = scripted(result('ValidationError', { code: 'INVALID_INPUT', message: 'No.' }));
+    const outcome = await pay(source, MUTATION, INPUT, { store: memoryIntents(), ...SHARED, patienceMs: 0 });
+    expect(outcome).toMatchObject({ status: 'unknown', code: 'INVALID_INPUT' });
+  });
 });

@@ -32,7 +32,7 @@ export type PayEvent =
   | 'pause over'
   | 'done'
   | 'refused'
-  /** A call that was entered behind another is refused, and `payment` says `REFUSED`. */
+  /** A call that was entered behind another is refused, and `payment` says `REFUSED`. (A refund with `INVALID_INPUT`: pay-keys.test.ts.) */
   | 'refused for good'
   | 'unknown'
   | 'unknown, safe to retry'

@@ -26,7 +26,8 @@ export interface PayOptions {
   readonly newKey?: () => string;
   /**
    * True if another device may pay under the same key, from a store of its own. This payment is then refused only once the gateway's
-   * `payment` says `REFUSED`; until then a refusal of this device's calls leaves it unknown, with `safeToRetry`.
+   * `payment` says `REFUSED`; until then a refusal of this device's calls leaves it unknown, with `safeToRetry`. The exception is a refund with
+   * `INVALID_INPUT`, such as of another amount than the credit's: no call with that input moves money, so it is refused at once.
    */
   readonly sharedKey?: boolean;
   /**

@@ -73,19 +73,22 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     if (read === undefined) return result == null ? lost() : incomplete();
     told = read;
     let isFinal = told.status !== 'refused';
+    let isInput = false;
     if (told.status === 'refused') {
       const { code, message } = told;
       if (code === 'IDEMPOTENCY_IN_PROGRESS') return lost();
       // The key is that of another input: of an app with a defect, or of another device that makes the same key.
       const isReused = code === 'IDEMPOTENCY_KEY_REUSED';
-      if (isReused || intent.unanswered > 1) {
+      isInput = isInputOfRefund(intent, code);
+      if (isReused || (intent.unanswered > 1 && !isInput)) {
         isFinal = (await hasEnded(payment)) === 'REFUSED';
         // It says nothing of earlier calls, nor of the payment that the key belongs to.
         if (!isFinal && isReused) return unknown(message, false, { code });
         if (!isFinal) told = unknown(message, true, { code });
       }
     }
-    change = (kept) => ended(kept, result, isFinal);
+    // What the gateway has called unknown it has sent: that input was in order.
+    change = (kept) => ended(kept, result, isFinal || (isInput && kept.result === undefined));
   } catch (cause) {
     if (!hasMovedNothing(cause)) return lost(cause);
     told = lost(cause, cause.code);
@@ -97,6 +100,13 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     kept === told || (await hasEnded(payment)) === 'REFUSED' ? told : kept,
   );
 }
+
+/**
+ * True if a refusal says that the input of a refund is at fault, such as an amount other than the credit's. Neither amount changes, so that no
+ * other call with this input moves money either: not one without an answer, nor one of another device.
+ */
+const isInputOfRefund = ({ mutation }: Intent, code: string): boolean =>
+  mutation === 'refundTransaction' && code === 'INVALID_INPUT';
 
 /**
  * Asks, until it is known, whether the gateway has learned how a payment ended. Only then is one that is not safe to repeat
