@@ -13,7 +13,7 @@ import { TransactionType } from './refs.ts';
 const KEY = {
   required: true,
   description:
-    'Names this intent to pay: any string of 8 to 128 printable characters (spaces count; line breaks, control and invisible characters are refused), made once per intent and sent again on every retry. Once something was sent under a key, the same key with other contents is refused. Kept for 30 days. Example: `"invoice-2026-1187"`.',
+    'Names this intent to pay: any string of 8 to 128 printable characters (spaces count; line breaks, control and invisible characters are refused), made once per intent and sent again on every retry. The same key with other contents is refused once something was sent under it, and while a call with it is under way. Kept for 30 days. Example: `"invoice-2026-1187"`.',
 } as const;
 const REPLAYED = 'True when the key had been used before and this is that first answer again.';
 
@@ -44,7 +44,7 @@ const PennySuccess = paid(
 );
 
 const RefundSuccess = builder.objectRef<Refunded>('RefundTransactionSuccess').implement({
-  description: 'The credit was returned.',
+  description: 'The service has taken the refund: the money is on its way back to the payer.',
   fields: (t) => ({
     refund: t.expose('refund', {
       type: TransactionType,
@@ -152,9 +152,13 @@ const RefundAmountInput = builder.inputType('RefundAmountInput', {
     amount: t.field({
       type: 'MoneyAmount',
       required: true,
-      description: 'Must equal the amount received, such as `"1250.00"`.',
+      description:
+        'Must equal the amount received, such as `"1250.00"`. Another amount is refused with `INVALID_INPUT`, and nothing is sent.',
     }),
-    description: t.string({ required: true, description: 'Why the money is returned.' }),
+    description: t.string({
+      required: true,
+      description: 'Why the money is returned. The service documents no limit.',
+    }),
   }),
 });
 
@@ -166,7 +170,10 @@ const RefundAsInput = builder.inputType('RefundAsInput', {
       type: RefundAmountInput,
       description: 'The current shape: the amount, which must equal the amount received, and a description.',
     }),
-    reason: t.string({ description: 'The earlier shape: only why the money is returned.' }),
+    reason: t.string({
+      description:
+        'The earlier shape: only why the money is returned. The whole credit is returned with it too.',
+    }),
   }),
 });
 
