@@ -296,6 +296,19 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     const paid = await pay('MoneyOut', { ...external, idempotencyKey: randomUUID() });
     expect(paid).toMatchObject({ __typename: 'CreateMoneyOutSuccess' });
   },
+  'ValidationError INVALID_INPUT': async () => {
+    const idempotencyKey = randomUUID();
+    const input = { idempotencyKey, transactionId: await credit('52.00') };
+    const of = (amount: string) => ({ ...input, as: { amount: { amount, description: 'Parte' } } });
+    const before = await movements();
+    for (const _time of [1, 2])
+      expect(await pay('Refund', of('20.00'))).toMatchObject({
+        __typename: 'ValidationError',
+        code: 'INVALID_INPUT',
+      });
+    expect([await movements(), await recorded(idempotencyKey)]).toEqual([before, null]);
+    expect(await pay('Refund', of('52.00'))).toMatchObject({ original: { status: 'REFUNDED' } });
+  },
   'PreconditionError REFUND_NOT_ALLOWED': async () => {
     const input = { transactionId: await credit('51.00'), as: { reason: 'No' } };
     await pay('Refund', { ...input, idempotencyKey: randomUUID() });

@@ -307,8 +307,8 @@ it('verifies a recipient once, and follows the receipt to the name of its holder
 });
 
 it('refunds a credit once under the key of the credit, and tells whether the gateway or the service has refused', async () => {
-  const refund = async (id: string, idempotencyKey: string) => {
-    const as = { amount: { amount: '30.00', description: 'Devolución' } };
+  const refund = async (id: string, idempotencyKey: string, amount = '30.00') => {
+    const as = { amount: { amount, description: 'Devolución' } };
     return (await dataOf('Refund', REFUND, { input: { idempotencyKey, transactionId: id, as } }))
       .refundTransaction;
   };
@@ -318,6 +318,9 @@ it('refunds a credit once under the key of the credit, and tells whether the gat
 
   const { id } = (await arrive('30.00')).transaction;
   await expect.poll(() => statusOf(id)).toBe('LIQUIDATED');
+  const part = await refund(id, `refund-${id}`, '10.00');
+  expect(part).toMatchObject({ code: 'INVALID_INPUT', upstream: null });
+  expect(await became(`refund-${id}`)).toBeNull();
   const first = await refund(id, `refund-${id}`);
   expect(first).toMatchObject({ __typename: 'RefundTransactionSuccess', replayed: false });
   expect(await refund(id, `refund-${id}`)).toEqual({ ...first, replayed: true });
