@@ -17,7 +17,7 @@ import {
 } from './command.ts';
 import { EVENTS_HELP, EVENTS_HELP_ON } from './events-help.ts';
 import { runForward } from './forward/command.ts';
-import { describe, type GraphClient, query, subscribe } from './graph.ts';
+import { describe, type GraphClient, HEAD, query, subscribe } from './graph.ts';
 import { graphAt, isFinal, readTypes } from './graph-options.ts';
 
 /** Pause before subscribing again after any other error, in milliseconds. */
@@ -178,13 +178,12 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
   // The process can end at once, because every line is complete.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(EXIT.done));
   // The cursor to begin from is read first, so that nothing is missed while the stream is opened.
-  const { eventCursor } = Head.parse(await query(graph, '{ eventCursor }', {}));
+  const { eventCursor } = Head.parse(await query(graph, HEAD, {}));
   const variables = { types, after: after ?? eventCursor };
   const again = () => remark(`Connected again; going on after ${variables.after}.`);
   remark(`Following ${graph.url} after ${variables.after}. Ctrl-C ends it.`);
-  const document = `subscription ($types: [EventType!], $after: Cursor) { events(types: $types, after: $after) { ${FIELDS} } }`;
   for (;;) {
-    for await (const step of subscribe(graph, document, variables, again)) {
+    for await (const step of subscribe(graph, NEWS, variables, again)) {
       if ('data' in step) {
         const { events: event } = Next.parse(step.data);
         show(event);
@@ -202,6 +201,7 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
   }
 }
 
+const NEWS = `subscription ($types: [EventType!], $after: Cursor) { events(types: $types, after: $after) { ${FIELDS} } }`;
 const Head = z.object({ eventCursor: z.string() });
 const Next = z.object({ events: Event });
 
@@ -251,6 +251,9 @@ const PAGES = `query (
     receivedFrom: $receivedFrom, receivedTo: $receivedTo, transactionId: $transactionId, trackingKey: $trackingKey, clabe: $clabe
   ) { nodes { ${FIELDS} } pageInfo { hasNextPage endCursor } reachesBackTo }
 }`;
+
+/** What {@link events} sends, but for its verb `forward`. */
+export const EVENTS_DOCUMENTS: readonly string[] = [HEAD, ACCOUNT, NEWS, PAGES];
 
 const Page = z.object({
   eventCursor: z.string().nullable(),

@@ -10,6 +10,9 @@ const TIMEOUT_MS = 30_000;
 /** Longest wait between attempts to connect again, in milliseconds. */
 const LONGEST_WAIT_MS = 10_000;
 
+/** The document that asks where the log ends. */
+export const HEAD = '{ eventCursor }';
+
 /** A running gateway's graph, and the tokens of the caller. */
 export interface GraphClient {
   /** Address of the graph, such as `http://127.0.0.1:4000/graphql`. */

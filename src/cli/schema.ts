@@ -28,10 +28,13 @@ import {
   UsageError,
 } from './command.ts';
 import { compareSchemas, earlierSchemaIn } from './earlier-schema.ts';
+import { EVENTS_DOCUMENTS } from './events.ts';
+import { FORWARD_DOCUMENTS } from './forward/forward.ts';
+import { RECONCILE_DOCUMENTS } from './reconcile/gather.ts';
 
 /** Prints the graph in the forms that clients' tools read. */
 export const schema: Command = {
-  help: `Usage: pasarela schema [--json | --possible-types | --persisted-documents FILES… | --check FILES…]
+  help: `Usage: pasarela schema [--json | --possible-types | --persisted-documents FILES… | --command-documents | --check FILES…]
 
 Prints the graph as SDL, which is what schema.graphql holds.
 
@@ -41,6 +44,8 @@ Prints the graph as SDL, which is what schema.graphql holds.
   --persisted-documents   a manifest of the operations in FILES (GraphQL documents): the SHA-256 of each operation's
                           text → the text, with the fragments it uses. It is what TRUSTED_DOCUMENTS names; clients send
                           the text, or its hash. Fragments may stand in any of the files.
+  --command-documents     the same of what the commands events and reconcile send: list its output in TRUSTED_DOCUMENTS beside
+                          the files of your apps, anew with each version, or a gateway with such files refuses both
   --check                 names every operation in FILES that this version of the graph breaks, and how. FILES are GraphQL
                           documents, or what TRUSTED_DOCUMENTS names: the JSON of Relay, graphql-codegen or Apollo. A file
                           that holds an earlier schema (SDL, or the answer to an introspection query) is compared with this
@@ -55,6 +60,7 @@ earlier schema is breaking; 2 the command line is not understood.`,
       json: { type: 'boolean' },
       'possible-types': { type: 'boolean' },
       'persisted-documents': { type: 'boolean' },
+      'command-documents': { type: 'boolean' },
       check: { type: 'boolean' },
     });
     if (Object.keys(values).length > 1) throw new UsageError('takes one of its options at a time');
@@ -69,6 +75,10 @@ earlier schema is breaking; 2 the command line is not understood.`,
     }
     if (positionals.length > 0)
       throw new UsageError(`got "${positionals.join(' ')}" without --persisted-documents or --check`);
+    if (values['command-documents'] === true) {
+      print(toJson(byHash([...EVENTS_DOCUMENTS, ...FORWARD_DOCUMENTS, ...RECONCILE_DOCUMENTS])));
+      return EXIT.done;
+    }
     const graph = buildSchema();
     if (values.json === true) print(toJson(introspectionFromSchema(graph)));
     else print(values['possible-types'] === true ? toJson(possibleTypes(graph)) : printSchema(graph));
@@ -115,9 +125,11 @@ function manifest(graph: GraphQLSchema, documents: DocumentNode): Readonly<Recor
   if (operations.length === 0) throw new CommandError('The files hold no operation.');
   const errors = validate(graph, documents);
   if (errors.length > 0) throw new CommandError(errors.map(String).join('\n\n'));
-  const texts = Object.values(separateOperations(documents)).map(printDocument);
-  return Object.fromEntries(texts.map((text) => [sha256(text), text]));
+  return byHash(Object.values(separateOperations(documents)).map(printDocument));
 }
+
+const byHash = (texts: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(texts.map((text) => [sha256(text), text]));
 
 /** Compares files that hold earlier schemas, and checks the operations of all other files. */
 async function checkAll(graph: GraphQLSchema, files: readonly string[]): Promise<ExitCode> {

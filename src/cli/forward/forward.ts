@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { CommandError, remark } from '../command.ts';
 import { CursorFile } from '../cursor-file.ts';
-import { type GraphClient, GraphError, query, subscribe } from '../graph.ts';
+import { type GraphClient, GraphError, HEAD, query, subscribe } from '../graph.ts';
 import { isFinal } from '../graph-options.ts';
 import { Attempts, rest } from './attempts.ts';
 import { type Delivery, deliver, deliverAgain } from './deliver.ts';
@@ -47,6 +47,9 @@ const DOCUMENT = `query ($types: [EventType!], $after: Cursor, $first: Int) {
   }
 }`;
 const NEWS = 'subscription ($types: [EventType!]) { events(types: $types) { id } }';
+
+/** All that is sent here. */
+export const FORWARD_DOCUMENTS: readonly string[] = [HEAD, DOCUMENT, NEWS];
 
 const Page = z.object({
   events: z.object({
@@ -93,7 +96,7 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
     try {
       // If only events of other types have come, the cursor after them must be saved, as that of an empty page is that goes on,
       // because the log may be trimmed meanwhile.
-      if (types !== null) end = Head.parse(await query(graph, '{ eventCursor }', {})).eventCursor;
+      if (types !== null) end = Head.parse(await query(graph, HEAD, {})).eventCursor;
       page = Page.parse(await query(graph, DOCUMENT, { types, after: cursor, first: PAGE })).events;
     } catch (error) {
       if (!(error instanceof CommandError) || stays(error, graph)) throw error;
@@ -122,7 +125,7 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
 async function head(graph: GraphClient, signal: AbortSignal): Promise<string | undefined> {
   for (const attempts = new Attempts(signal); !signal.aborted; ) {
     try {
-      return Head.parse(await query(graph, '{ eventCursor }', {})).eventCursor;
+      return Head.parse(await query(graph, HEAD, {})).eventCursor;
     } catch (error) {
       if (!(error instanceof CommandError) || stays(error, graph)) throw error;
       await attempts.failed(error.message);

@@ -8,7 +8,7 @@ import {
   movementsOf,
 } from '../../money/reconciling/movements.ts';
 import type { Gathered, Look, Readings } from '../../money/reconciling/readings.ts';
-import { type GraphClient, GraphError, query } from '../graph.ts';
+import { type GraphClient, GraphError, HEAD, query } from '../graph.ts';
 
 /** Nodes of a list that are read at a time. */
 const PAGE = 100;
@@ -55,6 +55,17 @@ const PAYMENTS = `query ($after: Cursor, $from: DateTime, $states: [PaymentState
     nodes { ${PAYMENT} } pageInfo { hasNextPage endCursor } } }`;
 const ONE_PAYMENT = `query ($id: ID!) { node(id: $id) { ... on Payment { ${PAYMENT} } } }`;
 const REFUND = `query ($id: ID!) { node(id: $id) { ... on Payment { transaction { amount { amount } source { instrumentId } } } } }`;
+
+/** All that is sent here. */
+export const RECONCILE_DOCUMENTS: readonly string[] = [
+  HEAD,
+  ACCOUNTS,
+  CREDITS,
+  PAYMENTS,
+  ONE_PAYMENT,
+  REFUND,
+];
+
 const Refund = z.object({ amount: Money, source: z.object({ instrumentId: z.string() }).nullable() });
 const RefundOfPayment = z.object({
   node: z.object({ transaction: Refund.nullable() }).nullable(),
@@ -64,9 +75,7 @@ const OPEN = { states: ['UNKNOWN', 'IN_FLIGHT'] };
 
 /** Reads the balances of all accounts that the caller sees. */
 export async function lookAtBalances(graph: GraphClient): Promise<Look> {
-  const { eventCursor } = z
-    .object({ eventCursor: z.string() })
-    .parse(await query(graph, '{ eventCursor }', {}));
+  const { eventCursor } = z.object({ eventCursor: z.string() }).parse(await query(graph, HEAD, {}));
   const from = clock.now();
   const accounts = await wholeList(graph, ACCOUNTS, AccountNode, {});
   const balances = Object.fromEntries(accounts.map(({ id, availableBalance }) => [id, availableBalance]));
