@@ -73,22 +73,23 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     if (read === undefined) return result == null ? lost() : incomplete();
     told = read;
     let isFinal = told.status !== 'refused';
-    let isInput = false;
     if (told.status === 'refused') {
       const { code, message } = told;
       if (code === 'IDEMPOTENCY_IN_PROGRESS') return lost();
       // The key is that of another input: of an app with a defect, or of another device that makes the same key.
       const isReused = code === 'IDEMPOTENCY_KEY_REUSED';
-      isInput = isInputOfRefund(intent, code);
-      if (isReused || (intent.unanswered > 1 && !isInput)) {
+      // Of a refund, such as of another amount than the credit's. Neither amount changes, so that no other call with this input moves money
+      // either, also of another device. What the gateway has called unknown it has sent: that input was in order.
+      const isInput = intent.mutation === 'refundTransaction' && code === 'INVALID_INPUT';
+      if (isInput && intent.result === undefined) isFinal = true;
+      else if (isReused || intent.unanswered > 1) {
         isFinal = (await hasEnded(payment)) === 'REFUSED';
         // It says nothing of earlier calls, nor of the payment that the key belongs to.
         if (!isFinal && isReused) return unknown(message, false, { code });
         if (!isFinal) told = unknown(message, true, { code });
       }
     }
-    // What the gateway has called unknown it has sent: that input was in order.
-    change = (kept) => ended(kept, result, isFinal || (isInput && kept.result === undefined));
+    change = (kept) => ended(kept, result, isFinal);
   } catch (cause) {
     if (!hasMovedNothing(cause)) return lost(cause);
     told = lost(cause, cause.code);
@@ -100,13 +101,6 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
     kept === told || (await hasEnded(payment)) === 'REFUSED' ? told : kept,
   );
 }
-
-/**
- * True if a refusal says that the input of a refund is at fault, such as an amount other than the credit's. Neither amount changes, so that no
- * other call with this input moves money either: not one without an answer, nor one of another device.
- */
-const isInputOfRefund = ({ mutation }: Intent, code: string): boolean =>
-  mutation === 'refundTransaction' && code === 'INVALID_INPUT';
 
 /**
  * Asks, until it is known, whether the gateway has learned how a payment ended. Only then is one that is not safe to repeat
