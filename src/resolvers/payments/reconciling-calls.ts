@@ -85,14 +85,15 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
       let reads = 0;
       for (const [index, record] of records.entries()) {
         if (index % PAGE === 0) await awaitTurn(options, signal);
-        if (isOpen(record) || (record.settledAt ?? 0) >= kept.baseline.from) open.push(record.hash);
+        if (mayMoveSince(record, kept.baseline.from)) open.push(record.hash);
         const original = refundedBy(record);
         if (original !== null && !credits.isKnown(original)) reads += 1;
         const credit =
           original === null || reads > MOST_CREDITS_READ ? null : await credits.read(original, calls);
         const payment = knownPayment(record, credit);
-        if (payment === 'amount-unknown') amountUnknown.push(record.hash);
-        else if (payment !== null) payments.push(payment);
+        if (payment === 'amount-unknown') {
+          if (mayMoveSince(record, kept.baseline.from - marginMs)) amountUnknown.push(record.hash);
+        } else if (payment !== null) payments.push(payment);
       }
       // Read last: of a payment whose event is there, the payment is known then.
       const events = await knownCredits(options, kept.cursors[0], signal);
@@ -118,6 +119,9 @@ const isOpen = (record: PaymentRecord): boolean => {
   const state = stateOf(record);
   return state === 'UNKNOWN' || state === 'IN_FLIGHT';
 };
+
+const mayMoveSince = (record: PaymentRecord, time: number): boolean =>
+  isOpen(record) || (record.settledAt ?? 0) >= time;
 
 /** The payments that may have moved since the baseline: those that were sent since, are open, or were open then. */
 async function knownRecords(

@@ -156,6 +156,31 @@ it('takes what may have moved for an explanation', async () => {
   expect((await compare(kept, reading(2 * HOUR, 1_000), [])).differences).toEqual([]);
 });
 
+it('does not tell later what a payment of unknown outcome explained, though it is refused in the end', async () => {
+  const reading = (at: number, cents: number): BalanceReading => ({
+    ...{ from: at, to: at, balances: { one: cents } },
+  });
+  const times = { from: 10 * MINUTE, to: Number.POSITIVE_INFINITY, isCertain: false };
+  const unknown = { account: 'one', cents: -600, ...times };
+  const kept = { baseline: reading(0, 1_000), previous: reading(HOUR, 400) };
+  const explained = await compare(kept, reading(2 * HOUR, 400), [unknown]);
+  const refused = await compare(explained.kept, reading(3 * HOUR, 400), []);
+  const later = await compare(refused.kept, reading(4 * HOUR, 400), []);
+  expect([explained, refused, later].map(({ differences }) => differences)).toEqual([[], [], []]);
+});
+
+it('does not correct an amount that was told too small beside a payment of unknown outcome', async () => {
+  const reading = (at: number, cents: number): BalanceReading => ({
+    ...{ from: at, to: at, balances: { one: cents } },
+  });
+  const times = { from: 10 * MINUTE, to: Number.POSITIVE_INFINITY, isCertain: false };
+  const unknown = { account: 'one', cents: -600, ...times };
+  const kept = { baseline: reading(0, 1_000), previous: reading(HOUR, 300) };
+  const told = await compare(kept, reading(2 * HOUR, 300), [unknown]);
+  expect(told.differences).toMatchObject([{ cents: -100 }]);
+  expect((await compare(told.kept, reading(3 * HOUR, 300), [])).differences).toEqual([]);
+});
+
 it('takes what is left of credits that are alike for what may be the other half of an internal transaction', async () => {
   const accounts = [{ id: 'one', clabe: 'clabe', instrumentId: 'instrument' }];
   const internal = (sentAt: number, doneAt: number): KnownPayment => ({

@@ -325,6 +325,17 @@ it('a credit at which the service has failed is looked up again for the next com
   }
 });
 
+it('of the payments whose amount nothing tells, those are counted that may have moved since the baseline', async () => {
+  const refunds = refundsOf(2).map((refund, index) => ({
+    ...refund,
+    asked: refund.asked && { ...refund.asked, amount: null },
+    settledAt: index === 0 ? -HOUR : 0,
+  }));
+  const found = (classes: readonly string[]) => (classes.includes('done') ? refunds : []);
+  const { gather } = await gathering(EMPTY, found, () => true);
+  expect((await gather()).amountUnknown).toEqual(['1']);
+});
+
 it('of the credits that refunds return a hundred are looked up for one comparison, and the others for the next', async () => {
   const refunds = refundsOf(120);
   const { gather, requests } = await gathering(EMPTY, (classes) => (classes.includes('done') ? refunds : []));
