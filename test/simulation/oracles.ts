@@ -3,7 +3,7 @@ import type { Reader } from './apps.ts';
 import { Broken } from './core.ts';
 import { History, hasLost, lifeOf } from './history.ts';
 import { problemsOfPayments, watchOverPayments } from './payment-oracles.ts';
-import type { Stream } from './streams.ts';
+import type { RawReader, Stream } from './streams.ts';
 import type { World } from './world.ts';
 
 /** Watches over the rules, at each step that could break one; what is broken ends the run. */
@@ -18,14 +18,23 @@ export function watchOver(world: World): void {
         sim.say(`${reader.name} is told of a gap: ${item.gap}`);
         return;
       }
+      checkClient(world, reader, item.id);
       if (segment.has(item.id))
         sim.fail(new Broken(`${reader.name} has been given event ${item.id} twice without a gap between`));
       segment.add(item.id);
       sim.say(`${reader.name} has ${item.id.slice(0, 8)}`);
     };
   }
+  for (const reader of world.rawReaders) reader.onEvent = (id) => checkClient(world, reader, id);
   for (const place of world.gateways) place.onGap = (gap) => checkGap(world, place.name, gap);
   watchOverPayments(world);
+}
+
+/** Nobody is given an event of another client. The log of its reader does not have it, as though it had been lost. */
+function checkClient({ sim, service }: World, { name, caller }: Reader | RawReader, id: string): void {
+  const clientId = service.clientOf.get(id);
+  if (clientId !== undefined && clientId !== caller.client.clientId)
+    sim.fail(new Broken(`${name} (${caller.name}) is given ${id}, an event of another client`));
 }
 
 /** What a gateway tells its operator of a gap is what has happened: where to look hangs on it. */

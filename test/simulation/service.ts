@@ -115,6 +115,8 @@ export class Service {
   readonly sent = new Map<string, number>();
   /** When each message first left, in simulated ms. */
   readonly sentAt = new Map<string, number>();
+  /** The client that each message is of. */
+  readonly clientOf = new Map<string, string>();
   /** Payments that processes have sent and whose end they do not know, by process. */
   readonly underWay = new Map<Process, Map<symbol, string>>();
   /** Payments by their texts, whose success was told to a process as the service said it. */
@@ -401,13 +403,14 @@ export class Service {
       readonly payload?: { readonly id_msg?: string };
     };
     const idMsg = message.id_msg ?? message.payload?.id_msg;
+    const clientId = /[0-9a-f-]{36}/.exec(path)?.[0] ?? '';
     if (idMsg !== undefined) {
+      this.clientOf.set(idMsg, clientId);
       this.sent.set(idMsg, (this.sent.get(idMsg) ?? 0) + 1);
       this.sentAt.set(idMsg, this.sentAt.get(idMsg) ?? sentAt);
     }
     const response = await fetched;
     const text = await response.text();
-    const clientId = /[0-9a-f-]{36}/.exec(path)?.[0] ?? '';
     if (response.status === 201 && typeof idMsg === 'string')
       this.acknowledged.push({ clientId, idMsg, type, at: this.#sim.elapsed, sentAt, to });
     return { status: response.status, text };

@@ -83,6 +83,8 @@ export type Known = Map<Process, Map<string, number>>;
 /** A reader without the client: comes, stays a while, leaves, and comes back, where it stood or anew. */
 export class RawReader extends App {
   readonly streams: Stream[] = [];
+  /** Told of each event that it is sent, as it comes. */
+  onEvent: (id: string) => void = () => {};
   readonly #chance: Chance;
   readonly #known: Known;
   readonly #processOf: (url: string) => Process | undefined;
@@ -181,6 +183,7 @@ export class RawReader extends App {
     }
     const event = data[stream.kind] as { id: string; cursor: string; type?: string; ownerId?: string | null };
     const { id, cursor } = event;
+    this.onEvent(id);
     const { customerId } = this.caller;
     if (customerId !== undefined && event.ownerId !== undefined && event.ownerId !== customerId)
       this.#broken(stream, `is shown ${id}, a credit of another`);

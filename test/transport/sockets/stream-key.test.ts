@@ -1,8 +1,9 @@
 import { parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import type { Caller } from '../../../src/auth/caller.ts';
 import { preparedOperation } from '../../../src/graphql/documents/prepared-operation.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
-import { streamKey } from '../../../src/transport/sockets/stream-key.ts';
+import { streamKey, visibilityOf } from '../../../src/transport/sockets/stream-key.ts';
 
 const schema = buildSchema();
 const FOLLOW = parse(
@@ -52,6 +53,36 @@ describe('subscriptions are the same', () => {
     const unknown = key({ document, visibility: undefined, credential: 'client' });
     expect([known?.ofAnyCredential, unknown?.ofAnyCredential]).toEqual([true, false]);
     expect(unknown?.key).not.toBe(known?.key);
+  });
+});
+
+describe('what callers may see is the same', () => {
+  const whole: Caller = {
+    clientId: 'a',
+    customerId: undefined,
+    subject: 'somebody',
+    keyOwner: undefined,
+    scopes: new Set(['events:read', 'graph:read']),
+    expiresAt: undefined,
+  };
+  const seen = visibilityOf(whole);
+
+  it('whoever they are, and in whatever order their scopes stand', () => {
+    const scopes: Caller['scopes'] = new Set(['graph:read', 'events:read']);
+    expect(visibilityOf({ ...whole, scopes, subject: 'another', expiresAt: 1 })).toBe(seen);
+  });
+
+  it.each<[string, Partial<Caller>]>([
+    ['client', { clientId: 'b' }],
+    ['customer', { customerId: 'a' }],
+    ['set of scopes', { scopes: new Set(['events:read']) }],
+  ])('not with another %s', (_what, changes) => {
+    expect(visibilityOf({ ...whole, ...changes })).not.toBe(seen);
+  });
+
+  it('not for a customer whose id is that of another’s client', () => {
+    const one = visibilityOf({ ...whole, clientId: 'a', customerId: 'b' });
+    expect(visibilityOf({ ...whole, clientId: 'b', customerId: 'a' })).not.toBe(one);
   });
 });
 
