@@ -34,6 +34,8 @@ export type Seen =
   | 'alike'
   /** A movement like it was found that was made or named before the payment was sent. */
   | 'early'
+  /** A movement like it was found that has come back, and nothing shows when it was made. */
+  | 'undated'
   /** Events name more transactions, or the record has more payments, than are compared. */
   | 'too-many'
   /** The credit does not read REFUNDED. */

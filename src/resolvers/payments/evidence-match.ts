@@ -5,6 +5,7 @@ import type { OpenPayment } from '../../money/settling/open-records.ts';
 import { isObject, type JsonObject, type Optional, present } from '../../upstream/call/json.ts';
 import { toRfc3339 } from '../../upstream/call/timestamps.ts';
 import type { Transaction } from '../../upstream/transactions.ts';
+import { saysNotPaid } from './status-words.ts';
 
 /** What a request to pay said, as far as a transaction shows it again. */
 export interface Order extends Pick<OrderSummary, 'operation' | 'source' | 'destination' | 'amount'> {
@@ -52,12 +53,9 @@ export function isAlike(one: Order, other: Order): boolean {
   );
 }
 
-/** Words of a status that says that nothing has been paid. What was paid and came back is REFUNDED. */
-const NOT_PAID = /REJECT|FAIL|CANCEL|DECLIN|DENIED|REFUSED|ERROR|INVALID|EXPIRED|RECHAZ|FALLID/i;
-
 function isKind(operation: Order['operation'], found: Transaction): boolean {
   const { category, subCategory, transactionStatus } = found;
-  if (present(found.originalTransactionId) !== null || NOT_PAID.test(transactionStatus)) return false;
+  if (present(found.originalTransactionId) !== null || saysNotPaid(transactionStatus)) return false;
   if (operation === 'createInternalTransaction') {
     return category === 'INTER_TRANS' && (subCategory === 'INT_DEBIT' || subCategory === 'INT_CREDIT');
   }

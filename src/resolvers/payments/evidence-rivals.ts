@@ -4,6 +4,7 @@ import type { OpenPayment } from '../../money/settling/open-records.ts';
 import { present } from '../../upstream/call/json.ts';
 import type { Transaction } from '../../upstream/transactions.ts';
 import { isAlike, type Order, orderOf, parsed } from './evidence-match.ts';
+import { saysCameBack } from './status-words.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -49,6 +50,14 @@ export const isOfItsTime = (sentAt: number, { at, made }: Match, within: number)
  */
 export const isEarly = (sentAt: number, { at, made }: Match): boolean =>
   at < sentAt - EARLY_MS || (made !== undefined && made < sentAt - SERVICE_CLOCK_MS);
+
+/**
+ * Whether a movement that has come back may be an older one: the service does not say when it made it, and the log may hear of it by what
+ * tells that it came back, at any time after.
+ */
+export const isUndated = (legs: readonly Match[]): boolean =>
+  legs.every(({ made }) => made === undefined) &&
+  legs.some(({ transaction }) => saysCameBack(transaction.transactionStatus));
 
 /** A quarter of an hour more than the payment itself is granted. */
 const withinOfOthers = (order: Order): number => withinOf(order) + CARRIED_OUT_MS;

@@ -14,6 +14,7 @@ import {
   isEarly,
   isOfItsTime,
   isTaken,
+  isUndated,
   type Match,
   recordsOf,
   withinOf,
@@ -91,6 +92,7 @@ export class Evidence {
     if (found === undefined) return open('nothing');
     if (free.length > 1 || !isAlone) return open('alike');
     if (legs.some((leg) => isEarly(payment.sentAt, leg))) return open('early');
+    if (isUndated(legs)) return open('undated');
     const { transaction } = found;
     return { kind: 'done', text: keptText(transaction), transactionId: transaction.id };
   }

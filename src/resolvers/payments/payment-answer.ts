@@ -3,6 +3,7 @@ import type { MoneyMutation } from '../../money/intent.ts';
 import type { Comparison } from '../../money/outcome.ts';
 import { isObject, type Optional, present } from '../../upstream/call/json.ts';
 import { isTransaction, type Transaction } from '../../upstream/transactions.ts';
+import { saysCameBack, saysNotPaid } from './status-words.ts';
 
 /** What an order says of the transaction that answers it. What is undefined may be anything. */
 export interface Ordered {
@@ -26,10 +27,6 @@ const KINDS: Readonly<Record<MoneyMutation, { categories: string[]; subCategorie
   createInternalTransaction: { categories: ['INTER_TRANS'], subCategories: ['INT_DEBIT'] },
   refundTransaction: { categories: ['DEBIT_TRANS'], subCategories: ['SPEI_DEBIT', 'SPEI_CREDIT'] },
 };
-
-/** Words of a status that says that nothing has been, or will be, paid; in English and Spanish. The list of statuses is not documented. */
-const REJECTED =
-  /REJECT|FAIL|CANCEL|DECLIN|DENIED|REFUSED|REFUNDED|REVERSED|RETURNED|ERROR|INVALID|EXPIRED|RECHAZ|DEVUEL|FALLID/i;
 
 /**
  * Compares a 2xx answer with the order that it should answer, as far as it shows each: what it leaves out, and what the
@@ -64,7 +61,7 @@ function differences(ordered: Ordered, found: Transaction): readonly string[] {
     sourceInstrument: isOther(found.sourceInstrument?.id, ordered.sourceInstrumentId),
     destinationInstrument: isOther(found.destinationInstrument?.id, ordered.destinationInstrumentId),
     originalTransactionId: isOther(found.originalTransactionId, originalId),
-    transactionStatus: REJECTED.test(found.transactionStatus),
+    transactionStatus: saysNotPaid(found.transactionStatus) || saysCameBack(found.transactionStatus),
   };
   return Object.keys(wrong).filter((field) => wrong[field]);
 }

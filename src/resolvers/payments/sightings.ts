@@ -25,7 +25,8 @@ const MOST_PAGES = 25;
 export const MOST_IDS = 60_000;
 /**
  * How long before a payment the log is read too, in ms. A movement that was named then is not the payment's, however often it is named
- * again: receipts come up to three hours later.
+ * again: receipts come up to three hours later. One that was named earlier still, and is named again after the payment was sent, seems new here.
+ * An event that tells hours later what has become of a movement can do so: `createdAt` then tells its age (`isEarly`, `isUndated`).
  */
 const NAMED_AGAIN_MS = 4 * 3_600_000;
 /** Looks that come sooner than this after another share what that has found, in ms. */

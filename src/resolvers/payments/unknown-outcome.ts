@@ -19,6 +19,8 @@ const SEEN: Readonly<Record<Seen, string>> = {
   alike: 'A movement like it has been found, and more than one payment, or movement, could be it.',
   early:
     'A movement like it has been found, which was made or named before the payment was sent: it is another one, or clocks are wrong.',
+  undated:
+    'A movement like it has been found, which has come back, and nothing shows when it was made: it may be an older one.',
   'too-many': 'There are more transactions, or payments, that may be it than the gateway compares.',
   'not-refunded': 'The credit did not read REFUNDED when it was read last.',
   'other-refund': 'The credit reads REFUNDED, and more than one refund could have returned it.',

@@ -433,6 +433,28 @@ it('is none where the event of a payment that was done hours before comes late, 
   expect(await lost.look(undefined, second)).toEqual({ kind: 'open', seen: 'nothing' });
 });
 
+it('is not certain where a movement that has come back shows no time: what names it hours later may tell of its return', async () => {
+  for (const transactionStatus of ['REFUNDED', 'RETURNED', 'REVERSED', 'DEVUELTA']) {
+    lost = await losePayment();
+    const id = randomUUID();
+    shown.add(id);
+    more.set(id, { transactionStatus });
+    // Made elsewhere, and named before the part of the log that is read.
+    await lost.named(id, -5 * HOUR);
+    await lost.named(id, MINUTE);
+    expect(await lost.look()).toEqual({ kind: 'open', seen: 'undated' });
+  }
+});
+
+it('is found in a movement that has come back, where the service dates it', async () => {
+  const id = randomUUID();
+  shown.add(id);
+  more.set(id, { transactionStatus: 'REFUNDED' });
+  made.set(id, now + 1_000);
+  await lost.named(id, MINUTE);
+  expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
+});
+
 it('is not certain where one leg of the movement was named before the payment was sent', async () => {
   const [debit, credit] = [randomUUID(), randomUUID()];
   for (const id of [debit, credit]) {

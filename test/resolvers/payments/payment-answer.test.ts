@@ -18,3 +18,16 @@ it('an answer to a refund that is the credit itself is not the refund, in whiche
     expect(compare(ordered, { status: 200, body, text: '' })).toEqual({ kind: 'differs', fields: ['id'] });
   }
 });
+
+it.each(['REFUNDED', 'REVERSED', 'RETURNED', 'DEVUELTA'])(
+  'the answer to an order cannot say that the money has come back, as %s does',
+  (transactionStatus) => {
+    const body = {
+      ...{ id: 'a5e3c1d2-7b64-4f0a-9c3e-5d2f8b6a1e90', amount: '1.00', currency: 'MXN' },
+      ...{ category: 'DEBIT_TRANS', subCategory: 'SPEI_DEBIT', transactionStatus },
+    };
+    const ordered = { mutation: 'createMoneyOut', clientId: CLIENT_ID, amount: '1.00' } as const;
+    const differs = { kind: 'differs', fields: ['transactionStatus'] };
+    expect(compare(ordered, { status: 200, body, text: '' })).toEqual(differs);
+  },
+);

@@ -46,7 +46,7 @@ it('who is told that payments were stopped is not told that the payment was sent
 });
 
 it('nobody is told that no event names a payment that has not been looked for to the end', () => {
-  for (const seen of ['unread', 'too-many', 'early', 'unreadable', 'out-of-reach']) {
+  for (const seen of ['unread', 'too-many', 'early', 'undated', 'unreadable', 'out-of-reach']) {
     expect(unknownWords({ reason: 'NO_ANSWER', safeToRetry: false, seen })).not.toContain('no event names');
   }
 });
