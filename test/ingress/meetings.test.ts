@@ -137,6 +137,10 @@ it('what a client has under way keeps out its own deliveries of any type, no oth
   }
   const refused = await one.post('MONEY_IN', speiCredit({ body: { padding } }));
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2']);
+  for (const type of ['STATUS_UPDATE', 'MONEY_IN']) {
+    const fields = { status: 503, reason: 'full', clientId: one.clientId, type, refused: expect.any(Number) };
+    expect(one.logger.lines).toContainEqual({ level: 'warn', fields, message: 'a webhook was refused' });
+  }
   const elsewhere = one.postAs('another-client', 'STATUS_UPDATE', { padding });
   await until(() => log.come.includes('another-client'));
   log.open();

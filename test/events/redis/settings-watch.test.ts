@@ -121,6 +121,30 @@ it('of a Redis that refuses CONFIG, as many a managed one does, all is told that
   other.disconnect();
 });
 
+it.each([
+  [
+    'the Sentinels',
+    'redis+sentinel://127.0.0.1:1/main',
+    /^No Sentinel of REDIS_URL .* and no payment is sent/,
+  ],
+  [
+    'the nodes of a Cluster',
+    'redis+cluster://127.0.0.1:1',
+    /^A primary of the Cluster does not answer CLUSTER NODES/,
+  ],
+])(
+  'that %s cannot be asked is told, for no payment is sent while a replica is away',
+  async (_whom, url, wanted) => {
+    await using redis = await startRedis();
+    const client = connectRedis(redis.url, {});
+    await client.ping();
+    const logger = recordingLogger();
+    await new SettingsWatch(client, url, logger).look();
+    expect(logger.lines.map(({ message }) => message)).toEqual([expect.stringMatching(wanted)]);
+    client.disconnect();
+  },
+);
+
 it('a look amid which the connection breaks says nothing of the settings', async () => {
   await using redis = await startRedis();
   const client = connectRedis(redis.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0 });
