@@ -64,12 +64,21 @@ describe('by keyboard alone', () => {
     await press(page, payment, '.wb-axis li');
     await page.keyboard.press('Escape');
     expect((await focused(page)).name).toBe(payment);
+    await page.keyboard.press('Enter');
+    await page.locator('.wb-axis li').first().waitFor();
+    await page.keyboard.press('Escape');
     await press(page, next('Watch money arrive.'));
     await press(page, play, '.wb-status.wb-live');
     expect((await focused(page)).name).toBe(say('Stop the stream'));
     await press(page, say('Simulate a credit'), '.wb-event');
     await press(page, say('Stop the stream'), '.wb-status.wb-ended');
     expect((await focused(page)).name).toBe(play);
+    // The place to which the focus came by itself may be gone next.
+    await page.keyboard.press('Enter');
+    await page.locator('.wb-status.wb-live').waitFor();
+    await until(async () => (await focused(page)).name === say('Stop the stream'));
+    await page.keyboard.press('Enter');
+    await page.locator('.wb-status.wb-ended').waitFor();
     await press(page, say('Close'), '.wb-empty');
     expect((await focused(page)).name).toBe(say('Result'));
   });
@@ -122,5 +131,12 @@ describe('by keyboard alone', () => {
     expect((await focused(page)).name).toContain('WatchMoneyIn');
     await press(page, 'Explorer', '.graphiql-explorer-root');
     expect((await focused(page)).name).toBe('Explorer');
+    // Whoever leaves it by the mouse is not brought back by what happens next.
+    await page.getByRole('heading', { name: 'Pasarela' }).click();
+    await page.evaluate(async () => {
+      document.querySelector('.wb-page')?.append(document.createElement('i'));
+      await new Promise(requestAnimationFrame);
+    });
+    expect((await focused(page)).isNowhere).toBe(true);
   });
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -5,7 +6,7 @@ import { seriousFindings } from '../helpers/axe.ts';
 import { until } from '../helpers/until.ts';
 import { openReceiver } from '../sandbox/harness.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
-import { deed, openTab, play, result, watchMoneyIn } from './workbench-page.ts';
+import { deed, openTab, play, result, textOf, watchMoneyIn } from './workbench-page.ts';
 
 let demo: Demo;
 
@@ -96,6 +97,28 @@ describe('a stream', () => {
     await page.keyboard.type('# typed last');
     await page.reload();
     await page.locator('.wb-operation .view-line', { hasText: '# typed last' }).waitFor();
+  });
+
+  it('comes back after a reload with all of its events where it was paused, and where it was where it was cleared', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    await demo.credit('Uno');
+    await page.getByText('1 event', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await demo.credit('Dos');
+    await page.getByText('1 waiting').waitFor();
+    await page.reload();
+    await page.getByText('Caught up: nothing was missed.').waitFor();
+    expect(await says(page)).toEqual(from('Dos', 'Uno'));
+
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.goto('about:blank');
+    await demo.credit('Tres');
+    await page.goBack();
+    await page.getByText('1 caught up: the gap is closed.').waitFor();
+    expect(await says(page)).toEqual(from('Tres'));
+    expect(one.failures).toEqual([]);
   });
 
   it('is written down after each event, for a page that ends without a word', async () => {
@@ -237,6 +260,7 @@ describe('a session', () => {
     await watchMoneyIn(page);
     await demo.credit('Guardada');
     await page.getByText('1 event', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Session', { exact: true }).click();
     await page.getByRole('button', { name: 'Copy a link to it' }).click();
     await page.getByText('Link copied').waitFor();
@@ -281,6 +305,7 @@ describe('a session', () => {
       buffer: Buffer.from('{}'),
     });
     await other.getByText('This file is not a session of this page.').waitFor();
+    expect(await other.locator('input[type="file"]').inputValue()).toBe('');
     await other.locator('input[type="file"]').setInputFiles(file);
     await looksRight(other);
     await context.close();
@@ -318,18 +343,34 @@ describe('the story', () => {
       await page.locator('.wb-badge', { hasText: '1 fault armed' }).waitFor({ state: 'detached' });
       expect(await deed(page, 'Heal')).toContain('healthy');
     }
+    // What was typed last has not reached the tab yet, and stays all the same.
+    await page.locator('.wb-variables .view-lines').first().click();
+    await page.keyboard.press('ControlOrMeta+Home');
+    await page.keyboard.press('ArrowRight');
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 10_000);
+    await page.keyboard.insertText('"typed": 1,');
     await page.getByRole('button', { name: 'New key' }).click();
+    await page.clock.resume();
+    await until(async () => (await key()) !== undefined && !keys.includes(await key()));
+    expect(await textOf(page, '.wb-variables .graphiql-editor:not(.hidden)')).toContain('"typed": 1,');
     await play(page);
     await result(page, /"replayed": false/);
   });
 
-  it('fills the payment of step 2 into step 3, each time that one is started', async () => {
-    await using one = await demo.open();
+  it('fills the payment of step 2 into step 3, each time that one is started, also in another tab', async () => {
+    const { centralizingInstrumentId, clabeInstrumentIds } = await (
+      await fetch(`${demo.addresses.sandbox}/sandbox`)
+    ).json();
+    const input = `idempotencyKey: "${randomUUID()}", sourceInstrumentId: "${centralizingInstrumentId}", destinationInstrumentId: "${clabeInstrumentIds[0]}"`;
+    const query = `mutation Another { createPennyValidation(input: { ${input} }) {
+  ... on CreatePennyValidationSuccess { replayed transaction { id } } } }`;
+    await using one = await demo.open({}, `#${new URLSearchParams({ query })}`);
     const { page } = one;
     const ids: (string | undefined)[] = [];
-    for (const _twice of [1, 2]) {
-      await openTab(page, 'StartPennyValidation');
-      await page.getByRole('button', { name: 'New key' }).click();
+    for (const title of ['StartPennyValidation', 'Another', 'StartPennyValidation']) {
+      await openTab(page, title);
+      if (title !== 'Another') await page.getByRole('button', { name: 'New key' }).click();
       await play(page);
       let id: string | undefined;
       await until(async () => {

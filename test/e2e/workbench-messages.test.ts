@@ -35,6 +35,8 @@ describe('the page', () => {
     await openTab(page, 'Instruments');
     await play(page);
     await result(page, /"totalCount": \d+/);
+    // Its accounts are others as well.
+    expect(await deed(page, 'Simulate a credit')).toContain('LIQUIDATED');
   });
 });
 
@@ -131,6 +133,31 @@ describe('a message that is over goes away:', () => {
     expect(await said.getAttribute('class')).not.toContain('wb-is-bad');
   });
 
+  it('what was copied or saved, each time after as long', async () => {
+    await using one = await demo.open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = one;
+    await page.getByRole('button', { name: 'Code', exact: true }).click();
+    await page.clock.install();
+    for (const [button, said, ms] of [
+      ['.wb-copy', 'Copied', 1_500],
+      ['[aria-label="Copy a link to this operation"]', 'Link copied', 1_500],
+      ['.wb-menu button:text("Copy a link to it")', 'Link copied', 5_000],
+    ] as const) {
+      if (button.startsWith('.wb-menu')) await page.getByText('Session', { exact: true }).click();
+      const shown = page.getByText(said, { exact: true });
+      await page.locator(button).click();
+      await shown.waitFor();
+      await page.clock.fastForward(ms - 300);
+      await page.locator(button).click();
+      await page.evaluate(() => navigator.clipboard.readText());
+      // The time of the first is over.
+      await page.clock.fastForward(400);
+      await shown.waitFor();
+      await page.clock.fastForward(ms);
+      await shown.waitFor({ state: 'detached' });
+    }
+  });
+
   it('that the gateway was started again, once it could be read, or by a button', async () => {
     await using one = await demo.open();
     const { page } = one;
@@ -147,6 +174,14 @@ describe('a message that is over goes away:', () => {
     await notice.waitFor({ state: 'detached' });
     await page.clock.install();
     await again();
+    await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 5_000);
+    // The page looks for its gateway meanwhile. By its second look it has taken what it was told at the first.
+    for (const _look of [1, 2]) {
+      const looked = page.waitForResponse((response) => response.url().endsWith('/workbench/session'));
+      await page.evaluate(() => window.dispatchEvent(new Event('online')));
+      await looked;
+    }
+    expect(await notice.isVisible()).toBe(true);
     await page.clock.fastForward(16_000);
     await notice.waitFor({ state: 'detached' });
   });

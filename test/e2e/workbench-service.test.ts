@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Browser } from 'playwright-core';
+import type { Browser, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { startBrowser } from '../helpers/browser.ts';
@@ -53,7 +53,21 @@ it('the page asks for a token, keeps it for the session alone, and says that int
   }
   expect(await page.evaluate(() => ({ ...sessionStorage }))).not.toHaveProperty('pasarela:token');
 
+  // A service that is gone, or that knows nobody for a moment, is no reason not to try the same token again.
+  const refusal = { message: 'No.', extensions: { code: 'UNAUTHENTICATED' } };
+  const answers = [
+    (route: Route) => route.abort(),
+    (route: Route) => route.fulfill({ status: 401, json: { errors: [refusal] } }),
+  ];
+  await page.route(
+    (url) => url.pathname === '/graphql',
+    (route) => (answers.shift() ?? ((next) => next.fallback()))(route),
+  );
   await page.getByLabel('Access token').fill(service.accessToken);
+  for (const said of ['The gateway does not answer. Try again.', 'The gateway does not accept this token.']) {
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText(said).waitFor();
+  }
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByLabel('Access token').waitFor({ state: 'detached' });
   await play(page);
@@ -65,7 +79,12 @@ it('the page asks for a token, keeps it for the session alone, and says that int
   await result(page, /"totalCount": \d+/);
 
   // Without introspection the schema may come from a file.
-  await page.locator('.wb-notice input[type="file"]').setInputFiles(folder('schema.graphql'));
+  const file = page.locator('.wb-notice input[type="file"]');
+  await file.setInputFiles({ name: 'schema.graphql', mimeType: 'text/plain', buffer: Buffer.from('type {') });
+  await page.locator('.wb-notice', { hasText: 'Syntax Error' }).waitFor();
+  // Or the same file, once it is mended, would be no change.
+  expect(await file.inputValue()).toBe('');
+  await file.setInputFiles(folder('schema.graphql'));
   await page.getByText('Introspection is off here').waitFor({ state: 'detached' });
   await page.setViewportSize({ width: 390, height: 844 });
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);

@@ -46,6 +46,8 @@ describe('a stream', () => {
     await demo.credit('Pagador 206');
     await page.getByText('1 waiting').waitFor();
     expect(await page.locator('.wb-says').first().innerText()).toContain('Pagador 205');
+    // The oldest is shown for as long as the list stands still.
+    expect(await page.locator('.wb-says').last().innerText()).toContain('Pagador 6');
     await page.getByRole('button', { name: 'Go on' }).click();
     expect(await page.locator('.wb-says').first().innerText()).toContain('Pagador 206');
 
@@ -95,7 +97,20 @@ describe('a stream', () => {
         await page.keyboard.insertText(JSON.stringify({ Authorization: `Bearer ${token}` }));
         await play(page);
         await page.locator(`.wb-status.wb-${status}`).waitFor();
+        // So is the question for the schema.
+        const asked = page.waitForRequest(
+          (request) => request.postData()?.includes('query IntrospectionQuery') === true,
+        );
+        await page.getByRole('button', { name: 'Read the schema again' }).click();
+        expect((await asked).headers()['authorization']).toBe(`Bearer ${token}`);
       }
+      // Nobody finds them in the browser afterwards.
+      await page.reload();
+      await page.getByText('Headers are not kept: press play to go on.').waitFor();
+      await page.locator('.wb-status.wb-ended').waitFor();
+      const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
+      expect(kept).toContain('graphiql:queries');
+      expect(kept).not.toContain(demo.addresses.token);
     },
   );
 
@@ -134,6 +149,83 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     await demo.credit('Después');
     const count = notes.length === 1 ? 2 : 3;
     await page.getByText(`${count} events`, { exact: true }).waitFor();
+    // The one that was played is also the one that is written out as code.
+    await page.getByRole('button', { name: 'Code', exact: true }).click();
+    await page.locator('.wb-code-text pre', { hasText: '"operationName":"Watch"' }).waitFor();
+  });
+
+  it('is its tab’s own: its filter, its cuts, its end, and what takes its place', async () => {
+    const query = 'subscription Other { moneyIn { cursor amount { amount currency } payer { name } } }';
+    await using one = await demo.open({}, `#${new URLSearchParams({ query })}`);
+    const { page } = one;
+    const says = page.locator('.wb-says');
+    await play(page);
+    await page.locator('.wb-status.wb-live').waitFor();
+    await watchMoneyIn(page);
+    for (const name of ['Berta', 'Carla']) await demo.credit(name);
+    await page.getByText('2 events', { exact: true }).waitFor();
+    await page.getByLabel('Text or payment id').fill('carla');
+    expect(await says.count()).toBe(1);
+    await openTab(page, 'Other');
+    await page.getByText('2 events', { exact: true }).waitFor();
+    expect(await says.count()).toBe(2);
+
+    await page.locator('.wb-operation .view-lines').click();
+    await page.keyboard.press('ControlOrMeta+A');
+    await page.keyboard.insertText('query Other { client { id } }');
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.wb-response').waitFor();
+    await page.keyboard.press('ControlOrMeta+A');
+    await page.keyboard.insertText(query);
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.wb-status.wb-live').waitFor();
+
+    await openTab(page, 'WatchMoneyIn');
+    await page.locator('.wb-tab', { hasText: 'Other' }).locator('.wb-close').click();
+    await page.locator('.wb-tab', { hasText: 'Other' }).waitFor({ state: 'detached' });
+    await page.locator('.wb-status.wb-live').waitFor();
+    expect(await deed(page, 'Cut')).toContain('One stream is cut');
+    await page.locator('.wb-status.wb-cut').waitFor();
+    await page.locator('.wb-status.wb-live').waitFor();
+    await page.getByRole('button', { name: 'Stop the stream' }).click();
+    expect(await deed(page, 'Cut')).toContain('No stream is live');
+  });
+
+  it('shows the gateway’s own error, and has ended at its end, also after another token was sent', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await page.route(
+      (url) => url.pathname.endsWith('/workbench/sandbox'),
+      async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ json: { ...(await answer.json()), accessToken: 'the next' } });
+      },
+    );
+    const error = (code: string) => ({ errors: [{ message: 'No.', extensions: { code } }] });
+    const answers = [
+      { status: 500, json: error('INTERNAL') },
+      { status: 401, json: error('UNAUTHENTICATED') },
+      { contentType: 'text/event-stream', body: 'event: complete\ndata:\n\n' },
+    ];
+    const sent: (string | undefined)[] = [];
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      (route) => {
+        const { accept, authorization } = route.request().headers();
+        if (accept !== 'text/event-stream') return route.fallback();
+        sent.push(authorization);
+        return route.fulfill(answers.shift() ?? {});
+      },
+    );
+    await openTab(page, 'WatchMoneyIn');
+    await play(page);
+    await page.locator('.wb-status.wb-ended').waitFor();
+    await page.locator('.wb-event .wb-badge', { hasText: 'INTERNAL' }).waitFor();
+    await play(page);
+    await page.locator('.wb-event .wb-badge', { hasText: 'UNAUTHENTICATED' }).waitFor();
+    await page.locator('.wb-status.wb-ended').waitFor();
+    expect(sent.slice(0, 2)).toHaveLength(2);
+    expect(sent.slice(2)).toEqual(['Bearer the next']);
   });
 
   it('has ended once the gateway says that it is complete, also where it has told of a gap before', async () => {

@@ -10,7 +10,8 @@ export const storage = {
   },
   getItem: (key: string): string | null => localStorage.getItem(PREFIX + key),
   setItem: (key: string, value: string): void => {
-    if (key !== TABS || !areForgotten) localStorage.setItem(PREFIX + key, value);
+    if (key === TABS && areForgotten) return;
+    localStorage.setItem(PREFIX + key, HISTORY.includes(key) ? withoutHeaders(value) : value);
   },
   removeItem: (key: string): void => localStorage.removeItem(PREFIX + key),
   clear: (): void => {
@@ -26,6 +27,18 @@ const OPEN_TAB = ['query', 'variables'] as const;
 /** GraphiQL keeps these to itself, and so does what is written here. */
 const NOT_KEPT = ['hash', 'response', 'headers'];
 
+/** Where GraphiQL keeps what was played, with the headers that it was sent with: these may hold a token. */
+const HISTORY = ['graphiql:queries', 'graphiql:favorites'];
+
+function withoutHeaders(history: string): string {
+  try {
+    return JSON.stringify(JSON.parse(history), (key, value) => (key === 'headers' ? undefined : value));
+  } catch {
+    // GraphiQL reads this as none.
+    return '';
+  }
+}
+
 /** Whether this page begins anew: it writes no tabs then as it is left. */
 let areForgotten = false;
 
@@ -38,10 +51,15 @@ export function writeTabs(state: TabsState): void {
 }
 
 /**
- * Called before GraphiQL reads its tabs. It writes the tabs and what the open one holds at different moments: a page that is left
- * between them would come back with that tab twice. The tabs hold everything.
+ * Called before GraphiQL reads its history and its tabs. It writes the tabs and what the open one holds at different moments: a page
+ * that is left between them would come back with that tab twice. The tabs hold everything.
  */
 export function renewKeys(): void {
+  for (const key of HISTORY) {
+    // An earlier version has kept the headers.
+    const history = storage.getItem(key);
+    if (history !== null) storage.setItem(key, history);
+  }
   const state = storage.getItem(TABS);
   if (state === null) return;
   const renewed = withNewKeys(state);

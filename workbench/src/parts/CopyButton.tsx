@@ -1,6 +1,6 @@
-import { useState } from 'react';
 import { copyText } from '../clipboard.ts';
 import { t } from '../words.ts';
+import { useSaid } from './said.ts';
 
 const SHOWN_MS = 1_500;
 
@@ -11,10 +11,9 @@ interface Props {
 
 /** Puts a text on the clipboard, and says so. */
 export function CopyButton({ text, label }: Props) {
-  const [said, say] = useState<string>();
+  const [said, say] = useSaid(SHOWN_MS);
   const copy = async () => {
     say((await copyText(text())) ? t('Copied') : t('The browser does not allow it'));
-    setTimeout(() => say(undefined), SHOWN_MS);
   };
   return (
     <button type="button" className="wb-button wb-copy" onClick={() => void copy()}>

@@ -22,6 +22,7 @@ import { stopStream } from '../streams.ts';
 import { t } from '../words.ts';
 import { LinkIcon } from './icons.tsx';
 import { Splitter } from './Splitter.tsx';
+import { useSaid } from './said.ts';
 import { moveInTabs, tabProps } from './tablist.ts';
 
 const SAID_MS = 1_500;
@@ -140,7 +141,7 @@ function Toolbar() {
   }));
   const { prettifyEditors } = useGraphiQLActions();
   const stream = useStreams((streams) => streams[tab]);
-  const [said, say] = useState<string>();
+  const [said, say] = useSaid(SAID_MS);
   const copyLink = async () => {
     const link = linkTo({
       query: queryEditor?.getValue() ?? '',
@@ -151,7 +152,6 @@ function Toolbar() {
       history.replaceState(null, '', link);
       say(t('The link is in the address bar'));
     }
-    setTimeout(() => say(undefined), SAID_MS);
   };
   return (
     <div className="wb-toolbar" role="toolbar" aria-label={t('Editor')}>

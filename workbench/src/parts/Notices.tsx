@@ -53,8 +53,11 @@ export function Notices({ onSchema }: Props) {
 function NoIntrospection({ onSchema }: Props) {
   const [complaint, complain] = useState<string>();
   const open = async (event: ChangeEvent<HTMLInputElement>) => {
-    const [file] = event.target.files ?? [];
+    const { target } = event;
+    const [file] = target.files ?? [];
     if (file === undefined) return;
+    // The browser tells of no choice that is the same as before: a file that was mended is chosen again.
+    target.value = '';
     try {
       onSchema(buildSchema(await file.text()));
     } catch (error) {

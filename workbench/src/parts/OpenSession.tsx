@@ -6,8 +6,11 @@ import { t } from '../words.ts';
 export function OpenSession() {
   const [complaint, complain] = useState<string>();
   const open = async (event: ChangeEvent<HTMLInputElement>) => {
-    const [file] = event.target.files ?? [];
+    const { target } = event;
+    const [file] = target.files ?? [];
     if (file === undefined) return;
+    // The browser tells of no choice that is the same as before: a file that was mended is chosen again.
+    target.value = '';
     try {
       showSession(readSession(await file.text()));
     } catch {

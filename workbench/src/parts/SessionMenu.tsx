@@ -1,5 +1,5 @@
 import { useGraphiQL } from '@graphiql/react';
-import { useRef, useState } from 'react';
+import { useRef } from 'react';
 import { useAnswers } from '../answers.ts';
 import { copyText } from '../clipboard.ts';
 import { type KeptTab, sessionLink, writeSession } from '../session-file.ts';
@@ -7,18 +7,15 @@ import { useStreams } from '../stream-store.ts';
 import { t } from '../words.ts';
 import { SessionIcon } from './icons.tsx';
 import { OpenSession } from './OpenSession.tsx';
+import { useSaid } from './said.ts';
 
 const SAID_MS = 5_000;
 
 /** Hands over what was done here: operations, results with their REST calls, and events, as a file or as a link. */
 export function SessionMenu() {
   const tabs = useTabs();
-  const [said, say] = useState<string>();
+  const [said, tell] = useSaid(SAID_MS);
   const menu = useRef<HTMLDetailsElement>(null);
-  const tell = (text: string) => {
-    say(text);
-    setTimeout(() => say(undefined), SAID_MS);
-  };
   const save = () => {
     const address = URL.createObjectURL(new Blob([writeSession(tabs())], { type: 'application/json' }));
     const link = Object.assign(document.createElement('a'), {

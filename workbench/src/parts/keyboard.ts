@@ -21,9 +21,11 @@ export function useKeptFocus(page: RefObject<HTMLElement | null>): void {
     const restore = () => {
       const [had] = around;
       if (document.activeElement !== document.body || !(had instanceof Element) || had.isConnected) return;
-      // What was played for may just have been brought into view.
-      homeOf(around)?.focus({ preventScroll: true });
+      const home = homeOf(around);
+      // Before the home takes the focus: it is remembered then, and may be gone next.
       around = [];
+      // What was played for may just have been brought into view.
+      home?.focus({ preventScroll: true });
     };
     const observer = new MutationObserver(restore);
     observer.observe(element, { childList: true, subtree: true });
