@@ -149,9 +149,10 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     await demo.credit('Después');
     const count = notes.length === 1 ? 2 : 3;
     await page.getByText(`${count} events`, { exact: true }).waitFor();
-    // The one that was played is also the one that is written out as code.
+    // The one that was played is also the one that is written out as code, without the other.
     await page.getByRole('button', { name: 'Code', exact: true }).click();
     await page.locator('.wb-code-text pre', { hasText: '"operationName":"Watch"' }).waitFor();
+    expect(await page.locator('.wb-code-text pre').innerText()).not.toContain('Earlier');
   });
 
   it('is its tab’s own: its filter, its cuts, its end, and what takes its place', async () => {

@@ -1,3 +1,5 @@
+import { Kind, parse, print, separateOperations } from 'graphql';
+
 /** What is written out as code. */
 export interface Snippet {
   readonly query: string;
@@ -30,3 +32,11 @@ export const constantOf = (snippet: Snippet): string =>
   nameOf(snippet)
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
     .toUpperCase();
+
+/** An operation of a document with the fragments that it uses, and no other one: most clients take one in a document. */
+export function aloneIn(query: string, operationName: string | undefined): string {
+  const document = parse(query);
+  const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
+  const alone = operations.length > 1 ? separateOperations(document)[operationName ?? ''] : undefined;
+  return alone === undefined ? query : `${print(alone)}\n`;
+}

@@ -2,6 +2,7 @@ import { type GraphiQLPlugin, useGraphiQL } from '@graphiql/react';
 import { useState } from 'react';
 import { GRAPH_URL } from '../addresses.ts';
 import { FORMATS } from '../code/formats.ts';
+import { aloneIn } from '../code/snippet.ts';
 import { kindOf, operationsOf } from '../fetcher.ts';
 import { t } from '../words.ts';
 import { CopyButton } from './CopyButton.tsx';
@@ -22,7 +23,7 @@ function Code() {
     return <p className="wb-empty">{t('Write an operation to see it as code.')}</p>;
   }
   const text = format.write({
-    query,
+    query: aloneIn(query, operationName),
     variables: parsed(tab?.variables),
     operationName,
     kind,

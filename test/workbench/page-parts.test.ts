@@ -1,0 +1,184 @@
+import { beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { folder } from '../helpers/packages.ts';
+
+// What the page does without drawing anything, where a browser would be: with a storage and an address.
+const kept = new Map<string, string>();
+const localStorage = new Proxy(
+  {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  },
+  {
+    ownKeys: () => [...kept.keys()],
+    getOwnPropertyDescriptor: (_target, key) =>
+      kept.has(String(key))
+        ? { enumerable: true, configurable: true, value: kept.get(String(key)) }
+        : undefined,
+  },
+);
+const here = { href: '' };
+const location = {
+  get href() {
+    return here.href;
+  },
+  get hash() {
+    return new URL(here.href).hash;
+  },
+  get search() {
+    return new URL(here.href).search;
+  },
+};
+const history = {
+  replaceState: (_state: unknown, _title: string, address: URL) => {
+    here.href = address.href;
+  },
+};
+vi.stubGlobal('localStorage', localStorage);
+vi.stubGlobal('location', location);
+vi.stubGlobal('history', history);
+vi.stubGlobal('document', { documentElement: { lang: '' } });
+vi.stubGlobal('navigator', { language: 'en-US' });
+
+/** A file of the page, which the compiler of the rest does not read: it knows no browser. */
+const fileOf = (name: string, visit = '') => import(`${folder(`workbench/src/${name}`)}?${visit}`);
+
+let page: Readonly<Record<'described' | 'story' | 'link', Awaited<ReturnType<typeof fileOf>>>>;
+beforeAll(async () => {
+  page = {
+    described: await fileOf('described.ts'),
+    story: await fileOf('story.ts'),
+    link: await fileOf('link.ts'),
+  };
+});
+beforeEach(() => kept.clear());
+
+const watch = { query: '', variables: { transactionId: 'the watched' } };
+const cep = { status: 'COMPLETED', beneficiaryName: 'Ana', url: 'https://cep.example/1' };
+
+it.each([
+  [
+    'an error by its code',
+    { errors: [{ message: 'No.', extensions: { code: 'DRAINING' } }] },
+    ['DRAINING', 'No.'],
+  ],
+  ['an error without a code', { errors: [{ message: 'No.' }] }, ['ERROR', 'No.']],
+  ['nothing', {}, ['event', '']],
+  ['a field that is null', { data: { moneyIn: null } }, ['moneyIn', '']],
+  [
+    'a credit',
+    {
+      data: {
+        moneyIn: { amount: { amount: '1.00', currency: 'MXN' }, payer: { name: 'Ana' }, rawStatus: '' },
+      },
+    },
+    ['moneyIn', '1.00 MXN from Ana'],
+  ],
+  ['a state', { data: { e: { type: 'T', kind: 'K', rawStatus: 'REFUNDED' } } }, ['T', 'REFUNDED']],
+  ['a receipt', { data: { c: { kind: 'K', rawStatus: 'X', cep } } }, ['COMPLETED', 'Ana']],
+])('a row tells of %s', (_what, result, [type, says]) => {
+  expect(page.described.described(result, watch)).toMatchObject({ type, says });
+});
+
+it.each([
+  ['a receipt that is complete', cep, cep.url],
+  ['one that is not', { ...cep, status: 'PENDING' }, undefined],
+  ['what is no address', { ...cep, url: 'soon' }, undefined],
+  ['what would run on the page', { ...cep, url: 'javascript:alert(1)' }, undefined],
+])('%s has the button that it should', (_what, receipt, address) => {
+  const { described } = page.described;
+  expect(described({ data: { c: { cep: receipt } } }, watch).receipt).toBe(address);
+});
+
+it('the payment of a row is its own before that of the watch', () => {
+  const idIn = (payload: object, operation: object = watch) =>
+    page.described.described({ data: { e: payload } }, operation).transactionId;
+  expect(idIn({ transactionId: 'a', transaction: { id: 'b' } })).toBe('a');
+  expect(idIn({ transaction: { id: 'b' } })).toBe('b');
+  expect(idIn({})).toBe('the watched');
+  expect(idIn({ transactionId: '' }, { query: '', variables: { transactionId: '' } })).toBeUndefined();
+  expect(page.described.paymentOf({ data: { a: null, b: { transaction: { id: 'c' } } } })).toBe('c');
+  expect(page.described.paymentOf({ data: { client: { id: 'd' } } })).toBeUndefined();
+});
+
+it('cursors are told apart by what differs in them', () => {
+  const labels = (cursors: readonly string[]) => cursors.map(page.described.toldApart(cursors));
+  expect(labels(['0000-abcdef', '0000-xbcdef'])).toEqual(['…abcdef…', '…xbcdef…']);
+  // What differs behind six characters, and in one that goes on alone.
+  expect(new Set(labels(['0000-abcdefg1', '0000-abcdefg2', '0000-xbcdef00'])).size).toBe(3);
+  expect(labels(['0000-abcdef', '0000-abcdef'])).toEqual(['…abcdef…', '…abcdef…']);
+});
+
+it('a filter finds ids and texts in any case, of its type alone', () => {
+  const result = { data: { moneyIn: { transactionId: 'AB-1', payer: { name: 'Íñigo' } } } };
+  const finds = (type: string, text: string) =>
+    page.described.matches(result, { type: 'moneyIn' }, { type, text });
+  expect([finds('', ''), finds('moneyIn', ' ab-1 '), finds('', 'íÑIGO')]).toEqual([true, true, true]);
+  expect([finds('other', ''), finds('moneyIn', 'zz')]).toEqual([false, false]);
+});
+
+it('a new key takes the place of any that was written, and of nothing else', () => {
+  const { withOtherKey, withNewKeys } = page.story;
+  const renewed = withOtherKey('{ "idempotencyKey" : "mine", "concept": "mine" }');
+  expect(renewed).toMatch(/^\{ "idempotencyKey" : "workbench-[0-9a-f-]{36}", "concept": "mine" \}$/);
+  expect(withOtherKey(renewed)).not.toBe(renewed);
+  expect(withOtherKey('{"concept": "mine"}')).toBeUndefined();
+  // Each visit has keys of its own, and one that stood twice still does. What a person wrote stays.
+  const key = /workbench-[0-9a-f-]{36}/.exec(renewed)?.[0] ?? '';
+  const visit = withNewKeys(`${key} ${key} mine`);
+  expect(visit).not.toContain(key);
+  expect(visit).toMatch(/^(workbench-\S+) \1 mine$/);
+});
+
+it('a link brings an operation, and leaves what else the address asks for', () => {
+  const { linkTo, linkedHere, forgetLink } = page.link;
+  const linked = { query: '{ a(b: "ü&#") }', variables: '{"x": 1}' };
+  here.href = 'http://here/graphql?subscriptions=WS&query=old&variables=1&operationName=o';
+  expect(linkedHere()).toEqual({ query: 'old', variables: '1' });
+  here.href = linkTo(linked);
+  expect(linkedHere()).toEqual(linked);
+  forgetLink();
+  expect(here.href).toBe('http://here/graphql?subscriptions=WS');
+  expect(linkedHere()).toBeUndefined();
+});
+
+it.each([
+  [
+    'of several, with what the open one holds',
+    '{"tabs":[{"query":"a"},{"query":"b"}],"activeTabIndex":1}',
+    'b',
+    true,
+  ],
+  ['whose open one is gone', '{"tabs":[{"query":"a"}],"activeTabIndex":3}', '', true],
+  ['that nobody can read', 'spoilt', null, false],
+])('the tabs of the visit before come back: %s', async (_what, state, query, areKept) => {
+  // Each visit loads the page anew.
+  const { renewKeys, storage } = await fileOf('storage.ts', encodeURIComponent(state));
+  kept.set('others', 'stays');
+  storage.setItem('graphiql:tabState', state);
+  storage.setItem('graphiql:query', 'of another tab');
+  renewKeys();
+  expect(storage.getItem('graphiql:query')).toBe(query);
+  // A page that begins anew writes none as it is left.
+  storage.setItem('graphiql:tabState', state);
+  expect(storage.getItem('graphiql:tabState') !== null).toBe(areKept);
+  storage.setItem('graphiql:theme', 'dark');
+  expect(storage.length).toBe(areKept ? 4 : 1);
+  storage.clear();
+  expect([...kept]).toEqual([['others', 'stays']]);
+});
+
+it('neither the history nor the tabs keep a header, nor what an earlier version kept', async () => {
+  const { renewKeys, storage, writeTabs } = await fileOf('storage.ts', 'history');
+  const item = { query: '{ headers }', variables: '{"headers": 1}', headers: '{"a": "the token"}' };
+  const history = JSON.stringify({ favorites: [item] });
+  kept.set('pasarela:graphiql:favorites', history);
+  renewKeys();
+  storage.setItem('graphiql:queries', JSON.stringify({ queries: [item] }));
+  writeTabs({ tabs: [{ ...item, id: '1', hash: 'h', response: 'r', title: 't' }], activeTabIndex: 0 });
+  expect([...kept.values()].join()).not.toContain('the token');
+  const { query, variables } = item;
+  expect(JSON.parse(storage.getItem('graphiql:favorites'))).toEqual({ favorites: [{ query, variables }] });
+  expect(JSON.parse(storage.getItem('graphiql:queries'))).toEqual({ queries: [{ query, variables }] });
+  expect(JSON.parse(storage.getItem('graphiql:tabState')).tabs[0]).toMatchObject({ query, variables });
+});
