@@ -30,8 +30,8 @@ export interface Registration {
     | 'here-unknown-type'
     | 'elsewhere'
     | 'unknown';
-  /** True if it is registered with the token that the ingress checks, as far as the service shows it. */
-  readonly tokenIsOurs: boolean;
+  /** Which secret made the token that it is registered with; `unknown` where the service shows none. */
+  readonly token: 'first' | 'older' | 'other' | 'unknown';
 }
 
 /** Returns the client's webhooks as this gateway sees them, without the deleted ones. */
@@ -46,7 +46,7 @@ export function readRegistrations(
       webhook,
       isActive: webhook.webhookStatus === 'ACTIVE',
       leads: leadsTo(clientId, webhook, receiver),
-      tokenIsOurs: receiver !== undefined && hasOurToken(clientId, webhook, receiver),
+      token: receiver === undefined ? 'unknown' : tokenOf(clientId, webhook, receiver),
     }));
 }
 
@@ -66,7 +66,14 @@ function leadsTo(clientId: string, webhook: Webhook, receiver: Receiver | undefi
   return isOfUnknownType(url) ? 'here-unknown-type' : 'here-unsigned';
 }
 
-function hasOurToken(clientId: string, { token, webhookType }: Webhook, { signing }: Receiver): boolean {
+function tokenOf(
+  clientId: string,
+  { token, webhookType }: Webhook,
+  { signing, older }: Receiver,
+): Registration['token'] {
+  if (present(token) === null) return 'unknown';
   const type = EVENT_TYPES.find((known) => known === webhookType);
-  return present(token) === null || (type !== undefined && token === ingressToken(clientId, type, signing));
+  if (type === undefined) return 'other';
+  if (token === ingressToken(clientId, type, signing)) return 'first';
+  return older.some((secret) => token === ingressToken(clientId, type, secret)) ? 'older' : 'other';
 }

@@ -111,7 +111,9 @@ interface Step {
  */
 function stepFor(type: EventType, found: readonly Registration[]): Step {
   const here = found.filter(({ webhook, leads }) => webhook.webhookType === type && leads.startsWith('here'));
-  const right = here.find(({ leads, tokenIsOurs, isActive }) => leads === 'here' && tokenIsOurs && isActive);
+  const right = here.find(
+    ({ leads, token, isActive }) => leads === 'here' && ['first', 'unknown'].includes(token) && isActive,
+  );
   const nearest = here.find(({ isActive }) => isActive) ?? here[0];
   if (right !== undefined) return { type, action: 'none', id: right.webhook.id };
   return nearest === undefined

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { Secret } from '../../src/common/secret.ts';
 import type { EventType } from '../../src/events/log.ts';
-import { ingressUrl } from '../../src/ingress/addresses.ts';
+import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startSecureRedis } from '../helpers/private-ca.ts';
 import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
@@ -729,6 +729,57 @@ it('finds a webhook whose token the ingress would refuse', async () => {
     });
   });
 });
+
+it('tells by the token too which secret a webhook needs, and of a token that is not shown how to see it', () =>
+  withSandbox(async (sandbox, changes) => {
+    const tokenOf = (type: EventType, secret: string) => ingressToken(sandbox.clientId, type, secret);
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'), tokenOf('MONEY_IN', SECRET));
+    const id = await register(sandbox, 'CEP', signed(sandbox, 'CEP'), tokenOf('CEP', OLDER));
+    const rotating = { ...changes, WEBHOOK_SECRET: `${SECRET},${OLDER}`, WEBHOOK_TOKEN_HEADER: 'x-token' };
+    const rotated = async () => {
+      const { stdout } = await pasarela(['doctor', '--json'], { ...healthy, ...rotating });
+      return /all [0-9] webhooks of client .* are signed with the first WEBHOOK_SECRET: ([^"]*)/.exec(
+        stdout,
+      )?.[1];
+    };
+    await expectOnly(rotating, {
+      check: 'webhooks',
+      status: 'warning',
+      message: /^the CEP webhook .* is registered with the token of the second WEBHOOK_SECRET$/,
+      cure: /before that secret is dropped/,
+    });
+    expect(await rotated()).toBeUndefined();
+    // An address of the second, and a token of neither: the deliveries get 401.
+    const path = `/v1/clients/${sandbox.clientId}/webhooks`;
+    await control(sandbox, 'PATCH', `${path}/${id}`, { url: signed(sandbox, 'CEP', OLDER), token: 'theirs' });
+    await expectOnly(rotating, {
+      check: 'webhooks',
+      status: 'failure',
+      message: /a token that the ingress does not accept: 401/,
+      cure: /webhooks sync/,
+    });
+    await control(sandbox, 'PATCH', `${path}/${id}`, {
+      url: signed(sandbox, 'CEP'),
+      token: tokenOf('CEP', SECRET),
+    });
+    expect(await rotated()).toBe('the second serves deliveries alone that the provider repeats');
+    const list = await control(sandbox, 'GET', path);
+    const data = list.data.map(({ token: _, ...rest }: { token: string }) => rest);
+    await control(sandbox, 'POST', '/sandbox/faults', {
+      match: { method: 'GET', path },
+      fault: { status: 200, body: { ...list, data } },
+    });
+    expect(await rotated()).toMatch(
+      /^the service does not show the token of 2, and pasarela_events_older_secret_total rises/,
+    );
+    // Beside a right one: it answers its deliveries with 401 all the same.
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+    const further = await register(sandbox, 'CEP', signed(sandbox, 'CEP'));
+    expect((await wrongs(rotating)).at(-1)).toMatchObject({
+      status: 'failure',
+      message: `the CEP webhook ${further} is registered with a token that the ingress does not accept: 401`,
+    });
+  }));
 
 it('finds that calls for the client fail where the service itself answers', () =>
   withSandbox(async (sandbox, changes) => {

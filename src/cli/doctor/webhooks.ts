@@ -98,7 +98,7 @@ export async function lookAtWebhooks(
     for (const type of NEEDED) lookAtType(type, ofType(type), look);
     if (ofType(WANTED).some(({ isActive }) => isActive)) lookAtType(WANTED, ofType(WANTED), look);
     for (const registration of registrations) lookAtFurther(registration, look);
-    if (receiver.older.length > 0) lookAtRotation(rest.clientId, registrations, found);
+    if (receiver.older.length > 0) lookAtRotation(rest.clientId, registrations, look);
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
     found.failure(`the list cannot be read: ${error.message}`, 'The checks of upstream and token say more.');
@@ -148,7 +148,7 @@ function lookAtType(type: EventType, registrations: readonly Registration[], loo
 const nameOf = ({ webhook: { webhookType, id } }: Registration): string => `the ${webhookType} webhook ${id}`;
 
 function lookAtOne(registration: Registration, look: Look): void {
-  const { webhook, leads, tokenIsOurs } = registration;
+  const { webhook, leads, token } = registration;
   const { found, receiver, checksToken, sync, told } = look;
   const name = nameOf(registration);
   told.add(webhook.id);
@@ -167,10 +167,12 @@ function lookAtOne(registration: Registration, look: Look): void {
       `${name} has the address of a type that this version does not know: its deliveries get 401`,
       sync,
     );
+  } else if (checksToken && token === 'other') {
+    found.failure(withOtherToken(registration), sync);
   } else if (leads === 'here-older-secret') {
     found.warning(bySecond(registration), `${sync}, before that secret is dropped.`);
-  } else if (checksToken && !tokenIsOurs) {
-    found.failure(`${name} is registered with a token that the ingress does not accept: 401`, sync);
+  } else if (checksToken && token === 'older') {
+    found.warning(withSecondToken(registration), `${sync}, before that secret is dropped.`);
   } else {
     found.ok(`${name} leads here`);
   }
@@ -179,6 +181,12 @@ function lookAtOne(registration: Registration, look: Look): void {
 const bySecond = (registration: Registration): string =>
   `${nameOf(registration)} is signed with the second WEBHOOK_SECRET`;
 
+const withOtherToken = (registration: Registration): string =>
+  `${nameOf(registration)} is registered with a token that the ingress does not accept: 401`;
+
+const withSecondToken = (registration: Registration): string =>
+  `${nameOf(registration)} is registered with the token of the second WEBHOOK_SECRET`;
+
 const byAnother = (registration: Registration): string =>
   `${nameOf(registration)} is signed with another WEBHOOK_SECRET: its deliveries get 401`;
 
@@ -186,15 +194,18 @@ const atOtherAddress = (registration: Registration): string =>
   `${nameOf(registration)} has the address of another type or client (${maskIngressUrl(registration.webhook.url)}): its messages are refused there, or kept as that client's`;
 
 /** Looks at a webhook beside the one of its type. What leads elsewhere is not the gateway's. */
-function lookAtFurther(registration: Registration, { found, command, told }: Look): void {
-  const { webhook, leads, isActive } = registration;
+function lookAtFurther(registration: Registration, { found, checksToken, command, told }: Look): void {
+  const { webhook, leads, token, isActive } = registration;
   if (told.has(webhook.id) || !leads.startsWith('here')) return;
   const remove = `${command} remove ${webhook.id}, unless it is needed.`;
   const isKnown = EVENT_TYPES.some((type) => type === webhook.webhookType);
+  const isTakenIn = leads === 'here' || leads === 'here-older-secret';
   if (leads === 'here-other-address' && isActive) {
     found.failure(atOtherAddress(registration), remove);
   } else if (leads === 'here-unsigned' && isActive) {
     found.failure(byAnother(registration), remove);
+  } else if (checksToken && token === 'other' && isActive && isTakenIn) {
+    found.failure(withOtherToken(registration), remove);
   } else if (!isKnown) {
     found.warning(
       `${nameOf(registration)} leads here, and has a type that this version does not know`,
@@ -202,17 +213,29 @@ function lookAtFurther(registration: Registration, { found, command, told }: Loo
     );
   } else if (leads === 'here-older-secret') {
     found.warning(bySecond(registration), remove);
+  } else if (checksToken && token === 'older' && leads === 'here') {
+    found.warning(withSecondToken(registration), remove);
   }
 }
 
 /** Says that no webhook of the client needs an older secret any more. Silence could also mean that nothing was looked at. */
-function lookAtRotation(clientId: string, registrations: readonly Registration[], found: Findings): void {
+function lookAtRotation(
+  clientId: string,
+  registrations: readonly Registration[],
+  { found, checksToken }: Look,
+): void {
   // One that is switched off and that no secret has signed needs none, and no finding is about it.
   const here = registrations.filter(
     ({ leads, isActive }) => leads.startsWith('here') && (isActive || leads !== 'here-unsigned'),
   );
   if (here.length === 0 || here.some(({ leads }) => leads !== 'here')) return;
+  if (checksToken && here.some(({ token }) => token === 'older' || token === 'other')) return;
+  const hidden = checksToken ? here.filter(({ token }) => token === 'unknown').length : 0;
   found.ok(
-    `all ${here.length} webhooks of client ${clientId} that lead here are signed with the first WEBHOOK_SECRET: the second serves deliveries alone that the provider repeats`,
+    `all ${here.length} webhooks of client ${clientId} that lead here are signed with the first WEBHOOK_SECRET: ${
+      hidden === 0
+        ? 'the second serves deliveries alone that the provider repeats'
+        : `the service does not show the token of ${hidden}, and pasarela_events_older_secret_total rises where that is still the second's`
+    }`,
   );
 }
