@@ -13,8 +13,8 @@ import { createRest, type Rest } from '../upstream/call/rest.ts';
 import type { ServerConfig } from './server-config.ts';
 
 /**
- * Returns the requester of REST calls that the gateway makes for itself. Each client has its own, so that failures of one do
- * not count for another.
+ * Returns the requester of REST calls that the gateway makes for itself, unless they are shared: those count for who waits for
+ * them. Each client has its own, so that failures of one do not count for another.
  */
 const ownCalls = (clientId: string): Requester => ({ caller: 'gateway', group: `gateway ${clientId}` });
 

@@ -116,9 +116,9 @@ const customerGroup = (clientId: string, customerId: string): string => `custome
 
 /**
  * The requester that a verified caller is: in service mode by the subject of its token, else by the token. All tokens of one
- * client are one group; in service mode, where there is one client, all those of one customer, and each subject that acts for the
- * whole client. Where a gateway in service mode serves several clients, each of them is a group, and in it each customer, and each
- * subject that acts for the whole client, is a caller.
+ * client are one group; in service mode, where the gateway knows its client by itself, all those of one customer, and each subject
+ * that acts for the whole client. Where tokens name the client, each client is a group, and in it each customer, and each subject
+ * that acts for the whole client, is a caller.
  */
 export function requesterOf(
   { clientId, customerId, subject, amongClients }: Caller,
