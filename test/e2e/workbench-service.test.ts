@@ -134,9 +134,22 @@ it('a token that is no longer accepted leads to the form, and the stream goes on
   await signIn();
   await play(page);
   await result(page, /"totalCount": \d+/);
-  const expired = `e30.${Buffer.from(JSON.stringify({ exp: 1_000_000_000 })).toString('base64url')}.e30`;
-  await page.evaluate((token) => sessionStorage.setItem('pasarela:token', token), expired);
+  const tokenTo = (end: number) =>
+    `e30.${Buffer.from(JSON.stringify({ exp: end })).toString('base64url')}.e30`;
+  await page.evaluate((token) => sessionStorage.setItem('pasarela:token', token), tokenTo(1_000_000_000));
   await page.reload();
+  await page.getByRole('alert').getByText('The token has expired.').waitFor();
+
+  // Also while the page is looked at, as soon as it has.
+  await page.evaluate(
+    (token) => sessionStorage.setItem('pasarela:token', token),
+    tokenTo(Math.ceil(Date.now() / 1000) + 3_600),
+  );
+  await page.clock.install();
+  await page.reload();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  expect(await page.getByLabel('Access token').count()).toBe(0);
+  await page.clock.fastForward(3_602_000);
   await page.getByRole('alert').getByText('The token has expired.').waitFor();
 });
 

@@ -36,7 +36,7 @@ export function StreamView({ tab, title, stream, onCredit, onPayment }: Props) {
   return (
     <section className="wb-stream" aria-label={t('Events')}>
       <StreamHeader tab={tab} stream={stream} shown={shown} />
-      {events.length > 1 && (
+      {(events.length > 1 || isNarrowed) && (
         <EventFilter
           filter={filter}
           types={types}
