@@ -9,7 +9,9 @@ import { Pool, type PoolClient } from 'pg';
 
 // biome-ignore lint/style/noProcessEnv: it is a program of one file, and these are all its settings.
 const { FORWARD_SECRET = '', PORT = '8080' } = process.env;
-if (FORWARD_SECRET === '') throw new Error('FORWARD_SECRET is not set.');
+/** Several while the secret rotates, with commas between them: the new one first. */
+const SECRETS = FORWARD_SECRET.split(',');
+if (SECRETS.includes('')) throw new Error('FORWARD_SECRET is not set, or one of its secrets is empty.');
 /** How far the sender's clock may be from this one, in seconds. */
 const CLOCKS_APART = 300;
 const MAX_BODY_BYTES = 1_048_576;
@@ -36,8 +38,12 @@ interface Event {
 function isSigned(header: string | undefined, body: Buffer): boolean {
   const [, time = '', signature = ''] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(header ?? '') ?? [];
   if (signature === '' || Math.abs(Date.now() / 1000 - Number(time)) > CLOCKS_APART) return false;
-  const wanted = createHmac('sha256', FORWARD_SECRET).update(`${time}.`).update(body).digest();
-  return timingSafeEqual(wanted, Buffer.from(signature, 'hex'));
+  const given = Buffer.from(signature, 'hex');
+  const place = SECRETS.findIndex((secret) =>
+    timingSafeEqual(createHmac('sha256', secret).update(`${time}.`).update(body).digest(), given),
+  );
+  if (place > 0) process.stderr.write(`Signed with secret ${place + 1} of FORWARD_SECRET, not the first.\n`);
+  return place !== -1;
 }
 
 /** What a credit is, as docs/payments.md has it ("What to decide on what"); undefined where nobody has decided on it. */

@@ -38,6 +38,7 @@ const forwardingOf = (
   types,
   from,
   stateFile: join(folder, 'a.cursor'),
+  formerFiles: [],
   schedule: undefined,
   letters: new Letters(join(folder, 'a.sqlite')),
   receiver: {

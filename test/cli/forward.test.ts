@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { lettersFileOf } from '../../src/cli/forward/forward.ts';
+import { lettersFileOf, stateFileOf } from '../../src/cli/forward/forward.ts';
 import { receiverId } from '../../src/cli/forward/receivers.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
@@ -113,6 +113,29 @@ it('begins where it began before, though it was killed ere the first event', asy
   await again.says(/Forwarding events of/);
   await until(() => receiver.taken.length === 1);
   expect(receiver.taken).toMatchObject([{ amount: { amount: '8.50' } }]);
+});
+
+it('names the places of other receivers where one is new, as its address may be what has changed', async () => {
+  await using receiver = await startReceiver(() => 200);
+  const [former, changed] = [`${receiver.url}?key=1`, `${receiver.url}?key=2`];
+  const before = start(former);
+  await before.says(/Forwarding events of/);
+  await before.end('SIGTERM');
+  await credit('9.50');
+  const fresh = start(changed);
+  await fresh.says(/Forwarding events of/);
+  await fresh.end('SIGTERM');
+  const [place, files] = [stateFileOf(folder, receiverId(changed)), stateFileOf(folder, receiverId(former))];
+  const [, named = '', to] = /move the file of that address \((.*)\) to (\S+),/.exec(fresh.output()) ?? [];
+  expect(named.split(', ')).toContain(files);
+  expect(to).toBe(place);
+  expect(receiver.taken).toEqual([]);
+  await rename(files, place);
+  const again = start(changed);
+  await until(() => receiver.taken.length === 1);
+  expect(receiver.taken).toMatchObject([{ amount: { amount: '9.50' } }]);
+  await again.end('SIGTERM');
+  expect(again.output()).not.toContain('is new');
 });
 
 it('ends with EVENTS_GAP, and says how to start again, where the log no longer holds what follows', async () => {

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readEnvironment } from '../../app/config.ts';
 import { onToldToEnd } from '../../app/lifecycle.ts';
@@ -87,6 +87,9 @@ async function run(args: readonly string[]): Promise<ExitCode> {
   const types = readTypes(values.types);
   const receivers = addresses.map((to) => receiverAt(to, FORWARD_SECRET?.reveal()));
   const graph = graphAt(values.url);
+  const given = new Set(receivers.map(({ id }) => stateFileOf(DATA_DIR, id)));
+  const formerFiles =
+    values.state === undefined ? cursorFilesIn(DATA_DIR).filter((file) => !given.has(file)) : [];
   const stop = new AbortController();
   onToldToEnd(() => stop.abort());
   const ended = receivers.map(async (receiver) => {
@@ -95,7 +98,7 @@ async function run(args: readonly string[]): Promise<ExitCode> {
     try {
       letters = new Letters(lettersFileOf(DATA_DIR, receiver.id), receiver.shownAs);
       const from = values.from ?? null;
-      await forward({ graph, types, receiver, letters, schedule, from, stateFile }, stop.signal);
+      await forward({ graph, types, receiver, letters, schedule, from, stateFile, formerFiles }, stop.signal);
       return true;
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
@@ -161,9 +164,22 @@ function status(args: readonly string[]): ExitCode {
   return EXIT.done;
 }
 
-function idsIn(folder: string): readonly string[] {
+const CURSOR_FILE = /^forward-[0-9a-f]{12}\.cursor$/;
+
+/** Returns the files with places of receivers; none where the folder is not there yet. */
+const cursorFilesIn = (folder: string): readonly string[] =>
+  existsSync(folder)
+    ? namesIn(folder)
+        .filter((name) => CURSOR_FILE.test(name))
+        .map((name) => join(folder, name))
+    : [];
+
+const idsIn = (folder: string): readonly string[] =>
+  namesIn(folder).flatMap((name) => LETTERS_FILE.exec(name)?.[1] ?? []);
+
+function namesIn(folder: string): readonly string[] {
   try {
-    return readdirSync(folder).flatMap((name) => LETTERS_FILE.exec(name)?.[1] ?? []);
+    return readdirSync(folder);
   } catch (cause) {
     throw new CommandError(`${folder} cannot be read: ${String(cause)}`, { cause });
   }

@@ -19,6 +19,8 @@ interface Forwarding extends Delivery {
   readonly from: string | null;
   /** The file in which the cursor is saved. */
   readonly stateFile: string;
+  /** Files with the cursors of receivers that the command was not given. One may be of this receiver, at a former address. */
+  readonly formerFiles: readonly string[];
 }
 
 /** Returns the path of the file with the cursor of one receiver. */
@@ -82,7 +84,10 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
   const start = state.cursor ?? forwarding.from ?? (await head(graph, signal));
   if (start === undefined) return;
   // Saved at once: events that arrive from now on must be forwarded even if this process is killed before the first of them.
-  if (state.cursor === undefined && forwarding.from === null) state.save(start);
+  if (state.cursor === undefined && forwarding.from === null) {
+    state.save(start);
+    tellNew(forwarding);
+  }
   let cursor = start;
   const news = new Bell();
   void listen(forwarding, news, signal);
@@ -119,6 +124,14 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
     if (goesOn) continue;
     await Promise.race([heard, rest(LOOK_EVERY_MS, signal)]);
   }
+}
+
+/** A new address of a receiver is a new receiver, which begins with what comes: what its former one had not taken is left out. */
+function tellNew({ receiver: { shownAs, id }, stateFile, formerFiles }: Forwarding): void {
+  if (formerFiles.length === 0) return;
+  remark(
+    `${shownAs} (${id}) is new, and gets what comes from now on. If it had another address before: end this command, move the file of that address (${formerFiles.join(', ')}) to ${stateFile}, and its .sqlite file likewise.`,
+  );
 }
 
 /** Returns the end of the log, once the gateway can be asked; undefined if the signal was aborted before. */
