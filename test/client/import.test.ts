@@ -112,7 +112,7 @@ console.log(JSON.stringify([asked, followed]));`);
   const refused = {
     name: 'Refused',
     code: 'BAD_USER_INPUT',
-    message: 'There is no WebSocket here: pass `webSocketImpl`, such as that of ws, or use createFetch.',
+    message: 'No WebSocket: pass `webSocketImpl`, or use createFetch.',
   };
   expect(seen).toEqual([refused, refused]);
 });

@@ -9,18 +9,18 @@ import { COMPILER, folder, installPackages, run } from '../helpers/packages.ts';
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
 const OWN_BYTES: Readonly<Record<string, number>> = {
-  apollo: 6_070,
-  fetch: 4_695,
-  'graphql-sse': 5_315,
-  'indexed-db': 1_210,
-  react: 4_870,
+  apollo: 6_100,
+  fetch: 4_730,
+  'graphql-sse': 5_355,
+  'indexed-db': 1_255,
+  react: 4_915,
   'react-native': 250,
-  relay: 5_210,
-  request: 3_285,
+  relay: 5_245,
+  request: 3_315,
   schema: 750,
-  svelte: 4_065,
-  testing: 4_245,
-  urql: 5_335,
+  svelte: 4_110,
+  testing: 4_280,
+  urql: 5_365,
 };
 /** What an app loads of the package, and the most that it may weigh, compressed. */
 const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
@@ -32,16 +32,16 @@ const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
   ],
   feed: [
     "export { follow, isGap, keyValueStore, memoryStore, typed, watch } from '@pasarela/client';",
-    4_320,
+    4_375,
   ],
-  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 4_030],
+  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 4_070],
   // The whole of what an app loads to follow, which stays below 10 KB, 10,240 bytes.
   socket: [
     "export { follow } from '@pasarela/client'; export { createSocket } from '@pasarela/client/graphql-ws';",
-    10_220,
+    10_240,
   ],
   // Both together, which no app has to load at once.
-  whole: ["export * from '@pasarela/client';", 6_870],
+  whole: ["export * from '@pasarela/client';", 6_935],
   ...Object.fromEntries(
     Object.entries(OWN_BYTES).map(([entry, most]) => [
       entry,

@@ -35,6 +35,36 @@ it('leaves no timer behind once it is woken', async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
+it('waits for the time that the gateway asked for, also if it is woken, and no longer then', async () => {
+  const pause = new Pause();
+  const first = Date.now();
+  while (Date.now() - first < 60_000) await waits(pause);
+  const begun = Date.now();
+  const over = pause.next(700);
+  await vi.advanceTimersByTimeAsync(300);
+  pause.wake();
+  await vi.runAllTimersAsync();
+  await over;
+  expect(Date.now() - begun).toBe(700);
+});
+
+it('is woken at once where the time that the gateway asked for went by in a sleep', async () => {
+  const pause = new Pause();
+  const over = pause.next(700);
+  vi.setSystemTime(Date.now() + 700);
+  pause.wake();
+  await over;
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('ends at once where nobody comes back', async () => {
+  const pause = new Pause();
+  const over = pause.next(700);
+  pause.wake(true);
+  await over;
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 it('does not wait the same time for everybody, and not shorter than it is asked to', async () => {
   const times = new Set<number>();
   for (let client = 0; client < 20; client += 1) times.add(await waits(new Pause()));

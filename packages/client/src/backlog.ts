@@ -64,7 +64,7 @@ export function backlog(
     /** The next connection counts for itself. */
     close() {
       isOver = true;
-      pause.wake();
+      pause.wake(true);
     },
   };
 }

@@ -153,7 +153,7 @@ export function connect<Data, Variables>(
     close() {
       closed = true;
       current.leave();
-      pause.wake();
+      pause.wake(true);
     },
   };
 }

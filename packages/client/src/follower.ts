@@ -102,7 +102,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#closed = true;
     this.#backlog?.close();
     this.#connection?.close();
-    this.#pause.wake();
+    this.#pause.wake(true);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Item<Data>, void> {
@@ -249,7 +249,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #receive(event: EventOf<Data>, errors: readonly Problem[] | undefined): void {
     const cursor = cursorOf(event);
     if (typeof cursor !== 'string') {
-      throw refused('Events with no `cursor` cannot be followed: select it.');
+      throw refused('Select the `cursor` of events.');
     }
     if (errors) tellAll([() => this.#options.onErrors?.(errors, event)]);
     this.#gaps = 0;

@@ -40,8 +40,7 @@ const CHECK_MS = 1_000;
 /** The close code for a token that the gateway does not accept. */
 const REFUSED = 4403;
 
-const NO_WEB_SOCKET =
-  'There is no WebSocket here: pass `webSocketImpl`, such as that of ws, or use createFetch.';
+const NO_WEB_SOCKET = 'No WebSocket: pass `webSocketImpl`, or use createFetch.';
 
 /**
  * The longest message that the gateway takes, in bytes (PROTOCOL.md). A longer one would end the connection of every
@@ -50,7 +49,7 @@ const NO_WEB_SOCKET =
 const LONGEST = 65_536;
 /** The bytes of a message besides its payload: 38, and its id. */
 const AROUND = 64;
-const TOO_LONG = 'The request is over the 64 KiB of a WebSocket: use createFetch.';
+const TOO_LONG = 'Over the 64 KiB of a WebSocket: use createFetch.';
 
 /** What the parts of a socket share. */
 interface State {

@@ -13,6 +13,7 @@ const SHORT_FOR_MS = 60_000;
 export class Pause {
   #tries = 0;
   #since = 0;
+  #isOver = false;
   #wake: (() => void) | undefined;
 
   /** Makes the next wait a short one. */
@@ -20,13 +21,18 @@ export class Pause {
     this.#tries = 0;
   }
 
-  /** Ends the present wait, and makes the next one a short one. */
-  wake(): void {
+  /**
+   * Ends the present wait once its least time is over, and makes the next one a short one.
+   *
+   * @param isOver true where nobody comes back after the wait: it ends at once
+   */
+  wake(isOver = false): void {
+    this.#isOver = isOver;
     this.reset();
     this.#wake?.();
   }
 
-  /** Waits, at least for `leastMs`, unless woken. */
+  /** Waits, at least for `leastMs` also if woken: a gateway has asked for that. */
   async next(leastMs = 0): Promise<void> {
     const now = ambient.now();
     if (this.#tries === 0) this.#since = now;
@@ -34,6 +40,9 @@ export class Pause {
     const backoff = Math.min(FIRST_MS * 2 ** this.#tries, most) * (0.5 + ambient.random() / 2);
     this.#tries += 1;
     await this.wait(Math.max(backoff, leastMs));
+    const left = now + leastMs - ambient.now();
+    // It was woken sooner. A clock that was set back makes it no longer.
+    if (left > 0 && !this.#isOver) await this.next(Math.min(left, leastMs));
   }
 
   /** Waits until woken, at most for `ms` milliseconds if that is given. */

@@ -55,7 +55,7 @@ export async function askUntilClear(payment: Payment, until: number): Promise<Se
       return keep(payment, told, (kept) => (isSent(kept) ? kept : { ...kept, result })).catch(() => told);
     }
     // The timer of a pause that was left would go on.
-    await payment.orLeft(() => pause.next(waitMs)).catch(() => pause.wake());
+    await payment.orLeft(() => pause.next(waitMs)).catch(() => pause.wake(true));
   }
 }
 

@@ -101,7 +101,7 @@ class PlainSubscription {
   close(): void {
     this.#closed = true;
     this.#connection?.close();
-    this.#pause.wake();
+    this.#pause.wake(true);
   }
 
   async #start(): Promise<void> {
