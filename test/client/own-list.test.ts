@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { follow, isGap, typed } from '../../packages/client/src/index.ts';
+import { showFeed, startState } from '../../packages/client/src/feed-state.ts';
+import { follow, isGap, memoryStore, type Store, typed } from '../../packages/client/src/index.ts';
 import { createFakeGateway } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
 
@@ -32,6 +33,57 @@ it('a list whose last event the log no longer holds is loaded once for a gap, an
   expect(loaded).toBe(2);
   feed.close();
   await ended;
+});
+
+it('a gap is kept before the list that was loaded for it, so that an app that ends before it is told of the gap shows it', async () => {
+  const gateway = createFakeGateway();
+  const list = ['1', '2', '3'].map((id) => ({ id, cursor: gateway.deliver({ id }) }));
+  const kept = memoryStore<Event>(3);
+  await kept.save(undefined, 'a place that is gone');
+  let state = startState<Event>();
+  const show = (save: Store<Event>['save']) => {
+    state = startState();
+    const store = { load: () => kept.load(), save };
+    const options = { store, getState: async () => list, presence: () => () => {}, limit: 3 };
+    return showFeed(gateway.connect(), EVENTS, options, (change) => {
+      state = change(state);
+    });
+  };
+  const rows = () => state.items.map((item) => (isGap(item) ? item.reason : item.id));
+  let isKept = false;
+  const end = show(async (item, cursor) => {
+    await kept.save(item, cursor);
+    isKept = true;
+    // The app ends here.
+    await new Promise(() => {});
+  });
+  await until(() => isKept);
+  expect(rows()).toEqual([]);
+  end();
+  const leave = show((item, cursor) => kept.save(item, cursor));
+  await until(() => state.status === 'live');
+  expect(rows()).toEqual(['3', '2', 'CURSOR_INVALID']);
+  expect(new Set(state.items.map(({ cursor }) => cursor)).size).toBe(3);
+  leave();
+});
+
+it('a list shows the gap before what was loaded for it as soon as it is told', async () => {
+  const gateway = createFakeGateway();
+  const list = ['1', '2'].map((id) => ({ id, cursor: gateway.deliver({ id }) }));
+  const store = memoryStore<Event>();
+  await store.save(undefined, 'a place that is gone');
+  let state = startState<Event>();
+  const options = { store, getState: async () => list, presence: () => () => {} };
+  const leave = showFeed(gateway.connect(), EVENTS, options, (change) => {
+    state = change(state);
+  });
+  await until(() => state.status === 'live');
+  expect(state.items.map((item) => (isGap(item) ? item.reason : item.id))).toEqual([
+    '2',
+    '1',
+    'CURSOR_INVALID',
+  ]);
+  leave();
 });
 
 it('a feed goes on behind its list where a store without events has been taken further by another process', async () => {

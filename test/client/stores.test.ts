@@ -55,7 +55,10 @@ it('a gap is kept where it was met; the list that was loaded afresh takes the pl
   await store.save(gap, 'oldest');
   expect(await store.load()).toMatchObject({ cursor: 'oldest', events: [event('a'), gap] });
   await store.save({ ...gap, cursor: 'z', events: [event('y'), event('z')] }, 'z');
-  expect(await store.load()).toMatchObject({ cursor: 'z', events: [event('y'), event('z')] });
+  expect(await store.load()).toMatchObject({
+    cursor: 'z',
+    events: [{ gap: true, reason: 'EVENTS_GAP' }, event('y'), event('z')],
+  });
 });
 
 it('a tab whose write has failed is no further than before: it writes nothing over what another tab keeps', async () => {

@@ -123,7 +123,7 @@ it('a credit that a tab’s list holds, and that of a quicker tab does not, is s
   behind.next({ data: { moneyIn: credit('x22') } });
   await until(() => other.shown.endsWith('x22'));
   expect(other.shown).toBe(`gap{${told(credits(20))}} x21 x22`);
-  expect(await stored()).toBe(`${told(credits(22))}, x22`);
+  expect(await stored()).toBe(`gap ${told(credits(22))}, x22`);
 });
 
 it('a gap behind a place that both tabs had reached is kept, and told in both', async () => {

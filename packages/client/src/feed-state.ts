@@ -1,7 +1,7 @@
 import type { EventOf, Feed, FollowOptions, Status } from './feed.ts';
 import { follow } from './follow.ts';
 import type { Source, TypedDocument } from './source.ts';
-import { cursorOf, type Gap, isGap, type Store } from './stores.ts';
+import { cursorOf, type Gap, isGap, listed, type Store } from './stores.ts';
 
 /** The state of a feed for a screen. */
 export interface FeedState<Event> {
@@ -64,7 +64,7 @@ export function showFeed<
     const { status, missing, problem } = feed;
     set(() => ({ status, missing, problem }));
   });
-  void run(feed, set);
+  void run(feed, limit, set);
   return () => {
     set(() => ({ status: 'offline', missing: 0 }));
     isShown = false;
@@ -90,6 +90,7 @@ function readingOnce<Event>(
 
 async function run<Event>(
   feed: Feed<Event>,
+  limit: number,
   set: (next: (before: FeedState<Event>) => Partial<FeedState<Event>>) => void,
 ): Promise<void> {
   try {
@@ -103,7 +104,10 @@ async function run<Event>(
         // A gap after a gap is the same gap.
         const before = isGap(items[0]) ? items.slice(1) : items;
         if (item.events === undefined) return { items: [item, ...before], gap: item };
-        return { items: [...item.events].reverse(), gap: item.reason === 'FIRST_START' ? gap : item };
+        return {
+          items: [...listed([], item, limit)].reverse(),
+          gap: item.reason === 'FIRST_START' ? gap : item,
+        };
       });
     }
   } catch (problem) {

@@ -7,11 +7,11 @@ export interface Gap<Event = unknown> {
   readonly gap: true;
   /**
    * `EVENTS_GAP`: the log no longer holds all events since the last one, or is another one. `CURSOR_INVALID`: the place is none of this log and
-   * caller; a caller narrowed to a customer gets it where the log is another one.
+   * caller; a caller narrowed to a customer gets it who comes back to another log.
    * `FIRST_START`: this device has seen nothing yet; reported only if `getState` is given.
    */
   readonly reason: 'EVENTS_GAP' | 'CURSOR_INVALID' | 'FIRST_START';
-  /** The cursor from which the feed goes on. */
+  /** The cursor from which the feed goes on. Where a stored list has the gap before what `getState` has loaded, a text that is no cursor. */
   readonly cursor: string;
   /** The list that `getState` has loaded, oldest first. */
   readonly events?: readonly Event[];
@@ -75,7 +75,7 @@ const standAt = ({ cursor, events, begun }: Saved<unknown>): Stand => ({
   reached: cursor,
 });
 
-const REMOVED = 'The stored list was removed while this feed was open: follow again.';
+const REMOVED = 'The list was removed: follow again.';
 
 /**
  * Returns the content of a store after an item has been added. If another tab has been quicker, the content stays, so that no
@@ -123,15 +123,23 @@ function added<Event>(
   return { cursor, events: listed(events, next, kept), begun: place ? begun : ambient.now() };
 }
 
-/** Returns a list with an item at its end. A gap after a gap is the same gap. */
-function listed<Event>(
+/**
+ * Returns a list with an item at its end. A gap after a gap is the same gap. A list that was loaded for a gap takes the place of
+ * the one before, and has the gap at its beginning: an app that ends before it is told of the gap finds it there.
+ */
+export function listed<Event>(
   before: readonly (Event | Gap<Event>)[],
   item: Event | Gap<Event> | undefined,
   kept: number,
 ): readonly (Event | Gap<Event>)[] {
   if (item === undefined) return before;
   if (!isGap(item)) return [...before, item].slice(-kept);
-  return (item.events ?? [...(isGap(before.at(-1)) ? before.slice(0, -1) : before), item]).slice(-kept);
+  const { events, ...gap } = item;
+  if (!events) return [...(isGap(before.at(-1)) ? before.slice(0, -1) : before), item].slice(-kept);
+  if (gap.reason === 'FIRST_START') return events.slice(-kept);
+  // Rows go by their cursors, and the list's last event may have the one of the gap.
+  if (events[0]) gap.cursor = `before ${gap.cursor}`;
+  return [gap, ...events.slice(1 - kept)];
 }
 
 /** Returns the cursor of an event. */
