@@ -1,3 +1,5 @@
+import { clock } from '../common/clock.ts';
+import { Lru } from '../common/lru.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { MappedStream } from '../common/push-stream.ts';
 import { CursorInvalidError, EventsGapError, type LogBounds } from './errors.ts';
@@ -68,7 +70,7 @@ export function sealedReads(
       const after = options.after === undefined ? undefined : await sealing.open(holder, options.after);
       try {
         const source = await log.follow(clientId, { ...options, after });
-        return new SealedStream(source, holder, (error) => sealing.error(clientId, error));
+        return new SealedStream(source, sealing.current(holder), (error) => sealing.error(clientId, error));
       } catch (error) {
         throw await sealing.error(clientId, error);
       }
@@ -90,19 +92,57 @@ export function sealedReads(
   };
 }
 
+/** How old the answer may be by which an open stream seals, in milliseconds. */
+const KEY_MS = 10_000;
+/** Clients whose last key is remembered, for their open streams. */
+const MOST_CLIENTS = 1000;
+
+/** The key of a client's log as it was last heard, and when it was last asked for. */
+interface Heard {
+  readonly key: Buffer;
+  readonly askedAt: number;
+}
+
+/** By log and client. The streams of all customers share it. */
+const heard = new WeakMap<object, Lru<Heard>>();
+
 /** Seals and opens the cursors of one customer. */
 class Sealing {
   readonly #log: Pick<EventLog, 'sealKey' | 'bounds'>;
   readonly #customerId: string;
+  readonly #heard: Lru<Heard>;
 
   constructor(log: Pick<EventLog, 'sealKey' | 'bounds'>, customerId: string) {
     this.#log = log;
     this.#customerId = customerId;
+    this.#heard = heard.get(log) ?? new Lru(MOST_CLIENTS);
+    heard.set(log, this.#heard);
   }
 
   /** The key is asked for each time: a log that has begun a new life has a new key, in all processes at once. */
   async holderFor(clientId: string): Promise<SealHolder> {
-    return { key: await this.#log.sealKey(clientId), clientId, customerId: this.#customerId };
+    const askedAt = clock.monotonic();
+    const key = await this.#log.sealKey(clientId);
+    this.#heard.set(clientId, { key, askedAt });
+    return { key, clientId, customerId: this.#customerId };
+  }
+
+  /**
+   * Returns a function that gives the holder by which an open stream seals now. It does not wait for the log. It asks for the key
+   * once the last answer is old: an eviction may have taken the key, and a log that has lost nothing else ends no stream.
+   */
+  current(first: SealHolder): () => SealHolder {
+    const { clientId } = first;
+    return () => {
+      const { key, askedAt } = this.#heard.get(clientId) ?? { key: first.key, askedAt: -KEY_MS };
+      const now = clock.monotonic();
+      if (now - askedAt >= KEY_MS) {
+        this.#heard.set(clientId, { key, askedAt: now });
+        // While the log is away the key stays what it was.
+        this.holderFor(clientId).catch(() => undefined);
+      }
+      return { ...first, key };
+    };
   }
 
   /** Returns the log's own cursor. @throws {CursorInvalidError} with the bounds of the log */
@@ -157,11 +197,15 @@ const sealedBounds = (holder: SealHolder, { oldest, head }: LogBounds): LogBound
 
 /** A stream that seals its cursors, and those of the error that ends it. */
 class SealedStream extends MappedStream<StoredEvent, StoredEvent> {
-  readonly #holder: SealHolder;
+  readonly #holder: () => SealHolder;
   readonly #translate: (error: unknown) => Promise<unknown>;
 
-  constructor(source: EventStream, holder: SealHolder, translate: (error: unknown) => Promise<unknown>) {
-    super(source, (event) => sealedEvent(holder, event));
+  constructor(
+    source: EventStream,
+    holder: () => SealHolder,
+    translate: (error: unknown) => Promise<unknown>,
+  ) {
+    super(source, (event) => sealedEvent(holder(), event));
     this.#holder = holder;
     this.#translate = translate;
   }
@@ -169,7 +213,7 @@ class SealedStream extends MappedStream<StoredEvent, StoredEvent> {
   /** Two bookmarks of one position differ. Equal ones would tell that no event of others has come between. */
   override bookmark(): string | undefined {
     const cursor = super.bookmark();
-    return cursor === undefined ? undefined : sealCursor(this.#holder, cursor, 'fresh');
+    return cursor === undefined ? undefined : sealCursor(this.#holder(), cursor, 'fresh');
   }
 
   override finish(error?: unknown): void {

@@ -43,6 +43,58 @@ it('two bookmarks of one place are not alike to a caller who is narrowed, and ea
   await stream.return();
 });
 
+it('an open stream seals by the new key once its log has another', async () => {
+  const { log, append, reads } = start();
+  append();
+  const stream = await reads.follow(CLIENT);
+  const cursors: string[] = [];
+  stream.connect({ take: ({ cursor }) => void cursors.push(cursor), finish: () => undefined });
+  vi.spyOn(log, 'sealKey').mockResolvedValue(Buffer.alloc(SEAL_KEY_BYTES, 1));
+  let time = performance.now();
+  const now = vi.spyOn(performance, 'now').mockImplementation(() => time);
+  try {
+    const after = await until(() => {
+      time += 5_000;
+      append();
+      const place = stream.bookmark() ?? '';
+      const holder = { key: Buffer.alloc(SEAL_KEY_BYTES, 1), clientId: CLIENT, customerId: CUSTOMER };
+      try {
+        for (const cursor of [cursors.at(-1) ?? '', place]) openCursor(holder, cursor);
+        return place;
+      } catch {
+        return undefined;
+      }
+    });
+    append();
+    const again = await reads.follow(CLIENT, { after });
+    expect((await again.next()).value?.cursor).toBe(cursors.at(-1));
+    await again.return();
+  } finally {
+    now.mockRestore();
+    await stream.return();
+  }
+});
+
+it('an open stream asks for no key while its log is away, and goes on by the one that it has', async () => {
+  const { log, append, reads } = start();
+  const stream = await reads.follow(CLIENT);
+  const cursors: string[] = [];
+  stream.connect({ take: ({ cursor }) => void cursors.push(cursor), finish: () => undefined });
+  const asked = vi.spyOn(log, 'sealKey').mockRejectedValue(new StoreUnavailableError('It is away.'));
+  const late = performance.now() + 60_000;
+  const now = vi.spyOn(performance, 'now').mockImplementation(() => late);
+  append();
+  append();
+  await until(() => cursors.length === 2);
+  expect(asked).toHaveBeenCalledTimes(1);
+  now.mockRestore();
+  asked.mockRestore();
+  const again = await reads.follow(CLIENT, { after: cursors[0] });
+  expect((await again.next()).value?.cursor).toBe(cursors[1]);
+  await again.return();
+  await stream.return();
+});
+
 it('two heads of one place are not alike to a caller who is narrowed, and events after each are the same', async () => {
   const { append, reads } = start();
   append();
