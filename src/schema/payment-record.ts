@@ -23,7 +23,10 @@ const StateType = builder.enumType('PaymentState', {
     IN_FLIGHT: {
       description: 'It was asked for, and a call, or the gateway itself, is at it: nothing is known yet.',
     },
-    DONE: { description: 'The service has taken it.' },
+    DONE: {
+      description:
+        'The service has taken it. That stays, also where the money comes back: `transaction` is as it reads now.',
+    },
     REFUSED: { description: 'The service has refused it: nothing has moved.' },
     UNKNOWN: { description: 'It was sent, and may have happened.' },
   } satisfies Record<PaymentState, object>,

@@ -216,7 +216,7 @@ builder.subscriptionField('transactionStatus', (t) =>
     nullable: false,
     rights: { scopes: [...ENTERS_GRAPH.scopes, ...ENTERS_LOG.scopes] },
     description:
-      'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED of a transaction that `refundTransaction` cannot return. A received SPEI credit that is LIQUIDATED is followed on. A transfer out that the other bank returns later has ended here with LIQUIDATED: read the transaction again. Within one subscription no state steps back to INITIALIZED. A state that the upstream has not documented is shown, and is never final; the state before it may come again. Subscribing again starts with what the upstream says at that time, so that a dropped connection loses no final state; it may be behind the last state that was told before.',
+      'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED of a transaction that `refundTransaction` cannot return. A received SPEI credit that is LIQUIDATED is followed on. A transfer out that the other bank returns later has ended here with LIQUIDATED; whether a later read shows the return is not documented. Within one subscription no state steps back to INITIALIZED. A state that the upstream has not documented is shown, and is never final; the state before it may come again. Subscribing again starts with what the upstream says at that time, so that a dropped connection loses no final state; it may be behind the last state that was told before.',
     args: {
       transactionId: t.arg.id({ required: true, description: 'UUID of the transaction.' }),
     },
