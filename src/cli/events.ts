@@ -17,7 +17,7 @@ import {
 } from './command.ts';
 import { EVENTS_HELP, EVENTS_HELP_ON } from './events-help.ts';
 import { runForward } from './forward/command.ts';
-import { describe, type GraphClient, HEAD, query, subscribe } from './graph.ts';
+import { describe, type GraphClient, HEAD, query, queryShown, subscribe, tellUnread } from './graph.ts';
 import { graphAt, isFinal, readTypes } from './graph-options.ts';
 
 /** Pause before subscribing again after any other error, in milliseconds. */
@@ -186,6 +186,7 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
     for await (const step of subscribe(graph, NEWS, variables, again)) {
       if ('data' in step) {
         const { events: event } = Next.parse(step.data);
+        tellUnread(step.unread, [event]);
         show(event);
         variables.after = event.cursor;
       } else if ('bookmark' in step) {
@@ -215,8 +216,11 @@ async function replay(
   let reachesBackTo: string | null = null;
   let head: string | null = null;
   for (let hasMore = true; hasMore; ) {
-    const page = Page.parse(await query(graph, PAGES, { types, after: cursor, first: PAGE, ...filter }));
+    const variables = { types, after: cursor, first: PAGE, ...filter };
+    const { data, unread } = await queryShown(graph, PAGES, variables);
+    const page = Page.parse(data);
     const { nodes, pageInfo } = page.events;
+    tellUnread(unread, nodes);
     for (const event of nodes) show(event);
     tellProgress(count, count + nodes.length);
     count += nodes.length;

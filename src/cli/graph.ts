@@ -2,7 +2,7 @@ import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
-import { CommandError } from './command.ts';
+import { CommandError, remark } from './command.ts';
 import type { Token } from './token.ts';
 
 /** Longest wait for an answer, in milliseconds. */
@@ -24,13 +24,26 @@ export interface GraphClient {
 /** A GraphQL error in the form of the protocol. */
 export interface GraphFailure {
   readonly message: string;
+  readonly path?: readonly (string | number)[] | undefined;
   readonly extensions?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Data, and the errors of its single fields that the gateway cannot read: these are null in it. */
+export interface Shown {
+  readonly data: unknown;
+  readonly unread: readonly GraphFailure[];
 }
 
 const Result = z.object({
   data: z.unknown(),
   errors: z
-    .array(z.object({ message: z.string(), extensions: z.record(z.string(), z.unknown()).optional() }))
+    .array(
+      z.object({
+        message: z.string(),
+        path: z.array(z.union([z.string(), z.number()])).optional(),
+        extensions: z.record(z.string(), z.unknown()).optional(),
+      }),
+    )
     .optional(),
 });
 
@@ -41,6 +54,18 @@ const Result = z.object({
  * @throws CommandError if the gateway cannot be asked, GraphError if it answers with an error
  */
 export async function query(graph: GraphClient, document: string, variables: object): Promise<unknown> {
+  const { data, unread } = await queryShown(graph, document, variables);
+  if (unread[0] !== undefined) throw new GraphError(unread[0]);
+  return data;
+}
+
+/**
+ * The same for what is stored, such as events: a field that cannot be read is no better when it is asked for again, and must not
+ * hold up the rest.
+ *
+ * @throws CommandError if the gateway cannot be asked, GraphError if it answers with any other error
+ */
+export async function queryShown(graph: GraphClient, document: string, variables: object): Promise<Shown> {
   const token = await graph.token.get();
   try {
     return await ask(graph.url, token, document, variables);
@@ -51,7 +76,7 @@ export async function query(graph: GraphClient, document: string, variables: obj
   }
 }
 
-async function ask(url: string, token: string, document: string, variables: object): Promise<unknown> {
+async function ask(url: string, token: string, document: string, variables: object): Promise<Shown> {
   let answer: unknown;
   try {
     const response = await fetch(url, {
@@ -69,9 +94,32 @@ async function ask(url: string, token: string, document: string, variables: obje
   }
   const result = Result.safeParse(answer).data;
   if (result === undefined) throw new CommandError(`What answers at ${url} is not GraphQL.`);
-  const [error] = result.errors ?? [];
-  if (error !== undefined) throw new GraphError(error);
-  return result.data;
+  const { data, errors = [] } = result;
+  if (errors[0] !== undefined && !areUnread(data, errors)) throw new GraphError(errors[0]);
+  return { data, unread: errors };
+}
+
+/** Codes of a field that is null because the service has sent something else there, and of such errors that are not listed. */
+const UNREAD: readonly unknown[] = ['UPSTREAM_INVALID', 'MORE_ERRORS'];
+
+/** True if errors say no more than that single fields of what is shown cannot be read. */
+function areUnread(data: unknown, failures: readonly GraphFailure[]): boolean {
+  const isWhole =
+    typeof data === 'object' && data !== null && Object.values(data).every((field) => field !== null);
+  return isWhole && failures.every(({ extensions }) => UNREAD.includes(extensions?.['code']));
+}
+
+/** Says which fields of events could not be read. */
+export function tellUnread(
+  failures: readonly GraphFailure[],
+  events: readonly { readonly id: string }[],
+): void {
+  for (const failure of failures) {
+    const { path = [] } = failure;
+    const event = events[Number(path.find((step) => typeof step === 'number') ?? 0)];
+    const which = path.length === 0 ? '' : `${event?.id} has null as ${path.at(-1)}, which cannot be read. `;
+    remark(which + describe(failure));
+  }
 }
 
 /** Returns an error as text, with its code, and with the cursors to begin again from if it has any. */
@@ -102,10 +150,7 @@ export class GraphError extends CommandError {
  * What one subscription yields: data, the cursor up to which all data has been sent, the errors that end it, or what has broken
  * the connection for good.
  */
-type Step =
-  | { readonly data: unknown }
-  | { readonly bookmark: string }
-  | { readonly failures: readonly GraphFailure[] };
+type Step = Shown | { readonly bookmark: string } | { readonly failures: readonly GraphFailure[] };
 type Heard = Step | { readonly broken: unknown };
 
 /**
@@ -165,7 +210,8 @@ export async function* subscribe(
       client.subscribe(
         { query: document, variables },
         {
-          next: ({ data, errors = [] }) => hear?.(errors.length > 0 ? { failures: errors } : { data }),
+          next: ({ data, errors: unread = [] }) =>
+            hear?.(unread.length === 0 || areUnread(data, unread) ? { data, unread } : { failures: unread }),
           error: (cause) => end(Array.isArray(cause) ? { failures: cause } : { broken: cause }),
           complete: () => end(),
         },

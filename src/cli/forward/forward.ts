@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { CommandError, remark } from '../command.ts';
 import { CursorFile } from '../cursor-file.ts';
-import { type GraphClient, GraphError, HEAD, query, subscribe } from '../graph.ts';
+import { type GraphClient, GraphError, HEAD, query, queryShown, subscribe, tellUnread } from '../graph.ts';
 import { isFinal } from '../graph-options.ts';
 import { Attempts, rest } from './attempts.ts';
 import { type Delivery, deliver, deliverAgain } from './deliver.ts';
@@ -102,7 +102,9 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
       // If only events of other types have come, the cursor after them must be saved, as that of an empty page is that goes on,
       // because the log may be trimmed meanwhile.
       if (types !== null) end = Head.parse(await query(graph, HEAD, {})).eventCursor;
-      page = Page.parse(await query(graph, DOCUMENT, { types, after: cursor, first: PAGE })).events;
+      const { data, unread } = await queryShown(graph, DOCUMENT, { types, after: cursor, first: PAGE });
+      page = Page.parse(data).events;
+      tellUnread(unread, page.nodes);
     } catch (error) {
       if (!(error instanceof CommandError) || stays(error, graph)) throw error;
       await attempts.failed(error.message);
