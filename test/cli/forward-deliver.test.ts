@@ -36,10 +36,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const event = (id: string): ForwardedEvent => ({
+const event = (id: string, cursor = `cursor of ${id}`): ForwardedEvent => ({
   id,
   type: 'CEP',
-  cursor: `cursor of ${id}`,
+  cursor,
   receivedAt: '2026-11-22T09:00:00.000Z',
 });
 
@@ -92,7 +92,7 @@ it('an event that is taken in the end leaves no letter, also where another comma
     return take(one);
   };
   expect(await deliver(first, event('one'), stopped.signal)).toBe(false);
-  expect(letters.find('one')).toMatchObject({
+  expect(letters.find('cursor of one')).toMatchObject({
     attempts: 1,
     refusals: 1,
     nextAt: now + MINUTE_MS,
@@ -100,6 +100,55 @@ it('an event that is taken in the end leaves no letter, also where another comma
   });
   expect(await deliver(deliveryTo([]), event('one'), never)).toBe(true);
   expect(letters.all()).toEqual([]);
+});
+
+it('a second event with the id of a dead letter has attempts of its own, and leaves the dead letter where it is', async () => {
+  const [first, second] = [event('one', 'first'), event('one', 'second')];
+  await deliver(deliveryTo([REFUSED, REFUSED], [MINUTE_MS]), first, never);
+  const delivery = deliveryTo([REFUSED, undefined], [MINUTE_MS]);
+  await deliver(delivery, second, never);
+  expect(delivery.asked).toHaveLength(2);
+  expect(letters.all()).toMatchObject([{ event: first, isDead: true, attempts: 2 }]);
+  await deliver(deliveryTo([REFUSED, REFUSED], [MINUTE_MS]), second, never);
+  expect(letters.all()).toMatchObject([{ event: first }, { event: second }]);
+  expect(letters.want(['one'])).toBe(2);
+  await deliverAgain(deliveryTo([]), never);
+  expect(letters.all()).toEqual([]);
+});
+
+/** The table of 0.2.0, and its statements. */
+const EARLIER = `CREATE TABLE IF NOT EXISTS attempts (
+  event_id TEXT PRIMARY KEY, event TEXT NOT NULL, attempts INTEGER NOT NULL, refusals INTEGER NOT NULL,
+  first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, next_at INTEGER, problem TEXT NOT NULL,
+  is_dead INTEGER NOT NULL, is_wanted INTEGER NOT NULL
+) STRICT`;
+const PUT_EARLIER = 'INSERT OR REPLACE INTO attempts VALUES (?, ?, 3, 3, 1, 2, NULL, ?, 1, 0)';
+
+it('reads the dead letters of 0.2.0, and 0.2.0 reads, replaces and takes out those of this version', async () => {
+  const path = join(folder, 'earlier.sqlite');
+  const earlier = new DatabaseSync(path);
+  earlier.exec(EARLIER);
+  for (const id of ['two', 'one'])
+    earlier.prepare(PUT_EARLIER).run(id, JSON.stringify(event(id)), REFUSED.text);
+  letters.close();
+  letters = new Letters(path);
+  expect(letters.all()).toMatchObject([
+    { event: event('two'), refusals: 3, isDead: true },
+    { event: event('one') },
+  ]);
+  await deliver(deliveryTo([REFUSED], []), event('one', 'second'), never);
+  letters.close();
+  letters = new Letters(path);
+  expect(letters.all()).toHaveLength(3);
+
+  earlier.exec(EARLIER);
+  earlier.prepare(PUT_EARLIER).run('two', JSON.stringify(event('two')), 'again');
+  expect(letters.find('cursor of two')).toMatchObject({ event: event('two'), problem: 'again' });
+  const read = earlier.prepare('SELECT event FROM attempts WHERE event_id = ?').all('one');
+  expect(read.map((row) => JSON.parse(String(row['event'])))).toEqual([event('one'), event('one', 'second')]);
+  earlier.prepare('DELETE FROM attempts WHERE event_id = ?').run('two');
+  expect(letters.find('cursor of two')).toBeUndefined();
+  earlier.close();
 });
 
 it('an event that is still being tried is not posted beside that, though an operator has asked for it', async () => {

@@ -176,6 +176,40 @@ it('opens a file anew that could not be written', { skip: !existsSync('/dev/full
   await close();
 });
 
+it('writes two events of one id that follow each other, and none of them again after a start', async () => {
+  const events = ['PENDING', 'COMPLETED'].map((status) => ({
+    ...{ id: 'one', type: 'CEP', cursor: `of ${status}`, receivedAt: '2026-11-22T10:00:00.000Z' },
+    status,
+  }));
+  for (const sent of [events, events.slice(-1)]) {
+    const { take, close } = createDayFiles(folder);
+    for (const event of sent) expect(await take(event)).toBeUndefined();
+    await close();
+  }
+  const written = await readFile(join(folder, 'events-2026-11-22.jsonl'), 'utf8');
+  expect(written).toBe(events.map((event) => `${JSON.stringify(event)}\n`).join(''));
+});
+
+it('shows what an earlier command was trying as a dead letter, where another place is begun at', async () => {
+  let answer = 500;
+  await using receiver = await startReceiver(() => answer);
+  await credit('3.10');
+  const first = start('--to', receiver.url);
+  await until(async () => (await status())[0]?.letters.length === 1);
+  await first.end('SIGKILL');
+  await rm(stateFileOf(folder, receiverId(receiver.url)), { force: true });
+  cursor = (await gateway.query('{ eventCursor }')).data.eventCursor;
+  await credit('3.20');
+  answer = 200;
+  await using _again = start('--to', receiver.url);
+  await until(() => receiver.taken.length === 1);
+  expect((await status())[0].letters).toMatchObject([{ isDead: true, nextAt: null }]);
+  await operator('retry', receiver.url);
+  await credit('3.30');
+  await until(() => receiver.taken.length === 3);
+  expect(receiver.taken.map(({ amount }) => amount.amount)).toEqual(['3.20', '3.10', '3.30']);
+});
+
 it('writes a file for each day, each event once, whatever is killed and cut short', async () => {
   const days = join(folder, 'days');
   const to = pathToFileURL(days).href;

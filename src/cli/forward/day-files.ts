@@ -10,10 +10,10 @@ const TAIL_BYTES = 1_048_576;
 /**
  * A receiver that is a folder with a file for each day on which events arrived, by UTC: `events-2026-11-22.jsonl`, an event
  * on each line, in the order of the log. An event counts as taken once the disk has it. A line that a crash has cut short is
- * removed, and the last event is not written again.
+ * removed, and the last event is not written again. Another one may have its id, and has another cursor.
  */
 export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'> {
-  let current: { readonly name: string; readonly file: FileHandle; lastId: string | undefined } | undefined;
+  let current: { readonly name: string; readonly file: FileHandle; last: string | undefined } | undefined;
 
   async function of(name: string) {
     if (current?.name === name) return current;
@@ -21,7 +21,7 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
     current = undefined;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const file = await open(join(folder, name), 'a+', 0o600);
-    current = { name, file, lastId: await lastIdIn(file) };
+    current = { name, file, last: await lastCursorIn(file) };
     return current;
   }
 
@@ -29,10 +29,10 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
     async take(event: ForwardedEvent) {
       try {
         const day = await of(`events-${event.receivedAt.slice(0, 10)}.jsonl`);
-        if (day.lastId === event.id) return undefined;
+        if (day.last === event.cursor) return undefined;
         await day.file.appendFile(`${JSON.stringify(event)}\n`);
         await day.file.datasync();
-        day.lastId = event.id;
+        day.last = event.cursor;
         return undefined;
       } catch (error) {
         // A line that was written in part is removed when the file is opened again.
@@ -48,8 +48,8 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
   };
 }
 
-/** Returns the id of the last whole line, and cuts off what follows it. */
-async function lastIdIn(file: FileHandle): Promise<string | undefined> {
+/** Returns the cursor of the last whole line, and cuts off what follows it. */
+async function lastCursorIn(file: FileHandle): Promise<string | undefined> {
   const { size } = await file.stat();
   const start = Math.max(0, size - TAIL_BYTES);
   const tail = Buffer.alloc(size - start);
@@ -58,6 +58,6 @@ async function lastIdIn(file: FileHandle): Promise<string | undefined> {
   if (end + 1 < tail.length) await file.truncate(start + end + 1);
   if (end < 0) return undefined;
   const line = tail.toString('utf8', end === 0 ? 0 : tail.lastIndexOf(LINE_FEED, end - 1) + 1, end);
-  const { id }: { id?: unknown } = JSON.parse(line);
-  return typeof id === 'string' ? id : undefined;
+  const { cursor }: { cursor?: unknown } = JSON.parse(line);
+  return typeof cursor === 'string' ? cursor : undefined;
 }

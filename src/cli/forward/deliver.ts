@@ -29,11 +29,11 @@ export async function deliver(
   signal: AbortSignal,
 ): Promise<boolean> {
   // Goes on with the counts of an earlier command that was ended.
-  let letter = letters.find(event.id);
+  let letter = letters.find(event.cursor);
   for (let failures = 1; !signal.aborted; failures += 1) {
     const problem = await receiver.take(event);
     if (problem === undefined) {
-      if (letter !== undefined) letters.taken(event.id);
+      if (letter !== undefined) letters.taken(event.cursor);
       return true;
     }
     letter = afterFailure(letter, event, problem, failures, schedule);
@@ -82,7 +82,7 @@ async function untilDue({ event, nextAt }: Letter, letters: Letters, signal: Abo
     const left = (nextAt ?? 0) - clock.now();
     if (left <= 0 || signal.aborted) return;
     await rest(Math.min(left, LOOK_EVERY_MS), signal);
-    if (letters.find(event.id)?.isWanted !== false) return;
+    if (letters.find(event.cursor)?.isWanted !== false) return;
   }
 }
 
@@ -93,7 +93,7 @@ export async function deliverAgain({ receiver, letters }: Delivery, signal: Abor
     const { event } = letter;
     const problem = await receiver.take(event);
     if (problem === undefined) {
-      letters.taken(event.id);
+      letters.taken(event.cursor);
       remark(`${event.id} was taken at last.`);
     } else {
       const lastAt = clock.now();

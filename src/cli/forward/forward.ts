@@ -90,6 +90,7 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
   }
   let cursor = start;
   const news = new Bell();
+  let hasBegun = false;
   void listen(forwarding, news, signal);
   remark(
     `Forwarding events of ${graph.url} after ${cursor} to ${receiver.shownAs} (${receiver.id}). Ctrl-C ends it.`,
@@ -111,6 +112,10 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
       continue;
     }
     attempts.succeeded();
+    if (!hasBegun && page.nodes[0] !== undefined) {
+      forwarding.letters.leaveBehind(page.nodes[0].cursor);
+      hasBegun = true;
+    }
     await deliverAgain(forwarding, signal);
     for (const event of page.nodes) {
       if (!(await deliver(forwarding, event, signal))) return;

@@ -9,11 +9,14 @@ import type { ForwardedEvent } from './receiver.ts';
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS receiver (one INTEGER PRIMARY KEY CHECK (one = 1), shown_as TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS attempts (
-    event_id TEXT PRIMARY KEY, event TEXT NOT NULL, attempts INTEGER NOT NULL, refusals INTEGER NOT NULL,
+    event_id TEXT NOT NULL, event TEXT NOT NULL, attempts INTEGER NOT NULL, refusals INTEGER NOT NULL,
     first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, next_at INTEGER, problem TEXT NOT NULL,
-    is_dead INTEGER NOT NULL, is_wanted INTEGER NOT NULL
+    is_dead INTEGER NOT NULL, is_wanted INTEGER NOT NULL,
+    cursor TEXT GENERATED ALWAYS AS (json_extract(event, '$.cursor')) VIRTUAL UNIQUE
   ) STRICT;
 `;
+/** The key of files of 0.2.0, which reads and writes the later ones too: its statements do not see a generated column. */
+const EARLIER_KEY = 'event_id TEXT PRIMARY KEY';
 /** How long a process waits for another one that is writing, in milliseconds. */
 const BUSY_TIMEOUT_MS = 2_000;
 
@@ -36,7 +39,7 @@ export interface Letter {
 
 /**
  * The events that one receiver has not taken: the one that is being tried, and those that were given up (dead letters). It is
- * written only when a delivery fails. The forwarding command and the operator's commands open the same file.
+ * written only when a delivery fails. Its key is the event's cursor: two events may have one id. The forwarding command and the operator's commands open the same file.
  */
 export class Letters {
   readonly #database: DatabaseSync;
@@ -47,7 +50,7 @@ export class Letters {
       makePrivate(path);
       this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
       this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-      transaction(this.#database, () => this.#database.exec(SCHEMA));
+      transaction(this.#database, () => prepare(this.#database));
       if (shownAs !== undefined) {
         this.#database.prepare('INSERT OR REPLACE INTO receiver VALUES (1, ?)').run(shownAs);
       }
@@ -61,8 +64,8 @@ export class Letters {
     return row === undefined ? '' : text(row['shown_as']);
   }
 
-  find(eventId: string): Letter | undefined {
-    const row = this.#database.prepare('SELECT * FROM attempts WHERE event_id = ?').get(eventId);
+  find(cursor: string): Letter | undefined {
+    const row = this.#database.prepare('SELECT * FROM attempts WHERE cursor = ?').get(cursor);
     return row === undefined ? undefined : letterOf(row);
   }
 
@@ -97,8 +100,22 @@ export class Letters {
     ]);
   }
 
-  taken(eventId: string): void {
-    this.#write('DELETE FROM attempts WHERE event_id = ?', [eventId]);
+  taken(cursor: string): void {
+    this.#write('DELETE FROM attempts WHERE cursor = ?', [cursor]);
+  }
+
+  /**
+   * Makes dead letters of what an earlier command was trying, but for the event at which this one begins: another log or place does
+   * not bring it again.
+   */
+  leaveBehind(cursor: string): void {
+    const left = this.#database
+      .prepare('SELECT 1 FROM attempts WHERE NOT is_dead AND cursor <> ?')
+      .get(cursor);
+    if (left !== undefined)
+      this.#write('UPDATE attempts SET is_dead = 1, next_at = NULL WHERE NOT is_dead AND cursor <> ?', [
+        cursor,
+      ]);
   }
 
   /** @throws {CommandError} where nothing can be written, as on a full disk */
@@ -117,16 +134,25 @@ export class Letters {
    * @returns how many events that is
    */
   want(eventIds: readonly string[] | undefined): number {
-    const wanted = eventIds ?? this.all().map(({ event }) => event.id);
+    const wanted = new Set(eventIds ?? this.all().map(({ event }) => event.id));
     const mark = this.#database.prepare('UPDATE attempts SET is_wanted = 1 WHERE event_id = ?');
     return transaction(this.#database, () =>
-      wanted.reduce((count, eventId) => count + Number(mark.run(eventId).changes), 0),
+      [...wanted].reduce((count, eventId) => count + Number(mark.run(eventId).changes), 0),
     );
   }
 
   close(): void {
     this.#database.close();
   }
+}
+
+function prepare(database: DatabaseSync): void {
+  const found = database.prepare("SELECT sql FROM sqlite_schema WHERE name = 'attempts'").get();
+  const isEarlier = found !== undefined && text(found['sql']).includes(EARLIER_KEY);
+  if (isEarlier) database.exec('ALTER TABLE attempts RENAME TO earlier');
+  database.exec(SCHEMA);
+  if (isEarlier)
+    database.exec('INSERT INTO attempts SELECT * FROM earlier ORDER BY rowid; DROP TABLE earlier');
 }
 
 type Row = ReturnType<ReturnType<DatabaseSync['prepare']>['all']>[number];
