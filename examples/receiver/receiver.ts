@@ -1,8 +1,9 @@
 /**
  * Receives what `pasarela events forward` posts, and keeps each event once in Postgres. It answers 204 when the transaction has been
- * committed, so that an event is never acknowledged and lost; a repeat changes nothing, and is answered the same.
+ * committed, so that an event is never acknowledged and lost; a repeat changes nothing, and is answered the same. A second event may
+ * have the id of the first, and say otherwise: what tells a repeat is all of the event but its cursor.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import { Pool, type PoolClient } from 'pg';
@@ -24,6 +25,7 @@ await pool.query(await readFile(new URL('schema.sql', import.meta.url), 'utf8'))
 
 interface Event {
   readonly id: string;
+  readonly cursor: string;
   readonly type: string;
   readonly receivedAt: string;
   readonly transactionId?: string | null;
@@ -53,20 +55,26 @@ function verdictOf({ decision, subCategory }: Event): 'CREDIT' | 'RETURNED' | un
   return decision === 'ACCEPTED' || isInternal ? 'CREDIT' : undefined;
 }
 
+/** The key of an event: a repeat has the same, also after a gap, when its cursor may be another. */
+function keyOf(event: Event): string {
+  const { cursor, ...told } = event;
+  return createHash('sha256').update(JSON.stringify(told)).digest('hex');
+}
+
 /** Books a credit once for each transaction, whose id may be written in either case. @returns what a person has to look at */
-async function book(connection: PoolClient, event: Event): Promise<string | undefined> {
+async function book(connection: PoolClient, key: string, event: Event): Promise<string | undefined> {
   const { amount: money, transactionId } = event;
   const verdict = verdictOf(event);
   if (verdict === undefined) return 'nobody has decided on this credit';
   if (transactionId == null || money === undefined) return 'it names no transaction';
   const { amount, currency } = money;
   const { rowCount } = await connection.query(
-    `INSERT INTO credits (transaction_id, verdict, event_id, amount, currency, clabe, tracking_key, received_at)
+    `INSERT INTO credits (transaction_id, verdict, event_key, amount, currency, clabe, tracking_key, received_at)
      VALUES (lower($1), $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (transaction_id) DO NOTHING`,
     [
       transactionId,
       verdict,
-      event.id,
+      key,
       amount,
       currency,
       event.beneficiary?.account,
@@ -84,17 +92,18 @@ async function book(connection: PoolClient, event: Event): Promise<string | unde
 
 /** All rows or none. A repeat finds the first row, and adds no second. */
 async function keep(event: Event): Promise<void> {
+  const key = keyOf(event);
   const connection = await pool.connect();
   try {
     await connection.query('BEGIN');
     const { rowCount } = await connection.query(
-      'INSERT INTO events (id, type, received_at, event) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING',
-      [event.id, event.type, event.receivedAt, event],
+      'INSERT INTO events (key, id, type, received_at, event) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key) DO NOTHING',
+      [key, event.id, event.type, event.receivedAt, event],
     );
     if (rowCount === 1 && event.type === 'MONEY_IN') {
-      const why = await book(connection, event);
+      const why = await book(connection, key, event);
       if (why !== undefined)
-        await connection.query('INSERT INTO for_a_person (event_id, why) VALUES ($1, $2)', [event.id, why]);
+        await connection.query('INSERT INTO for_a_person (event_key, why) VALUES ($1, $2)', [key, why]);
     }
     await connection.query('COMMIT');
   } catch (error) {
