@@ -76,6 +76,23 @@ it('puts an event aside that its receiver refuses, shows it, and brings it when 
   expect(await operator('retry', 'http://127.0.0.1:9/other')).toMatchObject({ code: 1 });
 });
 
+it('tries a dead letter that an operator asks for, though no gateway answers', async () => {
+  let answer = 422;
+  await using receiver = await startReceiver(() => answer);
+  await credit('2.50');
+  const first = start('--to', receiver.url, '--schedule', '0s');
+  await first.says(/was given up/);
+  await until(async () => (await status())[0].cursor !== undefined);
+  await first.end('SIGTERM');
+  answer = 200;
+  await using again = startProgram('src/cli/pasarela.ts', { ...environment(), PORT: '9' }, [
+    ...['events', 'forward', '--to', receiver.url],
+  ]);
+  await again.says(/No gateway answers/);
+  expect(await operator('retry', receiver.url)).toMatchObject({ code: 0 });
+  await until(() => receiver.taken.length === 1);
+});
+
 it('gives nothing up while the receiver is away, and counts on where it was killed', async () => {
   let answer = 503;
   let asked = 0;
@@ -249,6 +266,7 @@ it('refuses a schedule, a folder or a place that it does not understand', async 
   for (const args of [
     ['--to', 'http://127.0.0.1:9', '--schedule', 'soon'],
     ['--to', 'file://elsewhere/folder'],
+    ['--to', 'http://ana:secret@127.0.0.1:9'],
     ['--to', 'http://127.0.0.1:9', '--to', 'http://127.0.0.1:8', '--state', 'one.cursor'],
     ['retry'],
   ]) {

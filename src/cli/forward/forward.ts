@@ -97,6 +97,8 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
   );
   for (const attempts = new Attempts(signal); !signal.aborted; ) {
     const heard = news.next();
+    // Before the gateway is asked, which may be away.
+    await deliverAgain(forwarding, signal);
     let page: z.output<typeof Page>['events'];
     let end: string | undefined;
     try {
@@ -116,7 +118,6 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
       forwarding.letters.leaveBehind(page.nodes[0].cursor);
       hasBegun = true;
     }
-    await deliverAgain(forwarding, signal);
     for (const event of page.nodes) {
       if (!(await deliver(forwarding, event, signal))) return;
       cursor = event.cursor;

@@ -11,7 +11,7 @@ export interface ForwardedEvent extends Readonly<Record<string, unknown>> {
 export interface Problem {
   /** A text for a person, without a secret. */
   readonly text: string;
-  /** True if the receiver cannot be reached at all, so that it has not refused this event. */
+  /** True if the receiver takes nothing at all, by its answer or for want of one: it has not refused this event. */
   readonly isAway: boolean;
   /** How long the receiver asks to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;

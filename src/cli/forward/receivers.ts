@@ -37,6 +37,12 @@ export function receiverAt(to: string, secret: string | undefined): Receiver {
       `--to got "${to}", wants the http or https address of a receiver, or file:///folder`,
     );
   }
+  // None would be sent; what is posted is signed.
+  if (url.username !== '' || url.password !== '') {
+    throw new UsageError(
+      '--to names a user or a password, which are not sent: put what the receiver wants into the path',
+    );
+  }
   if (secret === undefined) throw new UsageError('FORWARD_SECRET is not set');
   // One connection, because an event is posted only once the one before has been answered.
   const agent = new Agent({ connections: 1, connect: { timeout: CONNECT_TIMEOUT_MS } });
