@@ -210,8 +210,7 @@ export async function* subscribe(
       client.subscribe(
         { query: document, variables },
         {
-          next: ({ data, errors: unread = [] }) =>
-            hear?.(unread.length === 0 || areUnread(data, unread) ? { data, unread } : { failures: unread }),
+          next: ({ data, errors = [] }) => hear?.(stepOf(data, errors)),
           error: (cause) => end(Array.isArray(cause) ? { failures: cause } : { broken: cause }),
           complete: () => end(),
         },
@@ -230,6 +229,9 @@ export async function* subscribe(
     await client.dispose();
   }
 }
+
+const stepOf = (data: unknown, errors: readonly GraphFailure[]): Step =>
+  errors.length === 0 || areUnread(data, errors) ? { data, unread: errors } : { failures: errors };
 
 function closedBy(cause: unknown): CommandError {
   const closed = Closed.safeParse(cause).data;
