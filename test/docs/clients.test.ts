@@ -84,7 +84,9 @@ it('every block of the pages is a file that is run here, or compiled', () => {
   expect(snippets.size + typed.size).toBe(
     [...page.matchAll(/^```(js|javascript|jsx|ts|tsx|typescript)\b/gm)].length,
   );
-  expect([...typed.keys()].toSorted()).toEqual([...PHONE, 'first-file.ts', 'first-screen.tsx'].toSorted());
+  expect([...typed.keys()].toSorted()).toEqual(
+    [...PHONE, 'first-file.ts', 'first-screen.tsx', 'sqlite-store.ts'].toSorted(),
+  );
   expect([...snippets.keys()].toSorted()).toEqual(
     [...CLIENTS, ...SHARED, ...RUN_BY, ...LONGER, ...IN_BROWSERS].toSorted(),
   );
