@@ -30,7 +30,7 @@ describe('beneath a result', () => {
       { ...CALL, began: 10, status: null },
       { ...CALL, cached: true, status: null, milliseconds: 0 },
       { ...CALL, batched: 3, coalesced: true },
-      { ...CALL, identifies: true, status: 404 },
+      { ...CALL, identifies: true, status: 404, milliseconds: 40 },
     ];
     await page.route(
       (url) => url.pathname === '/graphql',
