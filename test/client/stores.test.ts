@@ -61,6 +61,16 @@ it('a gap is kept where it was met; the list that was loaded afresh takes the pl
   });
 });
 
+it.each([
+  [1, []],
+  [2, ['z']],
+])('a store of %i holds no more where a gap stands before a list that was loaded', async (kept, held) => {
+  const store = memoryStore<Event>(kept);
+  const events = ['y', 'z'].map(event);
+  await store.save({ gap: true, reason: 'EVENTS_GAP', cursor: 'z', events }, 'z');
+  expect(await store.load()).toMatchObject({ events: [{ gap: true }, ...held.map(event)] });
+});
+
 it('a tab whose write has failed is no further than before: it writes nothing over what another tab keeps', async () => {
   const values = new Map<string, string>();
   let isFull = false;

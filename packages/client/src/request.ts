@@ -200,7 +200,7 @@ class Reader {
       const next = this.#text(index + 1);
       const isAlias = next === ':';
       if (isAlias && this.#text(index + 2) !== 'cursor') {
-        throw refused('This subscription calls another field `cursor`: its events cannot be followed.');
+        throw refused('This subscription calls another field `cursor`.');
       }
       if (next !== '@') return;
     }

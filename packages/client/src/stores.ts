@@ -139,7 +139,7 @@ export function listed<Event>(
   if (gap.reason === 'FIRST_START') return events.slice(-kept);
   // Rows go by their cursors, and the list's last event may have the one of the gap.
   if (events[0]) gap.cursor = `before ${gap.cursor}`;
-  return [gap, ...events.slice(1 - kept)];
+  return [gap, ...events.slice(1 - kept || Infinity)];
 }
 
 /** Returns the cursor of an event. */
