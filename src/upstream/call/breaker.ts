@@ -32,7 +32,7 @@ export type ServiceSign = 'answered' | 'failed' | 'unreachable';
 export type CircuitKind = CallKind | 'look-ups';
 
 /** A call that may be made now. */
-interface Permit {
+export interface Permit {
   /**
    * Called once, when the call is over.
    *
@@ -49,7 +49,7 @@ interface Permit {
  */
 export interface CircuitBreaker {
   /**
-   * Returns a permit for a call; undefined if none may be made now. While half-open it permits one call at a time.
+   * Returns a permit for a call; undefined if none may be made now. While half-open it permits one call at a time (`trial`).
    *
    * @param caller whose call it is: the `failureDomain` of its requester, else the group (common/party.ts).
    */
@@ -59,6 +59,8 @@ export interface CircuitBreaker {
    * that is how long the next try would wait if this one failed now.
    */
   waitMs(kind: CircuitKind, caller: string): number;
+  /** Resolves at the end of the call that tries whether the service is back for a caller; undefined where none is under way. */
+  trial(kind: CircuitKind, caller: string): Promise<void> | undefined;
   /**
    * True if any caller's calls are suspended, or if the next call would be a try. False again half a minute after the last
    * failure.
@@ -82,6 +84,11 @@ class Circuit {
   #openedAt = 0;
   /** The one call that tries whether the service is back. */
   #probe: Permit | undefined;
+  #trial: PromiseWithResolvers<void> | undefined;
+
+  get trial(): Promise<void> | undefined {
+    return this.#trial?.promise;
+  }
 
   get isOpen(): boolean {
     return this.#failures >= FAILURES_TO_OPEN;
@@ -96,6 +103,7 @@ class Circuit {
     if (!this.isOpen) return true;
     if (this.#probe !== undefined || now - this.#openedAt < OPEN_MS) return false;
     this.#probe = permit;
+    this.#trial = Promise.withResolvers();
     return true;
   }
 
@@ -109,22 +117,28 @@ class Circuit {
     const wasOpen = this.isOpen;
     // A call that began before the circuit opened shows nothing new.
     if (wasOpen && this.#probe !== permit) return false;
-    this.#probe = undefined;
     this.#failures += 1;
     if (this.isOpen) this.#openedAt = now;
+    this.#endTrial();
     return this.isOpen && !wasOpen;
   }
 
   /** Returns true if it closes it. */
   succeed(): boolean {
     const wasOpen = this.isOpen;
-    this.#probe = undefined;
     this.#failures = 0;
+    this.#endTrial();
     return wasOpen;
   }
 
   release(permit: Permit): void {
-    if (this.#probe === permit) this.#probe = undefined;
+    if (this.#probe === permit) this.#endTrial();
+  }
+
+  #endTrial(): void {
+    this.#probe = undefined;
+    this.#trial?.resolve();
+    this.#trial = undefined;
   }
 }
 
@@ -164,6 +178,10 @@ class Circuits {
   waitMs(caller: string): number {
     const now = this.#now();
     return Math.max(this.#everybody.waitMs(now), this.#own.peek(caller)?.waitMs(now) ?? 0);
+  }
+
+  trial(caller: string): Promise<void> | undefined {
+    return this.#everybody.trial ?? this.#own.peek(caller)?.trial;
   }
 
   #end(caller: string, permit: Permit, sign: ServiceSign | undefined): void {
@@ -216,6 +234,7 @@ export function createBreaker(
   return {
     admit: (kind, caller) => circuits[kind].admit(caller),
     waitMs: (kind, caller) => circuits[kind].waitMs(caller),
+    trial: (kind, caller) => circuits[kind].trial(caller),
     isOpen: () => Object.values(circuits).some(({ isOpen }) => isOpen),
     isOpenForAll: () => Object.values(circuits).some(({ isOpenForAll }) => isOpenForAll),
   };

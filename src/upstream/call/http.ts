@@ -3,10 +3,11 @@ import { clock } from '../../common/clock.ts';
 import { FairQueue, SHARE_OF_GROUP } from '../../common/fair-queue.ts';
 import type { Party, Requester } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
-import type { CircuitBreaker, CircuitKind, ServiceSign } from './breaker.ts';
+import type { CircuitBreaker, CircuitKind, Permit, ServiceSign } from './breaker.ts';
 import { SuspendedError, UnsentError, UpstreamError } from './errors.ts';
 import { type CallKind, CallTimeout, exchange, type FailedExchange, type HttpRequest } from './exchange.ts';
 import { type CallPool, openPool } from './pool.ts';
+import { parseMediaType, parseRetryAfter } from './response-headers.ts';
 
 const CONNECTIONS: Readonly<Record<CallKind, number>> = { reads: 128, money: 32, probes: 128 };
 /**
@@ -14,6 +15,9 @@ const CONNECTIONS: Readonly<Record<CallKind, number>> = { reads: 128, money: 32,
  * come back behind one address; some connections are left for the others.
  */
 const PROBES_PER_ADDRESS = CONNECTIONS.probes * SHARE_OF_GROUP;
+
+/** How long a call waits at most for the one that tries whether the service is back, in milliseconds. */
+const TRIAL_MS = 1_000;
 
 export type { Answered } from '../../common/attempt.ts';
 
@@ -25,25 +29,6 @@ export interface UpstreamHttp {
   /** Sends once, never repeats, never throws. */
   send(request: HttpRequest): Promise<Attempt>;
   close(): Promise<void>;
-}
-
-/** Reads `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds from now. */
-function parseRetryAfter(header: string | string[] | undefined): number | undefined {
-  const value = Array.isArray(header) ? header[0] : header;
-  if (value === undefined) return undefined;
-  // `Date.parse` takes `1.5` for a day of 2001. An HTTP date begins with the name of its day.
-  const ms = /^\d+$/.test(value.trim())
-    ? Number(value) * 1000
-    : /^[A-Z]/i.test(value)
-      ? Date.parse(value) - clock.now()
-      : Number.NaN;
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
-}
-
-/** Reads the media type of `Content-Type`, without its parameters (RFC 9110, 8.3). */
-function parseMediaType(header: string | string[] | undefined): string | undefined {
-  const value = Array.isArray(header) ? header[0] : header;
-  return /^[\w.+-]{1,64}\/[\w.+-]{1,64}/.exec(value ?? '')?.[0].toLowerCase();
 }
 
 /**
@@ -197,11 +182,7 @@ class Pools implements UpstreamHttp {
     const requester = first ?? (await enterLater(queue, request));
     if (requester === undefined) return party.isGone ? abandoned() : expired();
     try {
-      // Its seat may come at the moment in which its time ends or all have left. A payment must not be sent then.
-      if (party.isGone) return abandoned();
-      const leftMs = party.deadline - clock.now();
-      if (leftMs <= 0) return expired();
-      return await this.#sendIfAdmitted(pool, request, requester, leftMs);
+      return await this.#sendIfAdmitted(pool, request, requester);
     } finally {
       queue.leave(requester);
     }
@@ -220,14 +201,39 @@ class Pools implements UpstreamHttp {
     return least;
   }
 
+  /** @param trialEndsAt until when it waits for the call that tries whether the service is back, by the monotonic clock */
   async #sendIfAdmitted(
     pool: CallPool,
     request: HttpRequest,
     requester: Requester,
-    leftMs: number,
+    trialEndsAt?: number,
   ): Promise<Attempt> {
-    const permit = this.#breaker.admit(circuitOf(request), domainOf(requester));
-    if (permit === undefined) return suspended(this.#breaker.waitMs(circuitOf(request), domainOf(requester)));
+    const { party } = request;
+    // Its seat may come at the moment in which its time ends or all have left. A payment must not be sent then.
+    if (party.isGone) return abandoned();
+    const leftMs = party.deadline - clock.now();
+    if (leftMs <= 0) return expired();
+    const kind = circuitOf(request);
+    const domain = domainOf(requester);
+    const permit = this.#breaker.admit(kind, domain);
+    if (permit !== undefined) return this.#sendPermitted(pool, request, requester, leftMs, permit);
+    // An operation makes several reads at once: the first one tries, and the others would fail beside it. It moves money by one call.
+    const trial = kind === 'money' ? undefined : this.#breaker.trial(kind, domain);
+    const asked = clock.monotonic();
+    const endsAt = trialEndsAt ?? asked + TRIAL_MS;
+    if (trial === undefined || asked >= endsAt) return suspended(this.#breaker.waitMs(kind, domain));
+    await endOf(trial, Math.min(endsAt - asked, leftMs));
+    request.queuedMs = (request.queuedMs ?? 0) + clock.monotonic() - asked;
+    return this.#sendIfAdmitted(pool, request, requester, endsAt);
+  }
+
+  async #sendPermitted(
+    pool: CallPool,
+    request: HttpRequest,
+    requester: Requester,
+    leftMs: number,
+    permit: Permit,
+  ): Promise<Attempt> {
     let sign: ServiceSign | undefined;
     try {
       const attempt = await this.#attempt(pool, request, requester, Math.min(request.timeoutMs, leftMs));
@@ -264,6 +270,17 @@ class Pools implements UpstreamHttp {
     const contentType = parseMediaType(headers['content-type']);
     return { kind: 'answered', status, body, text, bytes, contentType, retryAfterMs };
   }
+}
+
+/** Resolves with a promise that never rejects, or once the time is over. */
+function endOf(promise: Promise<void>, milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimeout(resolve, milliseconds);
+    void promise.then(() => {
+      clock.clearTimeout(timer);
+      resolve();
+    });
+  });
 }
 
 /** Waits for a seat, and notes on the request for how long. */

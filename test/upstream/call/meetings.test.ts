@@ -104,6 +104,94 @@ describe('the breaker and the calls', () => {
     leave(hangs);
   });
 
+  describe('after an outage', () => {
+    /** A service that has been away, whose first answer afterwards comes when the test lets it. */
+    async function back(more: object = {}) {
+      let now = 0;
+      let held: ServerResponse | undefined;
+      let isBack = false;
+      const service = await start(
+        (_request, response) => {
+          if (!isBack) return json(response, {}, 503);
+          if (held === undefined) held = response;
+          else json(response, {});
+        },
+        {},
+        () => now,
+      );
+      for (let call = 0; call < TO_OPEN; call += 1) await service.send(partyOf(), more);
+      now += 2_000;
+      isBack = true;
+      const sent = service.requests.length + 1;
+      const party = partyOf();
+      const tried = service.send(party, more);
+      await until(() => held !== undefined);
+      return {
+        service,
+        tried,
+        leaveTrial: () => leave(party),
+        /** How many calls the service has got since it is back. */
+        got: () => service.requests.length - sent + 1,
+        answer: (status: number) => held && json(held, {}, status),
+      };
+    }
+
+    it('have the other reads of an operation wait for the one that tries', async () => {
+      const { service, tried, got, answer } = await back();
+      await using _service = service;
+      const others = [service.send(partyOf()), service.send(partyOf())];
+      expect(got()).toBe(1);
+      answer(200);
+      for (const one of [tried, ...others]) expect(await one).toMatchObject({ status: 200 });
+      expect(got()).toBe(3);
+    });
+
+    it('make none of those that waited where it fails, or where it takes long', async () => {
+      const { service, tried, got, answer } = await back();
+      await using _service = service;
+      const suspended = { kind: 'failed', error: { dispatched: false, retryAfterMs: 2_000 } };
+      // Nobody answers the one that tries meanwhile.
+      expect(await service.send(partyOf())).toMatchObject(suspended);
+      const other = service.send(partyOf());
+      answer(503);
+      expect(await tried).toMatchObject({ status: 503 });
+      expect(await other).toMatchObject(suspended);
+      expect(got()).toBe(1);
+    });
+
+    it('make none of those whose caller has left meanwhile', async () => {
+      const { service, tried, got, answer } = await back();
+      await using _service = service;
+      const party = partyOf();
+      const other = service.send(party);
+      leave(party);
+      answer(200);
+      await tried;
+      expect(await other).toMatchObject({ kind: 'failed', error: { dispatched: false } });
+      expect(got()).toBe(1);
+    });
+
+    it('have one of those that waited try where the one that tried was left', async () => {
+      const { service, leaveTrial, got } = await back();
+      await using _service = service;
+      const others = [service.send(partyOf()), service.send(partyOf())];
+      leaveTrial();
+      for (const one of others) expect(await one).toMatchObject({ status: 200 });
+      expect(got()).toBe(3);
+    });
+
+    it('have no call that moves money wait', async () => {
+      const payment = { over: 'money', method: 'POST' } as const;
+      const { service, tried, got, answer } = await back(payment);
+      await using _service = service;
+      const other = service.send(partyOf(), payment);
+      answer(200);
+      expect(await tried).toMatchObject({ status: 200 });
+      expect(await other).toMatchObject({ kind: 'failed', error: { dispatched: false } });
+      expect(got()).toBe(1);
+    });
+  });
+
   it('refuse no payment where reads fail, nor a credential that is tried', async () => {
     await using service = await start((_request, response) => json(response, {}, 503));
     for (let call = 0; call < TO_OPEN; call += 1) await service.send(partyOf());
