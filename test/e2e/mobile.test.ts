@@ -305,6 +305,11 @@ it('says so when the log has lost what it showed', async () => {
   await page.getByText('La lista empieza de nuevo con lo que sí guarda.').waitFor();
   await gateway.credit('siete');
   await shows('siete');
+  // Who had no look at it then is told at the next start.
+  await page.reload();
+  await tap('Abonos');
+  await page.getByText('La lista empieza de nuevo con lo que sí guarda.').waitFor();
+  await shows('siete');
 });
 
 it('speaks English, is dark at night, and nothing is wider than the screen', async () => {

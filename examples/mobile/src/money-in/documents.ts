@@ -7,6 +7,7 @@ graphql(`
   fragment Credit on MoneyInEvent {
     id
     cursor
+    transactionId
     receivedAt
     amount {
       amount
@@ -33,12 +34,16 @@ graphql(`
 `);
 
 export const RECENT_CREDITS = graphql(`
-  query RecentCredits($last: Int!) {
-    events(last: $last, types: [MONEY_IN]) {
+  query RecentCredits($before: Cursor) {
+    events(last: 100, before: $before, types: [MONEY_IN]) {
       nodes {
         ... on MoneyInEvent {
           ...Credit
         }
+      }
+      pageInfo {
+        hasPreviousPage
+        startCursor
       }
     }
   }

@@ -19,8 +19,10 @@ export function MoneyIn({ feed, simulateCredit }: MoneyInProps) {
   const { styles } = useStyles();
   const { t } = useSpeech();
   const [filter, setFilter] = useState<Filter>(EVERYTHING);
-  const { items, gap, problem } = feed;
-  const credits = items.filter((item): item is Credit => !isGap(item));
+  const { items, problem } = feed;
+  const credits = onceEach(items.filter((item): item is Credit => !isGap(item)));
+  // The list keeps its gap, so that the next start says so too.
+  const isPartial = items.some(isGap);
   return (
     <FlatList
       data={filtered(credits, filter)}
@@ -36,7 +38,7 @@ export function MoneyIn({ feed, simulateCredit }: MoneyInProps) {
             <Status feed={feed} />
           </View>
           <Text style={styles.lead}>{t.credits.lead}</Text>
-          {gap !== undefined && <Notice>{t.credits.startedOver}</Notice>}
+          {isPartial && <Notice>{t.credits.startedOver}</Notice>}
           {problem instanceof Refused && <Notice bad>{explain(problem, t)}</Notice>}
           {simulateCredit !== undefined && (
             <Simulate simulateCredit={simulateCredit} isLive={feed.status === 'live'} />
@@ -53,6 +55,13 @@ export function MoneyIn({ feed, simulateCredit }: MoneyInProps) {
       renderItem={({ item }) => <CreditRow credit={item} />}
     />
   );
+}
+
+/** Of the events of one transaction the oldest alone: a message that is delivered again after a lost log makes a second one. */
+function onceEach(credits: readonly Credit[]): readonly Credit[] {
+  const idOf = ({ transactionId, cursor }: Credit) => transactionId?.toLowerCase() ?? cursor;
+  const oldest = new Map(credits.map((credit) => [idOf(credit), credit]));
+  return credits.filter((credit) => oldest.get(idOf(credit)) === credit);
 }
 
 interface SimulateProps {

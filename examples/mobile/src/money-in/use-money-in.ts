@@ -5,7 +5,8 @@ import { useEffect, useMemo } from 'react';
 import { presence } from '../graph/presence.ts';
 import { type Credit, RECENT_CREDITS, WATCH_MONEY_IN } from './documents.ts';
 
-const HISTORY = 20;
+/** How many credits the phone keeps and shows: as many are read from the log at the first start, and after a gap. */
+const CREDITS = 200;
 
 const KEPT = 'pasarela.feed.';
 
@@ -29,7 +30,7 @@ function useKept(owner: string): Store<Credit> {
       getItem: (key) => AsyncStorage.getItem(key),
       setItem: (key, value) => screens.areThere && AsyncStorage.setItem(key, value),
     };
-    return keyValueStore(storage, `${KEPT}${owner}`);
+    return keyValueStore(storage, `${KEPT}${owner}`, CREDITS);
   }, [screens, owner]);
 }
 
@@ -43,10 +44,20 @@ export function useMoneyIn(source: Source, owner: string): FeedState<Credit> {
   return useFeed(source, WATCH_MONEY_IN, {
     store,
     presence,
+    limit: CREDITS,
     async getState() {
-      const { data, errors } = await source.query(RECENT_CREDITS, { last: HISTORY });
-      if (!data?.events) throw new Refused(errors?.[0] ?? { message: 'the log could not be read' });
-      return data.events.nodes.filter((node): node is Credit => node !== null && 'amount' in node);
+      const list: Credit[] = [];
+      // A page is oldest first, and the pages go back from the newest.
+      let place: { readonly hasPreviousPage: boolean; readonly startCursor: string | null } | undefined;
+      while (list.length < CREDITS && place?.hasPreviousPage !== false) {
+        const { data, errors } = await source.query(RECENT_CREDITS, { before: place?.startCursor ?? null });
+        if (!data?.events) throw new Refused(errors?.[0] ?? { message: 'the log could not be read' });
+        list.unshift(
+          ...data.events.nodes.filter((node): node is Credit => node !== null && 'amount' in node),
+        );
+        place = data.events.pageInfo;
+      }
+      return list;
     },
   });
 }
