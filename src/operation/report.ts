@@ -52,6 +52,13 @@ export class Report {
     return this.#sharedCalls;
   }
 
+  /** When the first of the shared calls left, in milliseconds of the monotonic clock; undefined without any. */
+  get oldestSharedAt(): number | undefined {
+    return this.#sharedCalls.length === 0
+      ? undefined
+      : Math.min(...this.#sharedCalls.map(({ startedAt }) => startedAt));
+  }
+
   /** A call was answered. */
   add(call: CallRecord): void {
     this.#calls.push(call);

@@ -125,6 +125,18 @@ describe('with AUTH_MODE=service the balances that are kept for others', () => {
     expect((await balancesAt(gateway)).balances.get(clabe)).toBe(plus(balance, 7));
   });
 
+  it('are told in the line of an operation by how old the oldest is, and an operation that has read them itself tells none', async () => {
+    await using gateway = await gatewayOn();
+    await balancesAt(gateway);
+    now += 3_000;
+    await balancesAt(gateway);
+    const ages = gateway.log
+      .map((line) => JSON.parse(line))
+      .filter(({ message }) => message === 'An operation has its result')
+      .map(({ oldestReadMs }) => oldestReadMs);
+    expect(ages).toEqual([undefined, expect.closeTo(3_000)]);
+  });
+
   it('are read again at another process once one of its streams has told the event, though the next query still read the old ones', async () => {
     await using redis = await startRedis();
     await using first = await gatewayOn(redis);

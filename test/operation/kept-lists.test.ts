@@ -126,6 +126,14 @@ it('a page that was kept is read afresh once the page before it has shown anothe
   await open(nodes[0]);
   // No answer is kept of this page, so it is the first to show that the list has grown.
   expect(await page('first: 19')).toMatchObject({ totalCount: totalCount + 1 });
+  const told = gateway.log
+    .map((line) => JSON.parse(line))
+    .filter(({ message }) => /another total/.test(message));
+  const route = '/v1/clients/{clientId}/accounts';
+  const { clientId } = sandbox;
+  expect(told).toMatchObject([
+    { level: 'debug', route, clientId, before: totalCount, total: totalCount + 1 },
+  ]);
   expect(await page(second)).toMatchObject({ calls: 1, totalCount: totalCount + 1 });
   expect(await page(second)).toMatchObject({ calls: 0, totalCount: totalCount + 1 });
 });

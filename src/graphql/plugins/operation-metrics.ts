@@ -26,12 +26,17 @@ export interface Done {
   readonly milliseconds: number;
   /** How much of that it waited for pages of the event log; undefined where it read none. */
   readonly eventLogMs: number | undefined;
+  /**
+   * How long before the operation the oldest answer of the REST service that it shows was asked for, of those that another operation had
+   * asked for; undefined where it has none of these.
+   */
+  readonly oldestReadMs: number | undefined;
 }
 
 /** What this plugin needs of an operation's context. */
 interface DoneContext {
   readonly requestId: string;
-  readonly report: Pick<Report, 'way'>;
+  readonly report: Pick<Report, 'way' | 'oldestSharedAt'>;
   readonly budget: Pick<Budget, 'eventLogMs'>;
 }
 
@@ -59,7 +64,9 @@ export function useOperationMetrics(
           const { report, requestId, budget } = args.contextValue;
           const operationName = operation?.name?.slice(0, NAME_LENGTH);
           const { eventLogMs } = budget;
-          tell(report.way, { requestId, type, operationName, milliseconds, eventLogMs });
+          const { oldestSharedAt, way } = report;
+          const oldestReadMs = oldestSharedAt === undefined ? undefined : Math.max(0, start - oldestSharedAt);
+          tell(way, { requestId, type, operationName, milliseconds, eventLogMs, oldestReadMs });
         },
       };
     },

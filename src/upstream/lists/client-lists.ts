@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { LateChanges } from '../call/late-changes.ts';
-import { Paging } from './paging.ts';
+import { Paging, type Totals } from './paging.ts';
 import { ListPlaces, type PlacesOptions } from './places.ts';
 import type { ListDefinition } from './reader.ts';
 
@@ -54,8 +54,13 @@ export function createClientLists({ onOutdated, ...options }: ClientListsOptions
 
   return {
     paging(list) {
-      const paging = pagings.get(list.route) ?? new Paging(list, options.now, onOutdated);
-      pagings.set(list.route, paging);
+      const { route } = list;
+      const tell = (clientId: string, totals: Totals): void => {
+        options.logger.debug({ route, clientId, ...totals }, 'A list shows another total than before');
+        onOutdated(clientId);
+      };
+      const paging = pagings.get(route) ?? new Paging(list, options.now, tell);
+      pagings.set(route, paging);
       return paging;
     },
     of<T extends object>(clientId: string, list: ListDefinition<T>, part: string): ListPlaces<T> {

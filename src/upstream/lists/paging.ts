@@ -6,6 +6,9 @@ const SIZES_AGE_MS = 60_000;
 /** Lists of one route whose last total is known: those of clients, and the parts that filters select. */
 const MAX_TOTALS = 10_000;
 
+/** The totals of two answers of one list. */
+export type Totals = Readonly<Record<'before' | 'total', number>>;
+
 /**
  * What answers have shown of the paging of one route. Every answer is checked against its own statements. A page of a size that
  * was not asked for corrects the sizes at once. As none is asked for that the service does not give, nothing shows when it gives
@@ -19,7 +22,7 @@ export class Paging {
   #largest = MAX_PAGE;
   #learnedAt = Number.NEGATIVE_INFINITY;
   readonly #totals = new Lru<number>(MAX_TOTALS);
-  readonly #onOtherTotal: (clientId: string) => void;
+  readonly #onOtherTotal: (clientId: string, totals: Totals) => void;
 
   /**
    * @param now milliseconds of a monotonic clock.
@@ -28,7 +31,7 @@ export class Paging {
   constructor(
     { isPagingDocumented }: { readonly isPagingDocumented?: true },
     now: () => number,
-    onOtherTotal: (clientId: string) => void = () => undefined,
+    onOtherTotal: (clientId: string, totals: Totals) => void = () => undefined,
   ) {
     this.firstPage = isPagingDocumented ? 1 : undefined;
     this.#now = now;
@@ -57,7 +60,7 @@ export class Paging {
     const key = `${clientId} ${part}`;
     const before = this.#totals.get(key);
     this.#totals.set(key, total);
-    if (before !== undefined && before !== total) this.#onOtherTotal(clientId);
+    if (before !== undefined && before !== total) this.#onOtherTotal(clientId, { before, total });
   }
 
   /** Notes the size of a page, and which size was asked for. */
