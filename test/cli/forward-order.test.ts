@@ -127,3 +127,30 @@ it('keeps its place in the midst of a long scan, where the gateway answers a pag
   await forwarding;
   await rm(folder, { recursive: true });
 });
+
+it('ends at an event of a type that it does not know, and keeps its place before it', async () => {
+  await using gateway = await startGateway();
+  const { accounts } = await control(gateway.sandbox, 'GET', '/sandbox');
+  const from = (await gateway.query('{ eventCursor }')).data.eventCursor;
+  for (const amount of ['6.51', '6.52'])
+    await control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe: accounts[0].clabe, amount });
+  // The network: a later gateway, whose second event is of a type of its own.
+  const real = globalThis.fetch;
+  vi.stubGlobal('fetch', async (...[input, init]: Parameters<typeof fetch>) => {
+    const response = await real(input, init);
+    if (!String(init?.body).includes('$first')) return response;
+    const answer = JSON.parse(await response.text());
+    if (answer.data.events.nodes.length > 1) answer.data.events.nodes[1].type = 'REFUND';
+    return new Response(JSON.stringify(answer), response);
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-forward-order-'));
+  const taken: ForwardedEvent[] = [];
+  const forwarding = forward(
+    { ...forwardingOf(gateway, [], from, folder, taken), types: null },
+    new AbortController().signal,
+  );
+  await expect(forwarding).rejects.toThrow(/is of the type REFUND, whose fields this version does not know/);
+  expect(taken).toMatchObject([{ amount: { amount: '6.51' } }]);
+  expect(new CursorFile(join(folder, 'a.cursor')).cursor).toBe(taken[0]?.cursor);
+  await rm(folder, { recursive: true });
+});

@@ -2,6 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CursorFile } from '../../src/cli/cursor-file.ts';
 import { lettersFileOf, stateFileOf } from '../../src/cli/forward/forward.ts';
 import { receiverId } from '../../src/cli/forward/receivers.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
@@ -160,6 +161,57 @@ it('ends with EVENTS_GAP, and says how to start again, where the log no longer h
   expect(code).toBe(1);
   expect(stderr).toMatch(/EVENTS_GAP.*Start again with --from \S+ .*Delete .*\.cursor first/s);
   expect(receiver.taken).toEqual([]);
+});
+
+it('begins at the oldest event, keeps that place before the first is taken, and tells what is trimmed meanwhile', async () => {
+  await using small = await startGateway({ config: { eventsRetention: 3 } });
+  const { accounts } = await control(small.sandbox, 'GET', '/sandbox');
+  const pay = async (...amounts: string[]) => {
+    for (const amount of amounts)
+      await control(small.sandbox, 'POST', '/sandbox/spei-credits', { clabe: accounts[0].clabe, amount });
+  };
+  let answer = 500;
+  await using receiver = await startReceiver(() => answer);
+  const told = { ...environment(), PORT: new URL(small.url).port, PASARELA_TOKEN: small.sandbox.accessToken };
+  const run = (...args: string[]) =>
+    startProgram('src/cli/pasarela.ts', told, ['events', 'forward', '--to', receiver.url, ...args]);
+  const amounts = () => receiver.taken.map(({ amount }) => amount.amount);
+
+  const empty = run('--from', 'oldest');
+  await empty.says(/Forwarding events of/);
+  await until(
+    () => new CursorFile(stateFileOf(folder, receiverId(receiver.url))).cursor?.length !== undefined,
+  );
+  await empty.end('SIGTERM');
+  await rm(stateFileOf(folder, receiverId(receiver.url)));
+
+  await pay('1.01', '1.02');
+  const refused = run('--from', 'oldest');
+  await refused.says(/was not taken/);
+  await refused.end('SIGKILL');
+  answer = 200;
+  const again = run();
+  await until(() => receiver.taken.length === 2);
+  expect(amounts()).toEqual(['1.01', '1.02']);
+  await again.end('SIGTERM');
+
+  answer = 500;
+  await rm(stateFileOf(folder, receiverId(receiver.url)));
+  const held = run('--from', 'oldest');
+  await held.says(/was not taken/);
+  await held.end('SIGKILL');
+  await pay('1.03', '1.04', '1.05', '1.06', '1.07');
+  const ended = run();
+  await ended.says(/EVENTS_GAP.*Start again with --from/s);
+  await until(() => ended.process.exitCode !== null);
+  expect(ended.process.exitCode).toBe(1);
+
+  answer = 200;
+  await rm(stateFileOf(folder, receiverId(receiver.url)));
+  const fresh = run('--from', 'oldest');
+  await until(() => receiver.taken.length === 5);
+  expect(amounts().slice(2)).toEqual(['1.05', '1.06', '1.07']);
+  await fresh.end('SIGTERM');
 });
 
 it('says what it misses before it posts anything', async () => {

@@ -22,7 +22,7 @@ import { type Letter, Letters } from './letters.ts';
 import { receiverAt, receiverId } from './receivers.ts';
 
 /** The whole text of `pasarela events forward --help`. */
-export const FORWARD_HELP = `Usage: pasarela events forward --to URL… [--types …] [--from CURSOR] [--schedule PAUSES] [--state FILE] [--url URL]
+export const FORWARD_HELP = `Usage: pasarela events forward --to URL… [--types …] [--from CURSOR|oldest] [--schedule PAUSES] [--state FILE] [--url URL]
        pasarela events forward status [--json]
        pasarela events forward retry RECEIVER [EVENT…]
 
@@ -33,7 +33,8 @@ with growing pauses; events that are missing end it with EVENTS_GAP.
   --to        address of the receiver; file:///folder writes a file of JSON lines for each day. Several may be named: each has
               its own place, and none waits for another
   --types     of ${EVENT_TYPES.join(', ')}, comma-separated; default all
-  --from      the cursor to begin after where none was saved; default what comes from now on
+  --from      where to begin, if no place is saved: after this cursor, or with "oldest" at the oldest event that the log has.
+              Default: what comes from now on
   --schedule  pauses after each refusal of an event, such as 10s,1m,10m,1h. After the last one the event is put aside as a dead
               letter, and those after it go on. A receiver that cannot be reached, or answers 429, 502, 503 or 504, refuses
               nothing. Default: an event is tried for as long as it takes

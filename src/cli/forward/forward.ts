@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
+import { EVENT_TYPES } from '../../events/log.ts';
 import { CommandError, remark } from '../command.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { type GraphClient, GraphError, HEAD, query, queryShown, subscribe, tellUnread } from '../graph.ts';
@@ -12,10 +13,13 @@ const PAGE = 100;
 /** How long to wait for an event before the log is read without one, in milliseconds. */
 const LOOK_EVERY_MS = 4_000;
 
+/** In place of a cursor: the place before the oldest event that the log has. No cursor has this form. */
+const OLDEST = 'oldest';
+
 interface Forwarding extends Delivery {
   readonly graph: GraphClient;
   readonly types: readonly string[] | null;
-  /** The cursor to begin after if none was saved; null to begin with events to come. */
+  /** The cursor to begin after if none was saved, or {@link OLDEST}; null to begin with events to come. */
   readonly from: string | null;
   /** The file in which the cursor is saved. */
   readonly stateFile: string;
@@ -61,6 +65,7 @@ const Page = z.object({
     pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),
   }),
 });
+type PageOfEvents = z.output<typeof Page>['events'];
 const Head = z.object({ eventCursor: z.string() });
 
 /**
@@ -80,7 +85,7 @@ export async function forward(forwarding: Forwarding, signal: AbortSignal): Prom
 }
 
 async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: AbortSignal): Promise<void> {
-  const { graph, types, receiver } = forwarding;
+  const { graph, receiver } = forwarding;
   const start = state.cursor ?? forwarding.from ?? (await head(graph, signal));
   if (start === undefined) return;
   // Saved at once: events that arrive from now on must be forwarded even if this process is killed before the first of them.
@@ -88,37 +93,37 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
     state.save(start);
     tellNew(forwarding);
   }
+  // The oldest event may have become another since an earlier command held this one.
+  const held = state.cursor === OLDEST ? forwarding.letters.tried()?.event.cursor : undefined;
   let cursor = start;
   const news = new Bell();
   let hasBegun = false;
   void listen(forwarding, news, signal);
   remark(
-    `Forwarding events of ${graph.url} after ${cursor} to ${receiver.shownAs} (${receiver.id}). Ctrl-C ends it.`,
+    `Forwarding events of ${graph.url} ${cursor === OLDEST ? 'from the oldest on' : `after ${cursor}`} to ${receiver.shownAs} (${receiver.id}). Ctrl-C ends it.`,
   );
   for (const attempts = new Attempts(signal); !signal.aborted; ) {
     const heard = news.next();
     // Before the gateway is asked, which may be away.
     await deliverAgain(forwarding, signal);
-    let page: z.output<typeof Page>['events'];
+    let page: PageOfEvents;
     let end: string | undefined;
     try {
-      // If only events of other types have come, the cursor after them must be saved, as that of an empty page is that goes on,
-      // because the log may be trimmed meanwhile.
-      if (types !== null) end = Head.parse(await query(graph, HEAD, {})).eventCursor;
-      const { data, unread } = await queryShown(graph, DOCUMENT, { types, after: cursor, first: PAGE });
-      page = Page.parse(data).events;
-      tellUnread(unread, page.nodes);
+      ({ page, end } = await pageAfter(cursor, held, forwarding));
     } catch (error) {
       if (!(error instanceof CommandError) || stays(error, graph)) throw error;
       await attempts.failed(error.message);
       continue;
     }
     attempts.succeeded();
+    // Not before the gateway has taken it: a wrong one needs no file to be deleted.
+    if (state.cursor === undefined) state.save(start);
     if (!hasBegun && page.nodes[0] !== undefined) {
       forwarding.letters.leaveBehind(page.nodes[0].cursor);
       hasBegun = true;
     }
     for (const event of page.nodes) {
+      refuseUnknown(event);
       if (!(await deliver(forwarding, event, signal))) return;
       cursor = event.cursor;
       state.save(cursor);
@@ -132,6 +137,43 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
     if (goesOn) continue;
     await Promise.race([heard, rest(LOOK_EVERY_MS, signal)]);
   }
+}
+
+/**
+ * Reads a page, and where the log ended before it was read, if that is needed.
+ *
+ * @param held the cursor of the event that an earlier command has begun with, at the oldest
+ * @throws GraphError with EVENTS_GAP if the log lacks what follows the cursor, or the held event
+ */
+async function pageAfter(
+  cursor: string,
+  held: string | undefined,
+  { graph, types }: Forwarding,
+): Promise<{ readonly page: PageOfEvents; readonly end: string | undefined }> {
+  const isOldest = cursor === OLDEST;
+  if (isOldest && held !== undefined) await query(graph, DOCUMENT, { types, after: held, first: 1 });
+  // If only events of other types have come, the cursor after them must be saved, as that of an empty page is that goes on,
+  // because the log may be trimmed meanwhile. For a log that was empty from its beginning there is no other.
+  const end = types !== null || isOldest ? Head.parse(await query(graph, HEAD, {})).eventCursor : undefined;
+  const { data, unread } = await queryShown(graph, DOCUMENT, {
+    types,
+    after: isOldest ? null : cursor,
+    first: PAGE,
+  });
+  const page = Page.parse(data).events;
+  tellUnread(unread, page.nodes);
+  return { page, end };
+}
+
+/**
+ * @throws CommandError for an event of a type that the gateway knows and this version does not: it would be posted without its
+ * fields, and its place be saved.
+ */
+function refuseUnknown({ id, type }: { readonly id: string; readonly type: string }): void {
+  if (EVENT_TYPES.some((known) => known === type)) return;
+  throw new CommandError(
+    `${id} is of the type ${type}, whose fields this version does not know. Start the command in the version of the gateway, or with --types of ${EVENT_TYPES.join(', ')}: it goes on at this event.`,
+  );
 }
 
 /** A new address of a receiver is a new receiver, which begins with what comes: what its former one had not taken is left out. */

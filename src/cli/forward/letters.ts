@@ -74,6 +74,11 @@ export class Letters {
     return this.#database.prepare('SELECT * FROM attempts ORDER BY first_at, rowid').all().map(letterOf);
   }
 
+  /** Returns the event that is being tried, or was when the command ended. */
+  tried(): Letter | undefined {
+    return this.all().find(({ isDead }) => !isDead);
+  }
+
   /** Returns the dead letters that an operator wants to be tried again. */
   wanted(): readonly Letter[] {
     return this.#database
