@@ -3,13 +3,19 @@ import { Lru } from '../common/lru.ts';
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
 
 /** The parts of a path under `/webhooks`. Only the signature shows if they are true. */
-export interface IngressTarget {
+export interface IngressAddress {
   readonly clientId: string;
-  readonly type: EventType;
+  /** It may be one that this version does not know. */
+  readonly type: string;
   readonly signature: string;
 }
 
-const TARGET = /\/webhooks\/([A-Za-z0-9_-]{1,64})\/([A-Z_]+)\/([A-Za-z0-9_-]+)$/;
+/** An address of a type that this version takes in. */
+export interface IngressTarget extends IngressAddress {
+  readonly type: EventType;
+}
+
+const TARGET = /\/webhooks\/([A-Za-z0-9_-]{1,64})\/([A-Z_]{1,64})\/([A-Za-z0-9_-]+)$/;
 
 /** Returns the address to register a webhook with. It is a secret, because it is all that is needed to post events. */
 export function ingressUrl(publicUrl: string, clientId: string, type: EventType, secret: string): string {
@@ -20,7 +26,7 @@ export function ingressUrl(publicUrl: string, clientId: string, type: EventType,
  * Returns the token to register that webhook with. It is derived from the secret, so that any process can check it and none
  * has to keep it.
  */
-export function ingressToken(clientId: string, type: EventType, secret: string): string {
+export function ingressToken(clientId: string, type: string, secret: string): string {
   return sign(`token:${clientId}:${type}`, secret);
 }
 
@@ -36,7 +42,7 @@ export function ingressTarget(
   const base = publicUrl.replace(/(?<!\/)\/+$/, '');
   if (!url.startsWith(`${base}/webhooks/`)) return undefined;
   const target = readIngressPath(url.slice(base.length));
-  return target !== undefined && isSigned(target, secrets) ? target : undefined;
+  return target !== undefined && isOfKnownType(target) && isSigned(target, secrets) ? target : undefined;
 }
 
 /** Returns the address with its signature as `***`, whichever gateway it belongs to; any other address unchanged. */
@@ -48,11 +54,14 @@ export function maskIngressUrl(url: string): string {
 }
 
 /** Reads `/webhooks/{clientId}/{type}/{signature}`; undefined for any other path. */
-export function readIngressPath(path: string): IngressTarget | undefined {
-  const [whole = '', clientId = '', name, signature = ''] = TARGET.exec(path) ?? [];
-  const type = EVENT_TYPES.find((known) => known === name);
-  return type !== undefined && whole === path ? { clientId, type, signature } : undefined;
+export function readIngressPath(path: string): IngressAddress | undefined {
+  const [whole = '', clientId = '', type = '', signature = ''] = TARGET.exec(path) ?? [];
+  return whole === path && path !== '' ? { clientId, type, signature } : undefined;
 }
+
+/** True if this version takes in what is sent to the address. */
+export const isOfKnownType = (address: IngressAddress): address is IngressTarget =>
+  EVENT_TYPES.some((known) => known === address.type);
 
 /** True if an address has the form of an ingress, and its type is one that this version does not know. */
 export function isOfUnknownType(url: string): boolean {
@@ -61,7 +70,7 @@ export function isOfUnknownType(url: string): boolean {
 }
 
 /** True if one of the secrets made the signature. */
-export function isSigned({ clientId, type, signature }: IngressTarget, secrets: readonly string[]): boolean {
+export function isSigned({ clientId, type, signature }: IngressAddress, secrets: readonly string[]): boolean {
   return isOneOf(
     signature,
     secrets.map((secret) => sign(`${clientId}:${type}`, secret)),
@@ -71,7 +80,7 @@ export function isSigned({ clientId, type, signature }: IngressTarget, secrets: 
 /** True if a header holds the registered token, alone or as `Bearer`. */
 export function isToken(
   header: string | undefined,
-  { clientId, type }: IngressTarget,
+  { clientId, type }: IngressAddress,
   secrets: readonly string[],
 ): boolean {
   return isOneOf(

@@ -7,7 +7,14 @@ import { rootReason } from '../common/root-reason.ts';
 import type { Appended, EventLog, MoneyInDecision, NewEvent } from '../events/log.ts';
 import { type EventMetrics, silentMetrics } from '../events/metrics.ts';
 import { Quarantine, type QuarantineReason } from '../events/quarantine.ts';
-import { type IngressTarget, isSigned, isToken, readIngressPath } from './addresses.ts';
+import {
+  type IngressAddress,
+  type IngressTarget,
+  isOfKnownType,
+  isSigned,
+  isToken,
+  readIngressPath,
+} from './addresses.ts';
 import { createDeliveryBodies, discard } from './body.ts';
 import { createDecider, type Decider } from './decider.ts';
 import { type Delivery, decode } from './decode.ts';
@@ -67,6 +74,7 @@ export function createIngress(options: IngressOptions): Ingress {
     if (target === undefined) return turnAway({ status: 401, reason: 'address' });
     const flaw = flawIn(request, target, options);
     if (flaw !== undefined) return turnAway({ status: 401, reason: flaw, target });
+    if (!isOfKnownType(target)) return turnAway({ status: 401, reason: 'type', target });
     if (secrets.length > 1 && flawIn(request, target, { tokenHeader, secrets: secrets.slice(0, 1) })) {
       metrics.olderSecret(target.type);
     }
@@ -108,7 +116,7 @@ export function createIngress(options: IngressOptions): Ingress {
 /** Returns what shows that a request is not the provider's: its signature, or its token where one is looked for. */
 function flawIn(
   request: IncomingMessage,
-  target: IngressTarget,
+  target: IngressAddress,
   { secrets, tokenHeader }: Pick<IngressOptions, 'secrets' | 'tokenHeader'>,
 ): 'signature' | 'token' | undefined {
   if (!isSigned(target, secrets)) return 'signature';

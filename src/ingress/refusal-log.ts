@@ -1,16 +1,16 @@
 import type { Logger } from '../common/logger.ts';
 import { createCountedLines } from '../common/rare-lines.ts';
-import type { IngressTarget } from './addresses.ts';
+import type { IngressAddress } from './addresses.ts';
 
-/** Why a webhook was refused: what of it was not as it has to be, or that no more bodies may be read (`full`). */
-type RefusalReason = 'method' | 'address' | 'signature' | 'token' | 'length' | 'time' | 'full';
+/** Why a webhook was refused: what of it was not as it has to be, that this version does not know its type, or that no more bodies may be read (`full`). */
+type RefusalReason = 'method' | 'address' | 'signature' | 'token' | 'type' | 'length' | 'time' | 'full';
 
 /** A webhook that is not read, or not to its end. */
 export interface Refusal {
   readonly status: 401 | 405 | 408 | 413 | 503;
   readonly reason: RefusalReason;
   /** What the address names; undefined where it could not be read, or was not looked at. */
-  readonly target?: IngressTarget | undefined;
+  readonly target?: IngressAddress | undefined;
 }
 
 /** Anybody can send such requests, and name any client, so that all of one reason share a line. */

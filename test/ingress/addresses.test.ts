@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { EventType } from '../../src/events/log.ts';
 import {
   ingressTarget,
   ingressToken,
@@ -7,6 +8,8 @@ import {
   readIngressPath,
 } from '../../src/ingress/addresses.ts';
 
+// Of a later version.
+const LATER_TYPE = 'REFUND' as EventType;
 const client = '0b1f6a52-6a0c-4c87-9a6e-0f3c3c6f0a11';
 const url = ingressUrl('https://gateway.example/', client, 'MONEY_IN', 'secret');
 
@@ -33,6 +36,8 @@ describe('the address of a webhook', () => {
     expect(ingressTarget('https://gateway.example', url, ['new'])).toBeUndefined();
     expect(ingressTarget('https://other.example', url, ['secret'])).toBeUndefined();
     expect(ingressTarget('https://gateway.example', `${url}x`, ['secret'])).toBeUndefined();
+    const later = ingressUrl('https://gateway.example', client, LATER_TYPE, 'secret');
+    expect(ingressTarget('https://gateway.example', later, ['secret'])).toBeUndefined();
   });
 
   it('is shown without its signature, and any other address as it is', () => {
@@ -48,7 +53,7 @@ describe('the address of a webhook', () => {
     `/webhooks/${client}/MONEY_IN`,
     `/webhooks/${client}/MONEY_IN/`,
     `/webhooks/${client}/money_in/abc`,
-    `/webhooks/${client}/OTHER/abc`,
+    `/webhooks/${client}/${'A'.repeat(65)}/abc`,
     `/webhooks/../MONEY_IN/abc`,
     `/webhooks/%2e%2e/MONEY_IN/abc`,
     `/webhooks/${'a'.repeat(65)}/MONEY_IN/abc`,

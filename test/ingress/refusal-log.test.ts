@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { clock, useClock } from '../../src/common/clock.ts';
+import type { EventType } from '../../src/events/log.ts';
 import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
 import { type RunningIngress, SECRET, speiCredit, startIngress } from '../helpers/ingress.ts';
 
@@ -46,6 +47,24 @@ it('each refusal of a webhook is a warning that says why, and holds no secret', 
   }
   expect(lines).not.toContain('another token');
   expect(lines).not.toContain(token);
+});
+
+it('a webhook of a type that this version does not know names its client and type, and shares no line with strangers', async () => {
+  await using ingress = await startIngress();
+  const { url, clientId } = ingress;
+  // Of a later version.
+  const type = 'REFUND' as EventType;
+  expect(await post(`${url}/webhooks/of/nothing`)).toBe(401);
+  for (const client of [clientId, 'another-client', clientId])
+    expect(await post(ingressUrl(url, client, type, SECRET))).toBe(401);
+  expect(await post(ingressUrl(url, clientId, type, 'a guess'))).toBe(401);
+  const line = { level: 'warn', status: 401 };
+  expect(told(ingress)).toEqual([
+    { ...line, reason: 'address', refused: 1 },
+    { ...line, reason: 'type', clientId, type, refused: 1 },
+    { ...line, reason: 'type', clientId: 'another-client', type, refused: 1 },
+    { ...line, reason: 'signature', clientId, type, refused: 1 },
+  ]);
 });
 
 it('a webhook that takes too long to arrive is a warning, too', async () => {
