@@ -378,6 +378,38 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     });
   });
 
+  it('parts of a credit go back by money out, from the centralizing account, and the gateway ties none to the credit', async () => {
+    const id = await newCredit();
+    const READ = `query ($id: ID!) { transaction(id: $id) { rawStatus source { instrumentId } }
+      client { accounts(first: 100) { nodes { availableBalance { amount } instrument { id } } } } }`;
+    const read = async () => {
+      const { data, errors } = await gateway.query(READ, { id });
+      expect(errors).toBeUndefined();
+      const accounts: { availableBalance: { amount: string }; instrument: { id: string } }[] =
+        data.client.accounts.nodes;
+      const balances = new Map(accounts.map((one) => [one.instrument.id, one.availableBalance.amount]));
+      return { ...data.transaction, balances };
+    };
+    const before = await read();
+    const part = (more: object = {}) => out({ amount: '50.00', description: 'Devolución parcial', ...more });
+    // On the sandbox the payer of a credit is registered nowhere.
+    expect(
+      await pay('createMoneyOut', part({ destinationInstrumentId: before.source.instrumentId })),
+    ).toMatchObject({
+      __typename: 'NotFoundError',
+    });
+    // Together more than the credit of 75.00.
+    for (const _part of ['first', 'second']) {
+      expect(await pay('createMoneyOut', part())).toMatchObject({ __typename: 'CreateMoneyOutSuccess' });
+    }
+    const after = await read();
+    expect(after.rawStatus).toBe('LIQUIDATED');
+    const paid = [...before.balances].filter(([account, held]) => after.balances.get(account) !== held);
+    expect(paid.map(([account]) => account)).toEqual([world.centralizingInstrumentId]);
+    const whole = { idempotencyKey: newKey(), transactionId: id, as: { reason: 'Devolución' } };
+    expect(await pay('refundTransaction', whole)).toMatchObject({ __typename: 'RefundTransactionSuccess' });
+  });
+
   it('what is read after a payment, in the midst of an operation, is read anew', async () => {
     const paid = `... on CreateInternalTransactionSuccess { transaction { client {
       accounts(first: 100) { nodes { availableBalance { amount } } } } } }`;
