@@ -55,6 +55,7 @@ it.each([
   'docs/monitoring.md',
   'docs/alerts.md',
   'docs/missing-events.md',
+  'docs/old-answers.md',
   'docs/failover.md',
   'docs/package.md',
   'docs/upgrading.md',
