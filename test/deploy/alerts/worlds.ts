@@ -4,6 +4,7 @@ import { KEYS } from './keys.ts';
 import { PAYMENTS } from './payments.ts';
 import { PROCESS } from './process.ts';
 import { QUIET } from './quiet.ts';
+import { RECEIPTS } from './receipts.ts';
 import { SERVICE } from './service.ts';
 import type { World } from './world.ts';
 
@@ -14,6 +15,7 @@ export const WORLDS: readonly World[] = [
   PAYMENTS,
   BALANCES,
   UNREAD_BALANCES,
+  RECEIPTS,
   SERVICE,
   KEYS,
   QUIET,
