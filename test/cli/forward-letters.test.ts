@@ -227,6 +227,40 @@ it('shows what an earlier command was trying as a dead letter, where another pla
   expect(receiver.taken.map(({ amount }) => amount.amount)).toEqual(['3.20', '3.10', '3.30']);
 });
 
+it('shows since when no token can be had and for which receiver it has ended, until it has read the log again', async () => {
+  await using receiver = await startReceiver(() => 200);
+  const tokenFile = join(folder, 'token');
+  const { PASARELA_TOKEN: token, ...rest } = environment();
+  const run = (...args: string[]) =>
+    startProgram('src/cli/pasarela.ts', { ...rest, PASARELA_TOKEN_FILE: tokenFile }, [
+      ...['events', 'forward', '--to', receiver.url],
+      ...args,
+    ]);
+  const trouble = async () => (await status())[0]?.trouble;
+  const program = run();
+  await program.says(/Trying again/);
+  await until(async () => (await trouble()) != null);
+  const { since, ...told } = await trouble();
+  expect(told).toEqual({ problem: expect.stringContaining('PASARELA_TOKEN_FILE'), hasEnded: false });
+  expect(Math.abs(Date.parse(since) - Date.now())).toBeLessThan(60_000);
+  expect((await operator('status')).stdout).toContain(`tries since ${since}: PASARELA_TOKEN_FILE`);
+
+  await writeFile(tokenFile, token);
+  await until(async () => (await trouble()) === null);
+  await program.end('SIGTERM');
+
+  await rm(stateFileOf(folder, receiverId(receiver.url)));
+  const lost = run('--from', 'no-cursor');
+  await lost.says(/CURSOR_INVALID/);
+  await until(() => lost.process.exitCode !== null);
+  expect(await trouble()).toMatchObject({
+    problem: expect.stringContaining('CURSOR_INVALID'),
+    hasEnded: true,
+  });
+  await using _again = run('--from', 'oldest');
+  await until(async () => (await trouble()) === null);
+});
+
 it('writes a file for each day, each event once, whatever is killed and cut short', async () => {
   const days = join(folder, 'days');
   const to = pathToFileURL(days).href;

@@ -12,20 +12,30 @@ export const growingPause = (failures: number): number =>
 /** Attempts at one thing, with growing pauses between them. The first failure is reported. */
 export class Attempts {
   readonly #signal: AbortSignal;
-  #failures = 0;
+  readonly #note: (problem: string | undefined) => void;
+  /** Undefined before the first attempt has ended. */
+  #failures: number | undefined;
 
-  constructor(signal: AbortSignal) {
+  /** @param note is told of the first failure, and of the first success after it or at all */
+  constructor(signal: AbortSignal, note: (problem: string | undefined) => void = () => undefined) {
     this.#signal = signal;
+    this.#note = note;
   }
 
   async failed(problem: string): Promise<void> {
-    if (this.#failures === 0) remark(`${problem} Trying again.`);
-    this.#failures += 1;
-    await rest(growingPause(this.#failures), this.#signal);
+    const before = this.#failures ?? 0;
+    if (before === 0) {
+      remark(`${problem} Trying again.`);
+      this.#note(problem);
+    }
+    this.#failures = before + 1;
+    await rest(growingPause(before + 1), this.#signal);
   }
 
   succeeded(): void {
+    if (this.#failures === 0) return;
     this.#failures = 0;
+    this.#note(undefined);
   }
 }
 

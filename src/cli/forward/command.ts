@@ -18,7 +18,7 @@ import { CursorFile } from '../cursor-file.ts';
 import { GraphError } from '../graph.ts';
 import { graphAt, readTypes } from '../graph-options.ts';
 import { forward, lettersFileOf, stateFileOf } from './forward.ts';
-import { type Letter, Letters } from './letters.ts';
+import { type Letter, Letters, type Trouble } from './letters.ts';
 import { receiverAt, receiverId } from './receivers.ts';
 
 /** The whole text of `pasarela events forward --help`. */
@@ -41,7 +41,8 @@ with growing pauses; events that are missing end it with EVENTS_GAP.
   --state     file that holds the cursor of the only receiver; default one for each receiver in DATA_DIR, else in this folder
   --url       address of the graph; default that of the gateway on this machine, from HOST and PORT
 
-  status      what each receiver of DATA_DIR has not taken: the event that is being tried, and dead letters
+  status      what each receiver of DATA_DIR has not taken: the event that is being tried, and dead letters; and since when the
+              gateway or the token fails, or the command has ended for this receiver
   retry       has the running command try these events of a receiver, or all that status shows: the one that it is at within
               half a second, dead letters before it reads on. RECEIVER is its address, or its id as status prints it
 
@@ -104,6 +105,7 @@ async function run(args: readonly string[]): Promise<ExitCode> {
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       tellEnd(error, stateFile);
+      letters?.tell(error.message.split('\n', 1)[0] ?? '', true);
       return false;
     } finally {
       letters?.close();
@@ -141,7 +143,8 @@ function status(args: readonly string[]): ExitCode {
   const found = idsIn(DATA_DIR).map((id) => {
     const letters = new Letters(lettersFileOf(DATA_DIR, id));
     try {
-      return { receiver: id, to: letters.shownAs, cursor: cursorOf(DATA_DIR, id), letters: letters.all() };
+      const { shownAs: to, trouble } = letters;
+      return { receiver: id, to, cursor: cursorOf(DATA_DIR, id), trouble, letters: letters.all() };
     } finally {
       letters.close();
     }
@@ -149,7 +152,11 @@ function status(args: readonly string[]): ExitCode {
   if (values.json === true) {
     print(
       JSON.stringify(
-        found.map((one) => ({ ...one, letters: one.letters.map(shown) })),
+        found.map(({ trouble = null, ...one }) => ({
+          ...one,
+          trouble: trouble && { ...trouble, since: instant(trouble.since) },
+          letters: one.letters.map(shown),
+        })),
         undefined,
         2,
       ),
@@ -157,9 +164,10 @@ function status(args: readonly string[]): ExitCode {
     return EXIT.done;
   }
   if (found.length === 0) print(`No receiver is known in ${DATA_DIR}.`);
-  for (const { receiver, to, cursor, letters } of found) {
+  for (const { receiver, to, cursor, trouble, letters } of found) {
     const dead = letters.filter(({ isDead }) => isDead).length;
     print(printableLine(`${receiver}  ${to}  after ${cursor ?? '(--state)'}  dead letters: ${dead}`));
+    if (trouble !== undefined) print(printableLine(`  ${troubleLine(trouble)}`));
     for (const letter of letters) print(printableLine(`  ${lineOf(letter)}`));
   }
   return EXIT.done;
@@ -200,6 +208,9 @@ const shown = ({ event, firstAt, lastAt, nextAt, ...rest }: Letter) => ({
 });
 
 const instant = (milliseconds: number): string => new Date(milliseconds).toISOString();
+
+const troubleLine = ({ since, problem, hasEnded }: Trouble): string =>
+  `${hasEnded ? 'ended' : 'tries'} since ${instant(since)}: ${problem}`;
 
 function lineOf({ event, attempts, lastAt, nextAt, problem, isDead, isWanted }: Letter): string {
   const what = isDead ? 'dead' : 'tried';

@@ -86,7 +86,7 @@ export async function forward(forwarding: Forwarding, signal: AbortSignal): Prom
 
 async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: AbortSignal): Promise<void> {
   const { graph, receiver } = forwarding;
-  const start = state.cursor ?? forwarding.from ?? (await head(graph, signal));
+  const start = state.cursor ?? forwarding.from ?? (await head(forwarding, signal));
   if (start === undefined) return;
   // Saved at once: events that arrive from now on must be forwarded even if this process is killed before the first of them.
   if (state.cursor === undefined && forwarding.from === null) {
@@ -102,7 +102,7 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
   remark(
     `Forwarding events of ${graph.url} ${cursor === OLDEST ? 'from the oldest on' : `after ${cursor}`} to ${receiver.shownAs} (${receiver.id}). Ctrl-C ends it.`,
   );
-  for (const attempts = new Attempts(signal); !signal.aborted; ) {
+  for (const attempts = attemptsOf(forwarding, signal); !signal.aborted; ) {
     const heard = news.next();
     // Before the gateway is asked, which may be away.
     await deliverAgain(forwarding, signal);
@@ -184,9 +184,17 @@ function tellNew({ receiver: { shownAs, id }, stateFile, formerFiles }: Forwardi
   );
 }
 
+/** Attempts to ask the gateway. What `status` shows follows them. */
+const attemptsOf = ({ letters }: Forwarding, signal: AbortSignal): Attempts =>
+  new Attempts(signal, (problem) => {
+    if (problem === undefined) letters.answered();
+    else letters.tell(problem, false);
+  });
+
 /** Returns the end of the log, once the gateway can be asked; undefined if the signal was aborted before. */
-async function head(graph: GraphClient, signal: AbortSignal): Promise<string | undefined> {
-  for (const attempts = new Attempts(signal); !signal.aborted; ) {
+async function head(forwarding: Forwarding, signal: AbortSignal): Promise<string | undefined> {
+  const { graph } = forwarding;
+  for (const attempts = attemptsOf(forwarding, signal); !signal.aborted; ) {
     try {
       return Head.parse(await query(graph, HEAD, {})).eventCursor;
     } catch (error) {

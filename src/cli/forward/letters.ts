@@ -1,4 +1,5 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import { clock } from '../../common/clock.ts';
 import { makePrivate } from '../../common/private-file.ts';
 import { rootReason } from '../../common/root-reason.ts';
 import { transaction } from '../../common/sqlite-transaction.ts';
@@ -13,6 +14,9 @@ const SCHEMA = `
     first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, next_at INTEGER, problem TEXT NOT NULL,
     is_dead INTEGER NOT NULL, is_wanted INTEGER NOT NULL,
     cursor TEXT GENERATED ALWAYS AS (json_extract(event, '$.cursor')) VIRTUAL UNIQUE
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS trouble (
+    one INTEGER PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, problem TEXT NOT NULL, has_ended INTEGER NOT NULL
   ) STRICT;
 `;
 /** The key of files of 0.2.0, which reads and writes the later ones too: its statements do not see a generated column. */
@@ -35,6 +39,15 @@ export interface Letter {
   readonly isDead: boolean;
   /** True if an operator has asked for another attempt. */
   readonly isWanted: boolean;
+}
+
+/** Why nothing comes to a receiver, whichever event is next. */
+export interface Trouble {
+  /** In milliseconds since 1970. */
+  readonly since: number;
+  readonly problem: string;
+  /** True if the command has ended for the receiver, false if it tries on. */
+  readonly hasEnded: boolean;
 }
 
 /**
@@ -121,6 +134,40 @@ export class Letters {
       this.#write('UPDATE attempts SET is_dead = 1, next_at = NULL WHERE NOT is_dead AND cursor <> ?', [
         cursor,
       ]);
+  }
+
+  get trouble(): Trouble | undefined {
+    const row = this.#database.prepare('SELECT since, problem, has_ended FROM trouble').get();
+    return row === undefined
+      ? undefined
+      : {
+          since: integer(row['since']),
+          problem: text(row['problem']),
+          hasEnded: row['has_ended'] === 1,
+        };
+  }
+
+  /** Keeps a trouble until {@link answered}. Of one that goes on, `since` stays. */
+  tell(problem: string, hasEnded: boolean): void {
+    this.#note(() => {
+      const { since = clock.now() } = this.trouble ?? {};
+      this.#write('INSERT OR REPLACE INTO trouble VALUES (1, ?, ?, ?)', [since, problem, hasEnded ? 1 : 0]);
+    });
+  }
+
+  answered(): void {
+    this.#note(() => {
+      if (this.trouble !== undefined) this.#write('DELETE FROM trouble', []);
+    });
+  }
+
+  /** On a full disk there is none: the command has said the same in a line, and needs it for no event. */
+  #note(write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+    }
   }
 
   /** @throws {CommandError} where nothing can be written, as on a full disk */
