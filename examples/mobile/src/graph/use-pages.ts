@@ -1,8 +1,5 @@
 import { useCallback, useEffect, useState } from 'react';
-
-interface Page {
-  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor?: string | null };
-}
+import { hasMore, type Page } from './pages.ts';
 
 export interface Pages<Of extends Page> {
   /** What was read so far, the first page before all others. */
@@ -48,7 +45,7 @@ export function usePages<Of extends Page>(
   return {
     pages,
     problem,
-    more: next?.hasNextPage && !reading && problem === undefined ? () => void more() : undefined,
+    more: hasMore(pages) && !reading && problem === undefined ? () => void more() : undefined,
     again: () => setProblem(undefined),
   };
 }

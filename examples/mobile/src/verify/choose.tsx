@@ -35,7 +35,7 @@ function ChooseForm({ found, more, open, payments: { sending, problem, send } }:
   const { t } = useSpeech();
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<string>();
-  const { receivers, payer, isLooking, read, total } = found;
+  const { receivers, payer, isLooking, read, total, hasMore } = found;
   const matching = receivers.filter((receiver) => contains(wordsOf(receiver), search));
   const isSearching = search.trim() !== '' && matching.length < SHOWN;
   useEffect(() => {
@@ -91,7 +91,7 @@ function ChooseForm({ found, more, open, payments: { sending, problem, send } }:
             </Text>
           )}
         </View>
-        {isSearching && read < total && <Text style={styles.note}>{t.choose.read(read, total)}</Text>}
+        {isSearching && hasMore && <Text style={styles.note}>{t.choose.read(read, total)}</Text>}
       </ScrollView>
       <View style={styles.footer}>
         {problem !== undefined && <Notice bad>{problem}</Notice>}

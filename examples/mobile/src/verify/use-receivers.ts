@@ -1,5 +1,6 @@
 import { type Answer, Refused, type Source } from '@pasarela/client';
 import { useCallback, useEffect } from 'react';
+import { hasMore, itemsOf } from '../graph/pages.ts';
 import { usePages } from '../graph/use-pages.ts';
 import { useQuery } from '../graph/use-query.ts';
 import {
@@ -22,6 +23,8 @@ export interface Receivers {
   /** How many instruments there are in all, and how many of them were read. */
   readonly total: number;
   readonly read: number;
+  /** Whether there are more to read. */
+  readonly hasMore: boolean;
 }
 
 export interface ReceiversState {
@@ -60,7 +63,7 @@ export function useReceivers(source: Source): ReceiversState {
         account !== null && account.ownerId === data?.client.id && account.instrument !== null,
     );
   const { more: moreAccounts } = accounts;
-  const isLooking = payer === undefined && accounts.pages.at(-1)?.pageInfo.hasNextPage === true;
+  const isLooking = payer === undefined && hasMore(accounts.pages);
   // The accounts of customers may come first, by the hundred.
   useEffect(() => {
     if (isLooking) moreAccounts?.();
@@ -76,14 +79,15 @@ export function useReceivers(source: Source): ReceiversState {
   if (firstReceivers === undefined || accounts.pages.length === 0) {
     return { found: undefined, problem: unread, again, more: undefined };
   }
-  const nodes = receivers.pages.flatMap((page) => page.nodes);
+  const nodes = itemsOf(receivers.pages);
   return {
     found: {
-      receivers: nodes.filter((node): node is Receiver => node !== null && isReceiver(node)),
+      receivers: nodes.filter(isReceiver),
       payer,
       isLooking,
       total: firstReceivers.totalCount,
       read: nodes.length,
+      hasMore: hasMore(receivers.pages),
     },
     problem: receivers.problem ?? accounts.problem,
     again,

@@ -116,9 +116,9 @@ interface MoreProps {
 }
 
 /** How much of a list was read, and the button that reads more of it. */
-function More({ list: { read, total, more }, says }: MoreProps) {
+function More({ list: { read, total, hasMore, more }, says }: MoreProps) {
   const { t } = useSpeech();
-  if (read >= total) return null;
+  if (!hasMore) return null;
   return (
     <p className="more note" role="status">
       {says(read, total)}

@@ -1,5 +1,6 @@
 import { useCallback } from 'react';
 import { type CombinedError, useClient, useQuery } from 'urql';
+import { hasMore, itemsOf } from '../graph/pages.ts';
 import { usePages } from '../graph/use-pages.ts';
 import {
   ACCOUNTS_TO_VERIFY,
@@ -17,6 +18,8 @@ export interface Listed<Item> {
   /** How many there are in all, and how many of them were read. */
   readonly total: number;
   readonly read: number;
+  /** Whether there is more to read. */
+  readonly hasMore: boolean;
   /** Reads the next page. Undefined once all were read, and while one is being read. */
   readonly more: (() => void) | undefined;
 }
@@ -66,23 +69,24 @@ export function useReceivers(): ReceiversState {
   if (data === undefined || firstReceivers === undefined || firstAccounts === undefined) {
     return { found: undefined, error, again };
   }
-  const instruments = receivers.pages.flatMap(({ nodes }) => nodes);
-  const allAccounts = accounts.pages.flatMap(({ nodes }) => nodes);
+  const instruments = itemsOf(receivers.pages);
+  const allAccounts = itemsOf(accounts.pages);
   return {
     found: {
       receivers: {
-        items: instruments.filter((node): node is Receiver => node !== null && isReceiver(node)),
+        items: instruments.filter(isReceiver),
         total: firstReceivers.totalCount,
         read: instruments.length,
+        hasMore: hasMore(receivers.pages),
         more: receivers.more,
       },
       accounts: {
         items: allAccounts.filter(
-          (account): account is PayingAccount =>
-            account !== null && account.ownerId === data.client.id && account.instrument !== null,
+          ({ ownerId, instrument }) => ownerId === data.client.id && instrument !== null,
         ),
         total: firstAccounts.totalCount,
         read: allAccounts.length,
+        hasMore: hasMore(accounts.pages),
         more: accounts.more,
       },
     },
