@@ -24,6 +24,7 @@ const LONGER = [
   'unsettled',
   'payments',
   'pay-spei',
+  'backend-intents',
   'refund',
   'sign-out',
   'unit-test',
@@ -399,6 +400,32 @@ await finishAll(source, mutations, store, ({ status, intent }) => console.log(in
 console.log(Object.values(keys).map(({ size }) => size).join());`,
   );
   expect(output).toBe('createMoneyOut done\ncreateInternalTransaction done\n1,1\n');
+});
+
+it('two processes of a backend on one store pay an input once, and the one that is late writes nothing', async () => {
+  const output = await runBeside(
+    'backend-intents',
+    `import { pay, typed, unsettled } from '@pasarela/client';
+import { sqliteIntents } from './backend-intents.js';
+const path = new URL('intents.sqlite', import.meta.url).pathname;
+const [one, two] = [sqliteIntents(path, 'backend'), sqliteIntents(path, 'backend')];
+const before = two.load();
+console.log(one.save([{ idempotencyKey: 'of one' }], before), two.save([], before), two.load().length, sqliteIntents(path, 'another').load().length);
+one.save([], one.load());
+const document = typed('mutation ($input: In!) { createMoneyOut(input: $input) { __typename } }');
+const keys = new Set();
+let made = 0;
+const newKey = () => 'part-of-a-credit-' + ++made;
+const source = {
+  query: async (text, { input }) => {
+    keys.add(input.idempotencyKey);
+    throw new Error('The network is gone.');
+  },
+};
+const outcomes = await Promise.all([one, two].map((store) => pay(source, document, { amount: '1.00' }, { store, newKey, patienceMs: 0 })));
+console.log(outcomes.map(({ status }) => status).join(), keys.size, (await unsettled(two)).length);`,
+  );
+  expect(output).toBe('true false 1 0\nunknown,unknown 1 1\n');
 });
 
 it('a person who signs out leaves no list and no connection, and the key of what is unclear, which another person is not shown', async () => {
