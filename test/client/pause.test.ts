@@ -81,3 +81,18 @@ it('does not wait the same time for everybody, and not shorter than it is asked 
   await vi.advanceTimersByTimeAsync(1);
   await over;
 });
+
+it('rests for what is left alone, where a timer comes a millisecond early or a clock is set back', async () => {
+  const pause = new Pause();
+  const first = Date.now();
+  while (Date.now() - first < 60_000) await waits(pause);
+  for (const backMs of [1, 3_600_000]) {
+    const over = pause.next(40_000);
+    await vi.advanceTimersByTimeAsync(39_999);
+    vi.setSystemTime(Date.now() - backMs);
+    const begun = Date.now();
+    await vi.runAllTimersAsync();
+    await over;
+    expect(Date.now() - begun).toBe(1 + Math.min(backMs, 40_000));
+  }
+});

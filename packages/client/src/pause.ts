@@ -32,17 +32,20 @@ export class Pause {
     this.#wake?.();
   }
 
-  /** Waits, at least for `leastMs` also if woken: a gateway has asked for that. */
-  async next(leastMs = 0): Promise<void> {
+  /**
+   * Waits, at least for `leastMs` also if woken: a gateway has asked for that.
+   *
+   * @param ms how long it waits where it is not woken
+   */
+  async next(leastMs = 0, ms?: number): Promise<void> {
     const now = ambient.now();
     if (this.#tries === 0) this.#since = now;
     const most = now - this.#since < SHORT_FOR_MS ? SHORT_MS : LONG_MS;
-    const backoff = Math.min(FIRST_MS * 2 ** this.#tries, most) * (0.5 + ambient.random() / 2);
-    this.#tries += 1;
-    await this.wait(Math.max(backoff, leastMs));
-    const left = now + leastMs - ambient.now();
-    // It was woken sooner. A clock that was set back makes it no longer.
-    if (left > 0 && !this.#isOver) await this.next(Math.min(left, leastMs));
+    const backoff = Math.min(FIRST_MS * 2 ** this.#tries++, most) * (0.5 + ambient.random() / 2);
+    await this.wait(ms ?? Math.max(backoff, leastMs));
+    const left = Math.min(now + leastMs - ambient.now(), leastMs);
+    // It was woken sooner, or the timer came early. A clock that was set back makes it no longer.
+    if (left > 0 && !this.#isOver) await this.next(left, left);
   }
 
   /** Waits until woken, at most for `ms` milliseconds if that is given. */
