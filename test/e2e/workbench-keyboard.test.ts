@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SPANISH } from '../../workbench/src/spanish.ts';
 import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
-import { result } from './workbench-page.ts';
+import { openTab, play, result } from './workbench-page.ts';
 
 let demo: Demo;
 
@@ -50,7 +50,7 @@ describe('by keyboard alone', () => {
     const { page } = one;
     const say = (english: string) => (locale === 'es-MX' ? (SPANISH[english] ?? english) : english);
     const next = (title: string) => say('Next: {title}').replace('{title}', say(title).replace(/\.$/, ''));
-    const play = say('Execute query (Ctrl-Enter)');
+    const playing = say('Execute query (Ctrl-Enter)');
     await page.keyboard.press('Control+Enter');
     await result(page, /"totalCount": \d+/);
     // Twice on, to the receipt: its validation has not been started.
@@ -58,7 +58,7 @@ describe('by keyboard alone', () => {
     await page.keyboard.press('Enter');
     await page.keyboard.press('Control+Enter');
     await press(page, say('Go to step 2'), '.wb-tab[data-active="true"]:has-text("StartPennyValidation")');
-    await press(page, play, '.wb-offer');
+    await press(page, playing, '.wb-offer');
     await press(page, say('Watch this'), '.wb-event .wb-badge:has-text("PENDING")');
     const payment = say('What happened to this payment');
     await press(page, payment, '.wb-axis li');
@@ -68,11 +68,11 @@ describe('by keyboard alone', () => {
     await page.locator('.wb-axis li').first().waitFor();
     await page.keyboard.press('Escape');
     await press(page, next('Watch money arrive.'));
-    await press(page, play, '.wb-status.wb-live');
+    await press(page, playing, '.wb-status.wb-live');
     expect((await focused(page)).name).toBe(say('Stop the stream'));
     await press(page, say('Simulate a credit'), '.wb-event');
     await press(page, say('Stop the stream'), '.wb-status.wb-ended');
-    expect((await focused(page)).name).toBe(play);
+    expect((await focused(page)).name).toBe(playing);
     // The place to which the focus came by itself may be gone next.
     await page.keyboard.press('Enter');
     await page.locator('.wb-status.wb-live').waitFor();
@@ -81,6 +81,29 @@ describe('by keyboard alone', () => {
     await page.locator('.wb-status.wb-ended').waitFor();
     await press(page, say('Close'), '.wb-empty');
     expect((await focused(page)).name).toBe(say('Result'));
+  });
+
+  it('a payment that is opened again before its dialog has told that it is closed stays open', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await openTab(page, 'StartPennyValidation');
+    await play(page);
+    await page.getByRole('button', { name: 'Watch this' }).click();
+    const payment = page.getByRole('button', { name: 'What happened to this payment' });
+    await payment.click();
+    const dialog = page.locator('dialog[open]');
+    await dialog.waitFor();
+    await dialog.evaluate(
+      (element: HTMLDialogElement, button) => {
+        element.close();
+        (button as HTMLElement).click();
+        return new Promise((resolve) => element.addEventListener('close', resolve));
+      },
+      await payment.elementHandle(),
+    );
+    expect(await dialog.count()).toBe(1);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
   });
 
   it('an editor is left by Escape, which first closes what the editor has open', async () => {

@@ -33,7 +33,8 @@ export function Workbench({ onSchema }: Props) {
   const tab = useGraphiQL(({ tabs, activeTabIndex }) => tabs[activeTabIndex]);
   const sandbox = useSession((session) => session.sandbox);
   const { said, act } = useDeeds();
-  const [payment, showPayment] = useState<string>();
+  const [payment, setPayment] = useState<{ readonly id: string; readonly opening: number }>();
+  const showPayment = (id: string) => setPayment((last) => ({ id, opening: (last?.opening ?? 0) + 1 }));
   const { firstRef, dragBarRef, secondRef } = useDragResize({
     direction: 'horizontal',
     storageKey: 'editorFlex',
@@ -86,7 +87,12 @@ export function Workbench({ onSchema }: Props) {
       </div>
       {sandbox !== undefined && <SandboxBar description={sandbox} act={act} said={said} />}
       {payment !== undefined && (
-        <PaymentDialog transactionId={payment} onClose={() => showPayment(undefined)} />
+        <PaymentDialog
+          key={payment.opening}
+          transactionId={payment.id}
+          // A dialog tells that it is closed a moment later. It may have been opened again by then.
+          onClose={() => setPayment((now) => (now === payment ? undefined : now))}
+        />
       )}
     </div>
   );
