@@ -83,11 +83,10 @@ class Circuit {
   #failures = 0;
   #openedAt = 0;
   /** The one call that tries whether the service is back. */
-  #probe: Permit | undefined;
-  #trial: PromiseWithResolvers<void> | undefined;
+  #trial: { readonly permit: Permit; readonly over: PromiseWithResolvers<void> } | undefined;
 
   get trial(): Promise<void> | undefined {
-    return this.#trial?.promise;
+    return this.#trial?.over.promise;
   }
 
   get isOpen(): boolean {
@@ -101,22 +100,21 @@ class Circuit {
 
   admits(now: number, permit: Permit): boolean {
     if (!this.isOpen) return true;
-    if (this.#probe !== undefined || now - this.#openedAt < OPEN_MS) return false;
-    this.#probe = permit;
-    this.#trial = Promise.withResolvers();
+    if (this.#trial !== undefined || now - this.#openedAt < OPEN_MS) return false;
+    this.#trial = { permit, over: Promise.withResolvers() };
     return true;
   }
 
   waitMs(now: number): number {
     if (!this.isOpen) return 0;
-    return this.#probe === undefined ? Math.max(0, this.#openedAt + OPEN_MS - now) : OPEN_MS;
+    return this.#trial === undefined ? Math.max(0, this.#openedAt + OPEN_MS - now) : OPEN_MS;
   }
 
   /** Returns true if it opens it. */
   fail(now: number, permit: Permit): boolean {
     const wasOpen = this.isOpen;
     // A call that began before the circuit opened shows nothing new.
-    if (wasOpen && this.#probe !== permit) return false;
+    if (wasOpen && this.#trial?.permit !== permit) return false;
     this.#failures += 1;
     if (this.isOpen) this.#openedAt = now;
     this.#endTrial();
@@ -132,12 +130,11 @@ class Circuit {
   }
 
   release(permit: Permit): void {
-    if (this.#probe === permit) this.#endTrial();
+    if (this.#trial?.permit === permit) this.#endTrial();
   }
 
   #endTrial(): void {
-    this.#probe = undefined;
-    this.#trial?.resolve();
+    this.#trial?.over.resolve();
     this.#trial = undefined;
   }
 }
