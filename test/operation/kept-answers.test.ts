@@ -137,6 +137,19 @@ describe('with AUTH_MODE=service the balances that are kept for others', () => {
     expect(ages).toEqual([undefined, expect.closeTo(3_000)]);
   });
 
+  it('are marked in the report of REST calls, with the moment at which they were asked for', async () => {
+    await using gateway = await gatewayOn(undefined, { upstreamReport: true });
+    const headers = { authorization: `Bearer ${token}` };
+    const accountsOf = async () => (await gateway.query(BALANCES, {}, headers)).extensions?.['upstream'];
+    expect(await accountsOf()).toContainEqual(
+      expect.objectContaining({ cached: false, coalesced: false, began: 0 }),
+    );
+    now += 3_200;
+    expect(await accountsOf()).toEqual([
+      expect.objectContaining({ cached: true, coalesced: true, began: -3_200 }),
+    ]);
+  });
+
   it('are read again at another process once one of its streams has told the event, though the next query still read the old ones', async () => {
     await using redis = await startRedis();
     await using first = await gatewayOn(redis);
