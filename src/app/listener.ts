@@ -23,7 +23,7 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const TIMEOUT_CHECK_MS = 500;
 /** Connections that may be open besides those that carry streams. */
 const OTHER_CONNECTIONS = 10_000;
-/** The same from one address (docs/operations.md, "Connections"). */
+/** The same from one address (docs/proxies.md). */
 const OTHER_CONNECTIONS_PER_ADDRESS = 1_000;
 
 /** Makes the HTTP server with the bounds of its connections. It is not listening yet. */

@@ -168,7 +168,7 @@ describe('the Kubernetes manifests', () => {
     const { pod, container } = await gatewayContainer();
     const keys = pod.topologySpreadConstraints.map(({ topologyKey }: { topologyKey: string }) => topologyKey);
     expect(keys).toEqual(['topology.kubernetes.io/zone', 'kubernetes.io/hostname']);
-    // docs/operations.md, "Sizing".
+    // docs/sizing.md.
     const { LIMIT_STREAMS: streams } = await configured();
     const needed = (234e6 + streams * 19 * 1024 + 256 * 2 ** 20) * (4 / 3);
     expect(container.resources.requests.cpu).toBe(1);

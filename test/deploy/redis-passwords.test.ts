@@ -111,8 +111,8 @@ beforeAll(async () => {
   const ca = await readFile(group.certificates.authority, 'utf8');
   admins.redis = group.redis.map((server) => adminOf(server, ca));
   admins.sentinels = group.sentinels.map((server) => adminOf(server, ca));
-  const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
-  const [, section = ''] = /^### Passwords of Redis\n(.*?)^### /ms.exec(page) ?? [];
+  const page = await readFile(new URL('../../docs/secrets.md', import.meta.url), 'utf8');
+  const [, section = ''] = /^## Passwords of Redis\n(.*?)^## /ms.exec(page) ?? [];
   for (const [, who = '', rest = ''] of section.matchAll(/^\| of (?:`(\w+)`|the Sentinels)[^|]*\|(.*)\|$/gm))
     rows.set(
       who || SENTINELS,
@@ -172,8 +172,8 @@ it('with the new ones the third step finds nobody, and the old ones go', async (
 });
 
 it('the looks of the page show what a process has', async () => {
-  const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
-  const [, section = ''] = /^### What a process has\n(.*?)^### /ms.exec(page) ?? [];
+  const page = await readFile(new URL('../../docs/secrets.md', import.meta.url), 'utf8');
+  const [, section = ''] = /^## What a process has\n(.*?)^## /ms.exec(page) ?? [];
   const look = async (begins: string) => {
     const [, , cell = ''] = (section.split('\n').find((row) => row.startsWith(`| ${begins}`)) ?? '').split(
       /(?<!\\)\|/,

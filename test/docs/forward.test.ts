@@ -9,7 +9,7 @@ import { clock, useClock } from '../../src/common/clock.ts';
 import { EVENT_TYPES } from '../../src/events/log.ts';
 import { blocks, readPage } from './pages.ts';
 
-const page = await readPage('docs/events.md');
+const page = await readPage('docs/forwarding.md');
 
 /** The fields that the command asks of each type of event; under '' those that stand in every one. */
 function fieldsAsked(): Map<string, readonly string[]> {
@@ -29,7 +29,7 @@ function fieldsAsked(): Map<string, readonly string[]> {
   return asked;
 }
 
-it('the credit of docs/events.md has the fields that events forward posts, and the text beside it names those of the others', () => {
+it('the credit of docs/forwarding.md has the fields that events forward posts, and the text beside it names those of the others', () => {
   const example = JSON.parse(
     blocks(page, 'json').find(({ text }) => text.includes('"MoneyInEvent"'))?.text ?? '{}',
   );
@@ -47,7 +47,7 @@ it('the credit of docs/events.md has the fields that events forward posts, and t
   expect(named(ofUpdate)).toEqual(asked.get('StatusUpdateEvent'));
 });
 
-it('events forward signs the body of docs/events.md as its table says', async () => {
+it('events forward signs the body of docs/forwarding.md as its table says', async () => {
   const [, secret = '', body = '', header = ''] =
     /^\| `(\w+)` \| `(\{.*?\})` \| `(t=\d+,v1=[0-9a-f]{64})` \|$/m.exec(page) ?? [];
   const seconds = Number(/^t=(\d+)/.exec(header)?.[1]);

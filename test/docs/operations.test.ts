@@ -16,7 +16,7 @@ const run = promisify(execFile);
 const SECRET = 'the secret of now that is long enough';
 
 /** The page on running the gateway, with those on its parts. */
-const PAGES = ['operations', 'redis', 'monitoring', 'alerts'];
+const PAGES = ['operations', 'kubernetes', 'proxies', 'sizing', 'secrets', 'redis', 'monitoring', 'alerts'];
 
 let page: string;
 let redis: RedisServer;

@@ -129,7 +129,7 @@ const causesOf = (page: string): readonly string[] =>
     .map((row) => row.split('|')[1]?.trim() ?? '');
 
 it('each cause has a row in both languages', async () => {
-  const english = causesOf(await readPage('docs/payments.md'));
+  const english = causesOf(await readPage('docs/refunds.md'));
   expect(english.filter((cause) => cause !== ALSO)).toEqual(Object.keys(CAUSES));
   expect(causesOf(await readPage('docs/pagos.md'))).toHaveLength(english.length);
 });

@@ -59,6 +59,10 @@ it('docs/configuration.md names the defaults that the variables have', () => {
 
 it.each([
   'docs/operations.md',
+  'docs/kubernetes.md',
+  'docs/proxies.md',
+  'docs/sizing.md',
+  'docs/secrets.md',
   'docs/redis.md',
   'docs/monitoring.md',
   'docs/alerts.md',

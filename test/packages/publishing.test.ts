@@ -95,7 +95,7 @@ it('the chart and the image come from the repository that package.json names', a
   expect(await text('deploy/kubernetes/pasarela.yaml')).toContain(`image: ${image}:`);
   // The workflow pushes charts under the owner, not under the repository.
   const chart = `oci://${dirname(image)}/charts/pasarela`;
-  expect(await text('docs/operations.md')).toContain(`${chart} --version `);
+  expect(await text('docs/kubernetes.md')).toContain(`${chart} --version `);
 });
 
 it.each([

@@ -30,10 +30,7 @@ export function lookAtConfiguration(): {
         : `can be read; AUTH_MODE is ${variables.AUTH_MODE}`,
     );
     for (const weakness of weaknessesOf(variables)) {
-      found.warning(
-        weakness,
-        'Make one with `openssl rand -base64 32`, and rotate to it: docs/operations.md, "Rotating secrets".',
-      );
+      found.warning(weakness, 'Make one with `openssl rand -base64 32`, and rotate to it: docs/secrets.md.');
     }
     for (const { text, cure } of doubtsOf(variables)) found.warning(text, cure);
     for (const misspelling of readMisspellings())

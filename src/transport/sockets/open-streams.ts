@@ -43,7 +43,7 @@ export interface OpenStreams {
   enter(address: string | undefined, kind: StreamKind): StreamSeat | 'full' | 'address-full';
 }
 
-/** Bytes that the operations of one caller may keep, of one group, and of all callers (docs/operations.md, "Connections"). */
+/** Bytes that the operations of one caller may keep, of one group, and of all callers (docs/proxies.md). */
 const KEPT_PER_CALLER = 16 * 1024 * 1024;
 const KEPT = 128 * 1024 * 1024;
 const KEPT_PER_GROUP = KEPT * SHARE_OF_GROUP;

@@ -22,7 +22,7 @@ export interface StepReport {
   readonly doctor: { readonly second: number; readonly what: string };
 }
 
-/** `/readyz` is to answer within this time in each step (docs/operations.md, "A load test of one night"), in milliseconds. */
+/** `/readyz` is to answer within this time in each step (docs/sizing.md, "A load test of one night"), in milliseconds. */
 const READY_WITHIN_MS = 1_000;
 
 const percentile = (sorted: readonly number[], share: number): number =>
