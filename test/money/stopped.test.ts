@@ -128,10 +128,12 @@ it.each(['node:sqlite', 'Redis'])(
     if (redis === undefined) await writeFile(join(dataDir, 'money.sqlite-mark-0-1000'), '');
     else await redis.admin.hset(`pasarela:money:{${sandbox.clientId}}:ledger`, 'sent', 0);
     const first = await payable(sandbox, 'createInternalTransaction', 'first');
-    await until(async () => {
+    const refused = await until(async () => {
       await run('status');
-      return (await pay(gateway, first)).extensions?.code === 'STORE_UNAVAILABLE';
+      const told = await pay(gateway, first);
+      return told.extensions?.code === 'STORE_UNAVAILABLE' && told;
     });
+    expect(refused.message).toContain('put back to an earlier state. This call has sent nothing.');
     expect(await run('stop')).toMatchObject({
       ...{ code: 0, stdout: expect.stringMatching(/an operator has stopped them.*was put back/s) },
     });
@@ -193,6 +195,21 @@ async function within(redis: RedisServer, keys: readonly string[], what: () => P
     await redis.admin.call('ACL', 'SETUSER', 'default', '~*');
   }
 }
+
+it('a stop that the ledger of a client alone did not take is told as failed, however much else was stopped', async () => {
+  const redis = cleanup.use(await startRedis());
+  const gateway = await openMoneyRecords({ redisUrl: redis.url, dataDir: await newFolder(), logger });
+  cleanup.defer(() => gateway.stop());
+  const name = recordName({ clientId: 'client', customerId: undefined, key: 'a first key' });
+  await gateway.claim(name, { ...NOBODYS, owner: 'me', inputHash: 'input', leaseMs: 0, twin: 'twin' });
+  expect(await gateway.markSent(name, 'me', '{}')).toBe(true);
+  await within(redis, ['pasarela:money:[^{]*'], async () => {
+    await expect(gateway.holdPayments()).rejects.toBeInstanceOf(RecordsUnavailableError);
+  });
+  expect(await gateway.held()).toMatchObject([{ why: 'stopped' }]);
+  await gateway.holdPayments();
+  expect(await redis.admin.hget('pasarela:money:{client}:ledger', 'stopped')).toBe('1');
+});
 
 it.each([
   ['a resumption', 'pasarela:money:[^{]*', 'stop', 'resume'],
