@@ -350,6 +350,56 @@ it.each([
   expect(putOff.mock.calls.map(([, pause]) => pause)).toEqual([pauseMs]);
 });
 
+/** The longest pause after so many tries, of a payment whose look or repeat ends so. */
+async function longestPause(
+  operation: 'createMoneyOut' | 'createInternalTransaction',
+  ageMs: number,
+  answers: Partial<SettlingCalls>,
+): Promise<number | undefined> {
+  await using cleanup = new AsyncDisposableStack();
+  const store = await STORES[0]?.[1]();
+  if (store === undefined) throw new Error('There is a store.');
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  const { name } = await leaveOpen(records, operation);
+  await records.hasten(name);
+  const payment = await records.takeOpen(name, OWNER, 60_000);
+  if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+  const putOff = vi.fn(records.putOff);
+  const ambient = { ...systemAmbient, random: () => 1 };
+  const nobody = () => {};
+  await settleOpen({ ...payment, tries: 30, ageMs }, callsWith(answers), {
+    ...{ records: { ...records, putOff }, persistence: createPersistence(records, ambient, logger), ambient },
+    ...{ onSettled: nobody, onMismatch: nobody, onUnread: nobody, onLookFailed: nobody, onGivenUp: nobody },
+  });
+  const [call] = putOff.mock.calls;
+  if (call === undefined) throw new Error('It was put off.');
+  return call[1];
+}
+
+it('money out is sent again within 20 s in its first hour, then within 2 min, and a wrong answer within 10 min', async () => {
+  const [minute, hour] = [60_000, 3_600_000];
+  const failed = { kind: 'failed', error: new GivenUpError('it is away', { dispatched: true }) } as const;
+  const pause = (ageMs: number, answers: Partial<SettlingCalls> = { repeat: async () => failed }) =>
+    longestPause('createMoneyOut', ageMs, answers);
+  expect(await pause(hour - 1)).toBe(20_000);
+  expect(await pause(hour)).toBe(2 * minute);
+  const differs = () => ({ kind: 'differs', fields: ['amount'] }) as const;
+  const wrong = { ...accepted(''), reading: () => ({ isServiceError: () => true, compare: differs }) };
+  for (const ageMs of [0, hour]) expect(await pause(ageMs, wrong)).toBe(10 * minute);
+});
+
+it('another payment is looked for again within 20 s at first, then within 5 min and an hour, and within 20 s where much is unread', async () => {
+  const [minute, hour] = [60_000, 3_600_000];
+  const pause = (ageMs: number, seen: 'nothing' | 'unread') =>
+    longestPause('createInternalTransaction', ageMs, { look: async () => ({ kind: 'open', seen }) });
+  expect(await pause(15 * minute - 1, 'nothing')).toBe(20_000);
+  expect(await pause(15 * minute, 'nothing')).toBe(5 * minute);
+  expect(await pause(4 * hour, 'nothing')).toBe(hour);
+  expect(await pause(4 * hour, 'unread')).toBe(20_000);
+});
+
 it.each<[string, MoneyRecords['held']]>([
   ['are stopped', async () => [{ why: 'stopped', since: 0, missing: 0, copied: undefined }]],
   [

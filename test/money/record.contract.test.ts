@@ -616,6 +616,23 @@ describe('the record over node:sqlite', () => {
     await records.stop();
   });
 
+  it('has a lease end at its very end, for its own key and for the same payment of another', async () => {
+    let monotonic = 0;
+    const path = join(dataDir, 'money.sqlite');
+    const records = openSqliteRecords(path, Date.now, () => monotonic);
+    const [theirs, whole] = [freshName(), freshName()];
+    const alike = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS };
+    const byCustomer = (owner: string) => records.claim(theirs, { ...alike, owner, isCustomers: true });
+    const byClient = () => records.claim(whole, { ...alike, owner: 'whole', leaseMs: 0 });
+    expect(await byCustomer('a')).toEqual({ state: 'claimed' });
+    monotonic = LEASE_MS - 1;
+    for (const claim of [byClient, () => byCustomer('b')]) expect(await claim()).toEqual({ state: 'busy' });
+    monotonic = LEASE_MS;
+    expect(await byClient()).toEqual({ state: 'claimed' });
+    expect(await byCustomer('b')).toEqual({ state: 'claimed' });
+    await records.stop();
+  });
+
   it.each([
     ['was set back by two hours meanwhile', -2 * HOUR_MS, 24.5 * HOUR_MS],
     ['leapt ahead by a day', DAY_MS, 0],
