@@ -107,3 +107,30 @@ it('of a movement what payments are compared with is remembered, and of a credit
   });
   expect(named.known(other)).toEqual({ transaction: null });
 });
+
+it('of a penny validation what its answer would show of the CEP is remembered, and no name or account', async () => {
+  const named = new NamedTransactions();
+  const id = randomUUID();
+  const cep = { cepUrl: 'https://cep', validationId: 'V1', status: 'COMPLETED', createdAt: '2026-11-26' };
+  const person = { beneficiaryName: 'Ana', beneficiaryAccount: '646180123456789012' };
+  const kind = { category: 'DEBIT_TRANS', subCategory: 'SPEI_DEBIT', transactionStatus: 'LIQUIDATED' };
+  const debit = { id, amount: '0.01', currency: 'MXN', ...kind };
+  const rest = showing({ ...debit, metadata: { dataCep: { ...cep, ...person } } });
+  expect(await named.read(id, HOUR, rest, NOW)).toEqual({
+    transaction: { ...debit, metadata: { dataCep: cep } },
+  });
+});
+
+it('an id whose read no answer ends says that the service is away: only one that has left may be at fault', async () => {
+  const [unsent, silent] = [randomUUID(), randomUUID()];
+  const named = new NamedTransactions();
+  for (const [id, code, dispatched] of [
+    [unsent, 'UPSTREAM_UNAVAILABLE', false],
+    [unsent, 'UPSTREAM_TIMEOUT', false],
+    [silent, 'UPSTREAM_TIMEOUT', true],
+  ] as const) {
+    const error = new UpstreamError(code, 'No answer came.', { dispatched });
+    await expect(named.read(id, 0, failing(error), NOW)).rejects.toBe(error);
+  }
+  expect([named.isResting(unsent, NOW), named.isResting(silent, NOW)]).toEqual([false, true]);
+});

@@ -20,7 +20,7 @@ const LIST = `query ($first: Int, $after: Cursor, $last: Int, $before: Cursor, $
   }
 }`;
 const RESULT = `__typename ... on UserError { code }
-  ... on OutcomeUnknown { reason safeToRetry payment { id state code safeToRetry retryUntil } }`;
+  ... on OutcomeUnknown { reason safeToRetry retryUntil payment { id state code safeToRetry retryUntil } }`;
 const INTERNAL = `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) { ${RESULT}
   ... on CreateInternalTransactionSuccess { transaction { id payment { id state } } } } }`;
 const MONEY_OUT = `mutation ($input: CreateMoneyOutInput!) { paid: createMoneyOut(input: $input) { ${RESULT}
@@ -261,7 +261,7 @@ describe.each(STORES)('payments, over %s', (_name, startStore) => {
       [INTERNAL, input('5.00'), { safeToRetry: false, retryUntil: null }, 'INTERNAL_TRANSACTION'],
     ] as const) {
       const paid = await as({}, document, { input: variables });
-      expect(paid.data.paid).toMatchObject({ __typename: 'OutcomeUnknown', reason: 'NO_ANSWER' });
+      expect(paid.data.paid).toMatchObject({ __typename: 'OutcomeUnknown', reason: 'NO_ANSWER', ...state });
       const { payment } = paid.data.paid;
       expect(payment).toMatchObject({ state: 'UNKNOWN', code: 'NO_ANSWER', ...state });
       const { data } = await as({}, LIST, { states: ['UNKNOWN'], operations: [operation] });
