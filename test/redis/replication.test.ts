@@ -290,6 +290,17 @@ describe('a write on a primary that Sentinels or a Cluster watch', () => {
     expect(primary.required(0, 'third', 'second')).toBe(2);
   });
 
+  it('needs as many as the group had also where all had gone from the one before, of which one could be promoted', () => {
+    const primary = watching(true);
+    primary.required(2);
+    primary.pass(ALONE_FOR_MS);
+    primary.told(1);
+    expect(primary.required(0)).toBe(2);
+    expect(primary.required(0, 'promoted', 'a')).toBe(2);
+    primary.told(1, 1_000, 'promoted');
+    expect(primary.required(1, 'promoted', 'a')).toBe(2);
+  });
+
   it('needs the replaced one again after each promotion, also where the one before was alone for long', () => {
     const primary = watching(true);
     primary.required(1);
