@@ -146,6 +146,23 @@ it('urgent calls that passed nothing over let no less urgent one go first', asyn
   expect(await both).toBe('operations');
 });
 
+it('a less urgent call waits for three more urgent ones of its caller at a time, however many there are', async () => {
+  const queue = queueOf({ total: 1 });
+  queue.tryEnter(requester('busy'));
+  const order: Waiter['urgency'][] = [];
+  const enter = async (urgency: Waiter['urgency']) => {
+    await queue.enter(new Party({ ...waiter('one'), urgency }));
+    order.push(urgency);
+    queue.leave(requester('one'));
+  };
+  const all = Array.from({ length: 8 }, () => enter('operations'));
+  all.push(enter('arrivals'), enter('arrivals'));
+  queue.leave(requester('busy'));
+  await Promise.all(all);
+  const three = ['operations', 'operations', 'operations'];
+  expect(order).toEqual([...three, 'arrivals', ...three, 'arrivals', 'operations', 'operations']);
+});
+
 it('a group that has its share waits for one of its own to leave, though seats are free', async () => {
   const queue = queueOf({ total: 4, perCaller: 4, perGroup: 2 });
   const ofGroup = (caller: string) => ({ caller, group: 'group' });
