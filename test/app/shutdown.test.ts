@@ -41,13 +41,13 @@ it('the parts end in their order, each once the one before has: payments before 
     events: { stop: ends('events') },
     money: { drain: ends('looks'), stop: ends('money') },
     last: [{ stop: ends('token') }, { stop: ends('service') }],
-    logger: { ...collectingLogger([]), info: tells('delay') },
+    logger: { ...collectingLogger([]), info: (fields) => told.push(`delay ${JSON.stringify(fields)}`) },
   };
   await shutDown({ delayMs: 1, graceMs: 60_000 }, running);
   expect(server.listening).toBe(false);
   expect(told).toEqual([
     // Proxies let go of their connections while everything is still served.
-    ...['ending', 'connections', 'delay'],
+    ...['ending', 'connections', 'delay {"delayMs":1}'],
     ...['operations …', 'webhooks …', 'looks …', 'operations', 'webhooks', 'looks'],
     ...['sockets …', 'sockets', 'events …', 'events'],
     ...['money …', 'money', 'token …', 'token', 'service …', 'service'],

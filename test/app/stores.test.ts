@@ -128,6 +128,19 @@ it('a comparison of balances that is given up gives up the call that it waits fo
   await until(() => call?.destroyed);
 });
 
+it('the REST calls of a comparison of balances are counted as all others are', async () => {
+  const answer: Answer = ({ method }, response) =>
+    method === 'POST' ? json(response, { id: CLIENT_ID, token: 'token' }, 201) : json(response, {}, 418);
+  await using parts = await startParts(answer, { service, reconciling: { everyMs: 20, marginMs: 0 } });
+  serveComparisons(parts.base, parts.stores);
+  const { registry } = parts.base.metrics;
+  await until(async () => {
+    const counted = await registry.getSingleMetric('pasarela_upstream_calls_total')?.get();
+    return counted?.values.some(({ labels, value }) => labels['status'] === '418' && value > 0);
+  });
+  parts.stores.money.drain();
+});
+
 it('the state of the stores is known also where it cannot be read whether payments are held', async () => {
   const open: typeof openMoney = async (options) =>
     Object.assign(await openMoney(options), { held: () => Promise.reject(new Error('The record is away.')) });

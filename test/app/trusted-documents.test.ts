@@ -2,7 +2,9 @@ import { mkdtemp, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { openTrustedDocuments } from '../../src/app/trusted-documents-file.ts';
+import { openTrustedDocuments, watchTrustedDocuments } from '../../src/app/trusted-documents-file.ts';
+import { createMetrics } from '../../src/observability/metrics.ts';
+import { collectingLogger } from '../helpers/gateway.ts';
 
 const LOOK_MS = 1_000;
 
@@ -79,4 +81,49 @@ it('a file that cannot be looked at any more leaves what was read before, and is
   expect(told).toEqual([expect.any(Error), undefined]);
   expect(documents.get('two')).toBe('{ __typename }');
   stop();
+});
+
+it('files that are read again, and those that cannot be, are logged and counted until that ends', async () => {
+  await write('one');
+  const lines: string[] = [];
+  const logger = collectingLogger(lines);
+  const metrics = createMetrics(() => new Map(), logger);
+  const reloads = async () => {
+    const name = 'pasarela_trusted_documents_reloads_total';
+    const { values = [] } = (await metrics.registry.getSingleMetric(name)?.get()) ?? {};
+    return values.map(({ labels, value }) => [labels['outcome'], value]);
+  };
+  const stop = watchTrustedDocuments(openTrustedDocuments([file], LOOK_MS), metrics, logger);
+  await writeFile(file, 'no JSON');
+  vi.advanceTimersByTime(LOOK_MS);
+  await write('longer');
+  vi.advanceTimersByTime(LOOK_MS);
+  stop();
+  await writeFile(file, 'no JSON either');
+  vi.advanceTimersByTime(LOOK_MS);
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    {
+      level: 'error',
+      message: 'The trusted documents have changed and cannot be read: those read before stay in force',
+      error: expect.stringContaining(`${JSON.stringify(file)} is neither a JSON object`),
+    },
+    { level: 'info', message: 'The trusted documents have been read again' },
+  ]);
+  expect(await reloads()).toEqual(
+    expect.arrayContaining([
+      ['ok', 1],
+      ['error', 1],
+    ]),
+  );
+});
+
+it('where no documents are trusted nothing is watched', () => {
+  const logger = collectingLogger([]);
+  expect(
+    watchTrustedDocuments(
+      undefined,
+      createMetrics(() => new Map(), logger),
+      logger,
+    )(),
+  ).toBeUndefined();
 });
