@@ -246,6 +246,27 @@ it('money out is unknown at once where the service asks to wait for longer than 
 const moneyOver = (change: Partial<MoneyRecords>, leaseMs = 5_000): Money =>
   createMoney({ records: { ...records, ...change }, logger, ambient, leaseMs });
 
+it.each([
+  ['check', 'the check before a payment threw'],
+  ['send', 'a money request threw, and is taken for sent'],
+  ['compare', 'reading the answer to a money request threw'],
+  ['readOriginal', 'reading the original of a refund threw'],
+])('the error with which `%s` of a refund throws is logged', async (call, message) => {
+  const bug = new Error('a bug');
+  const throws = () => {
+    throw bug;
+  };
+  const made = make('refundTransaction');
+  // The spread loses which calls belong to which mutation; they are those of `made`.
+  const throwing = { ...made, calls: { ...made.calls, [call]: throws } } as MoneyOrder;
+  const log = recordingLogger();
+  const own = createMoney({ records, logger: log, ambient, leaseMs: HOUR });
+  await own.execute(throwing, limits());
+  await own.stop();
+  const errors = log.lines.filter((line) => line.message === message);
+  expect(errors.map(({ fields }) => fields)).toMatchObject([{ err: bug }]);
+});
+
 describe.each(MUTATIONS)('%s', (mutation) => {
   it('is done once, and replayed to every later call with the key', async () => {
     const first = await pay(mutation);
