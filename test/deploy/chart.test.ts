@@ -9,6 +9,10 @@ const CHART = 'charts/pasarela';
 type Render = (template: string, data: unknown) => Promise<string>;
 type Json = Readonly<Record<string, unknown>>;
 
+interface Pod extends Json {
+  readonly spec: Json & { readonly containers: readonly Json[] };
+}
+
 const read = (file: string) => readFile(folder(file), 'utf8');
 const ownValues = async (): Promise<Json> => parse(await read(`${CHART}/values.yaml`));
 
@@ -132,6 +136,63 @@ describe('the Helm chart', () => {
         ],
       },
     });
+  });
+
+  it('makes on demand a doctor that has of the pods all that it tries, and nothing that they have', async () => {
+    const own = { image: { repository: 'registry.example.mx/pasarela', tag: 'build-42' } };
+    const values = {
+      ...own,
+      imagePullSecrets: ['registry'],
+      secretName: 'secrets',
+      filesSecretName: 'files',
+    };
+    const made = await rendered('money', values);
+    const asked = await rendered('money', { ...values, doctor: true });
+    const added = [...asked.keys()].filter((name) => !made.has(name));
+    expect(added).toEqual(['ConfigMap money-doctor', 'Job money-doctor']);
+    expect(asked.get('ConfigMap money-doctor')?.['data']).toEqual(made.get('ConfigMap money')?.['data']);
+    const podOf = (name: string) => (asked.get(name) as { spec: { template: Pod } }).spec.template;
+    const [pods, job] = [podOf('StatefulSet money'), podOf('Job money-doctor')];
+    const { imagePullSecrets, securityContext } = pods.spec;
+    expect(job.spec).toMatchObject({ imagePullSecrets, securityContext });
+    expect(job.spec['volumes']).toEqual(expect.arrayContaining(pods.spec['volumes'] as Json[]));
+    const [[gateway], [doctor]] = [pods.spec.containers, job.spec.containers];
+    expect(doctor).toMatchObject({
+      image: gateway?.['image'],
+      securityContext: gateway?.['securityContext'],
+    });
+    const envFrom = [{ configMapRef: { name: 'money-doctor' } }, { secretRef: { name: 'secrets' } }];
+    expect(doctor).toMatchObject({ args: ['doctor'], envFrom });
+    const paths = (container: Json = {}) =>
+      (container['volumeMounts'] as Json[]).map(({ mountPath }) => mountPath);
+    expect(paths(doctor)).toEqual(paths(gateway));
+    // The Service selects by label.
+    expect(job['metadata']).toBeUndefined();
+  });
+
+  it('makes with its own values the doctor of the tested manifests, but for its ConfigMap', async () => {
+    const text = await read('deploy/kubernetes/doctor.yaml');
+    const [job] = byName(text.replace(/configMapRef:\s+name: pasarela/, '$&-doctor')).values();
+    expect((await rendered('pasarela', { doctor: true })).get('Job pasarela-doctor')).toEqual(job);
+  });
+
+  it('takes the values that docs/kubernetes.md shows', async () => {
+    const [, text = ''] = /```yaml\n([\s\S]*?)```/.exec(await read('docs/kubernetes.md')) ?? [];
+    const own = parse(text);
+    const validate = new Ajv({ strict: false }).compile(
+      JSON.parse(await read(`${CHART}/values.schema.json`)),
+    );
+    expect(validate(own), JSON.stringify(validate.errors)).toBe(true);
+    const config = { ...((await ownValues())['config'] as Json), ...own.config };
+    const made = await rendered('pasarela', { ...own, config, doctor: true });
+    expect(made.get('Ingress pasarela')).toMatchObject({
+      metadata: { annotations: own.ingress.annotations },
+    });
+    const files = { name: 'files', secret: { secretName: own.filesSecretName } };
+    for (const name of ['StatefulSet pasarela', 'Job pasarela-doctor'])
+      expect((made.get(name) as { spec: { template: Pod } }).spec.template.spec['volumes']).toContainEqual(
+        files,
+      );
   });
 
   it('gives the Ingress a class and annotations', async () => {
