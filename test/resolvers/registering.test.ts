@@ -287,6 +287,8 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       const url = 'https://example.mx/hooks';
       const given = await change(CREATE_WEBHOOK, { type: 'CEP', url, token: 'my secret' });
       expect(given).toMatchObject({ token: 'my secret', webhook: { url, feedsGateway: false } });
+      const signed = await change(CREATE_WEBHOOK, { type: 'CEP', url, authType: 'HMAC' });
+      expect(signed.webhook.authType).toBe('HMAC');
       const made = await change(CREATE_WEBHOOK, { type: 'CEP', url });
       expect(made.token).toMatch(/^[\w-]{43}$/);
       expect((await webhooks()).find(({ id }) => id === made.webhook.id)?.token).toBe(made.token);
