@@ -35,7 +35,11 @@ export function createDecider(url: string, logger: Logger): Decider {
     loggedAt = now;
     logger.warn(fields, 'the decider gave no verdict on a credit');
   };
-  const agent = new Agent({ connect: { timeout: TIMEOUT_MS }, maxResponseSize: MAX_ANSWER_BYTES });
+  const agent = new Agent({
+    allowH2: false,
+    connect: { timeout: TIMEOUT_MS },
+    maxResponseSize: MAX_ANSWER_BYTES,
+  });
   const { origin, pathname, search } = new URL(url);
   return {
     async ask(envelope) {

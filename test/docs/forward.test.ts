@@ -7,6 +7,7 @@ import { FORWARD_DOCUMENTS } from '../../src/cli/forward/forward.ts';
 import { receiverAt } from '../../src/cli/forward/receivers.ts';
 import { clock, useClock } from '../../src/common/clock.ts';
 import { EVENT_TYPES } from '../../src/events/log.ts';
+import { startEitherHttp } from '../helpers/either-http.ts';
 import { blocks, readPage } from './pages.ts';
 
 const page = await readPage('docs/forwarding.md');
@@ -67,4 +68,14 @@ it('events forward signs the body of docs/forwarding.md as its table says', asyn
   await receiver.close();
   expect(posted).toEqual([[header, body]]);
   expect(page).toContain(`printf %s '${seconds}.${body}' | openssl dgst -sha256 -hmac ${secret}`);
+});
+
+it('events forward posts over HTTP/1.1, as docs/forwarding.md says, also to a receiver that would rather have HTTP/2', async () => {
+  expect(page).toContain('A request is HTTP/1.1');
+  await using server = await startEitherHttp();
+  const receiver = receiverAt(server.url, 'test');
+  const event = { id: 'a', type: 'CEP', cursor: 'a', receivedAt: '2026-11-22T09:00:00.000Z' };
+  expect(await receiver.take(event)).toBeUndefined();
+  await receiver.close();
+  expect(server.versions).toEqual(['1.1']);
 });

@@ -37,7 +37,7 @@ with growing pauses; events that are missing end it with EVENTS_GAP.
               Default: what comes from now on
   --schedule  pauses after each refusal of an event, such as 10s,1m,10m,1h. After the last one the event is put aside as a dead
               letter, and those after it go on. A receiver that cannot be reached, or answers 429, 502, 503 or 504, refuses
-              nothing. Default: an event is tried for as long as it takes
+              nothing. Default: an event is tried for as long as it takes, which is right where money is booked
   --state     file that holds the cursor of the only receiver; default one for each receiver in DATA_DIR, else in this folder
   --url       address of the graph; default that of the gateway on this machine, from HOST and PORT
 
@@ -48,7 +48,8 @@ with growing pauses; events that are missing end it with EVENTS_GAP.
 
 Examples:
 
-  pasarela events forward --to https://push.example.mx/events --types MONEY_IN,CEP --schedule 10s,1m,10m,1h
+  pasarela events forward --to https://ledger.example.mx/hook --types MONEY_IN --from oldest
+  pasarela events forward --to https://push.example.mx/events --types CEP --schedule 10s,1m,10m,1h
   pasarela events forward --to file:///var/lib/pasarela/events
   pasarela events forward status --json | jq '.[].letters'
 

@@ -45,7 +45,7 @@ export function receiverAt(to: string, secret: string | undefined): Receiver {
   }
   if (secret === undefined) throw new UsageError('FORWARD_SECRET is not set');
   // One connection, because an event is posted only once the one before has been answered.
-  const agent = new Agent({ connections: 1, connect: { timeout: CONNECT_TIMEOUT_MS } });
+  const agent = new Agent({ connections: 1, allowH2: false, connect: { timeout: CONNECT_TIMEOUT_MS } });
   return {
     id: receiverId(to),
     shownAs: url.origin,

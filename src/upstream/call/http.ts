@@ -156,6 +156,8 @@ class Pools implements UpstreamHttp {
       pool: openPool(origin, {
         connections: CONNECTIONS[kind],
         pipelining: 1,
+        // Over HTTP/2 undici sends by itself again what the server says it has refused: who sends a payment again is the gateway's to decide.
+        allowH2: false,
         maxResponseSize: maxAnswerBytes,
         connect: { timeout: connectTimeoutMs },
         // Each call has one deadline, of ours. Those of undici would report the same time-out under other names.
