@@ -25,6 +25,7 @@ const LONGER = [
   'payments',
   'pay-spei',
   'backend-intents',
+  'part',
   'refund',
   'sign-out',
   'unit-test',
@@ -426,6 +427,75 @@ const outcomes = await Promise.all([one, two].map((store) => pay(source, documen
 console.log(outcomes.map(({ status }) => status).join(), keys.size, (await unsettled(two)).length);`,
   );
   expect(output).toBe('true false 1 0\nunknown,unknown 1 1\n');
+});
+
+it('parts of a credit are each paid once and come to no more than it, beside no refund, and one that was lost is not called refused', async () => {
+  await gateway.credit('given back in parts');
+  const { centralizingInstrumentId, cardInstrumentIds } = await control(gateway.sandbox, 'GET', '/sandbox');
+  const code = await readFile(join(work, 'part.js'), 'utf8');
+  await writeFile(
+    join(work, 'impatient-part.js'),
+    code.replace('sharedKey: true', 'sharedKey: true, patienceMs: 0'),
+  );
+  const output = await runBeside(
+    'part',
+    `import { memoryIntents } from '@pasarela/client';
+import { createFetch } from '@pasarela/client/fetch';
+import { token, url } from './app.js';
+import { sqliteIntents } from './backend-intents.js';
+import { claimRefund, givePart, noteCredit, openParts } from './part.js';
+import { givePart as tryPart } from './impatient-part.js';
+const path = new URL('parts.sqlite', import.meta.url).pathname;
+const [database, other] = [openParts(path), openParts(path)];
+const store = sqliteIntents(path, 'backend');
+const gateway = createFetch({ url, token });
+const credits = '{ events(types: [MONEY_IN], last: 1) { nodes { ... on MoneyInEvent { transactionId decision amount { amount } } } } }';
+const [credit] = (await gateway.query(credits, {})).data.events.nodes;
+const state = async () => (await gateway.query('query ($id: ID!) { transaction(id: $id) { status } }', { id: credit.transactionId })).data.transaction.status;
+while ((await state()) !== 'LIQUIDATED');
+const all = Math.round(credit.amount.amount * 100);
+const part = (id, centavos) => ({ id, credit: credit.transactionId, centavos, source: '${centralizingInstrumentId}', destination: '${cardInstrumentIds[0]}' });
+const one = part('3e0a6c1e-0d3c-4d0a-9f65-3f6b8f0f8d01', Math.floor(all / 2));
+const two = part('3e0a6c1e-0d3c-4d0a-9f65-3f6b8f0f8d02', 1);
+const told = [];
+const show = (what) => void told.push(what);
+const refused = (giving) => giving.catch(({ message }) => console.log(message.split('.')[0]));
+const sent = async () => (await gateway.query('{ payments(first: 100) { nodes { id } } }', {})).data.payments.nodes.length;
+const before = await sent();
+await refused(givePart(gateway, database, store, one, show));
+noteCredit(database, credit);
+await Promise.all([database, other].map((each) => givePart(gateway, each, store, one, show)));
+console.log(told.filter((what) => what === 'done').length, told.at(-1), (await sent()) - before);
+await refused(givePart(gateway, database, store, { ...one, centavos: 2 }, show));
+await refused(givePart(gateway, database, store, part('3e0a6c1e-0d3c-4d0a-9f65-3f6b8f0f8d03', all - one.centavos + 1), show));
+console.log(claimRefund(database, credit.transactionId));
+// The answer to the second and the store are lost, and the next calls are refused.
+const loses = { query: async (text, variables) => {
+  const result = await gateway.query(text, variables);
+  if (text.includes('mutation')) throw new Error('The answer is lost.');
+  return result;
+} };
+const refuses = { query: (text, variables) => text.includes('mutation')
+  ? Promise.resolve({ errors: [{ message: 'No record.', extensions: { code: 'STORE_UNAVAILABLE' } }] })
+  : gateway.query(text, variables) };
+for (const source of [loses, refuses]) await tryPart(source, database, memoryIntents(), two, (state) => console.log(state));
+await givePart(gateway, database, memoryIntents(), two, show);
+console.log(told.at(-1), (await sent()) - before);
+process.exit();`,
+  );
+  expect(output).toBe(
+    [
+      'The credit is not accepted, is refunded, or has less left',
+      '2 LIQUIDATED 1',
+      'The part with this id is another one',
+      'The credit is not accepted, is refunded, or has less left',
+      'false',
+      'open',
+      'open',
+      'LIQUIDATED 2',
+      '',
+    ].join('\n'),
+  );
 });
 
 it('a person who signs out leaves no list and no connection, and the key of what is unclear, which another person is not shown', async () => {
