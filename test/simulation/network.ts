@@ -246,6 +246,11 @@ export class Network {
     }
   }
 
+  /** Closes the connections of those whom nobody has killed: Node's parsers keep them, and with them the whole run. */
+  end(): void {
+    for (const end of this.#ends) end.destroy();
+  }
+
   listen(address: string, server: Server): void {
     const process = currentProcess();
     const listening = { server, process };

@@ -385,6 +385,7 @@ export class World {
     for (const app of this.apps) app.kill();
     for (const place of this.gateways) place.kill();
     this.service.process.kill();
+    this.network.end();
     await this.sim.end();
     for (const put of [...this.#undo].reverse()) put();
     rmSync(this.#work, { recursive: true, force: true });
