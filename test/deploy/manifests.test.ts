@@ -19,6 +19,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { readVariables } from '../../src/app/config.ts';
 import { longestEndMs } from '../../src/app/shutdown.ts';
 import { createClientAddress } from '../../src/common/client-address.ts';
+import { pasarela } from '../cli/run.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
@@ -39,6 +40,10 @@ const manifests = async (): Promise<readonly Manifest[]> => {
   );
   return files.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS()));
 };
+
+/** What is applied beside them where events are forwarded. */
+const forwarding = async (): Promise<readonly Manifest[]> =>
+  parseAllDocuments(await read('deploy/kubernetes/forward.yaml')).map((document) => document.toJS());
 
 const ofKind = async (kind: keyof typeof KINDS): Promise<readonly Manifest[]> =>
   (await manifests()).filter((manifest) => manifest.kind === kind);
@@ -90,7 +95,7 @@ async function misfits(all: readonly Manifest[]): Promise<string> {
 
 describe('the Kubernetes manifests', () => {
   it('fit the schemas of Kubernetes', async () => {
-    const all = await manifests();
+    const all = [...(await manifests()), ...(await forwarding())];
     expect(all.length).toBeGreaterThan(5);
     for (const manifest of all) {
       // Each of the classes takes what its kind is made of; which one it is, the manifest says.
@@ -100,7 +105,7 @@ describe('the Kubernetes manifests', () => {
   });
 
   it('hold no field that Kubernetes does not have', async () => {
-    expect(await misfits(await manifests())).toBe('');
+    expect(await misfits([...(await manifests()), ...(await forwarding())])).toBe('');
     const [set] = await ofKind('StatefulSet');
     const { replicas, ...spec } = set?.['spec'] ?? {};
     const misspelt = { kind: 'StatefulSet', ...set, spec: { ...spec, replica: replicas } } as const;
@@ -138,6 +143,33 @@ describe('the Kubernetes manifests', () => {
     expect(job?.['spec'].template.spec.securityContext).toEqual(pod.securityContext);
     expect(doctor.volumeMounts[0].mountPath).toBe(container.volumeMounts[0].mountPath);
     expect(await read('Dockerfile')).toContain('ENTRYPOINT ["node", "lib/pasarela.js"]');
+  });
+
+  it('forward events from one pod, which the gateway lets in, with the image and the folder of the gateway', async () => {
+    const { pod, container } = await gatewayContainer();
+    const [set, policy] = await forwarding();
+    const { replicas, template } = set?.['spec'] ?? {};
+    expect(replicas).toBe(1);
+    const [command] = template.spec.containers;
+    expect(command).toMatchObject({ image: container.image, securityContext: container.securityContext });
+    expect(template.spec.securityContext).toEqual(pod.securityContext);
+    expect(command.volumeMounts[0].mountPath).toBe(container.volumeMounts[0].mountPath);
+    const [gateway] = await ofKind('StatefulSet');
+    expect(gateway?.['spec'].template.metadata.labels).toMatchObject(
+      policy?.['spec'].podSelector.matchLabels,
+    );
+    const [{ from, ports }] = policy?.['spec'].ingress ?? [];
+    expect(template.metadata.labels).toMatchObject(from[0].podSelector.matchLabels);
+    expect(container.ports.map(({ name }: { name: string }) => name)).toContain(ports[0].port);
+    // Neither the Service nor the policy of the gateway takes the pod for one of its own.
+    expect(template.metadata.labels).not.toMatchObject(gateway?.['spec'].selector.matchLabels);
+  });
+
+  it('name options that events forward has', async () => {
+    const [set] = await forwarding();
+    const args: readonly string[] = set?.['spec'].template.spec.containers[0].args;
+    const { stderr } = await pasarela(args);
+    expect(stderr).toContain('FORWARD_SECRET is not set');
   });
 
   it('let in whoever passes requests on, and whoever scrapes, and give up a tenth of the pods at a time', async () => {
