@@ -633,6 +633,26 @@ describe('the record over node:sqlite', () => {
     await records.stop();
   });
 
+  it('has a lease of no time be over at once for a process whose clock is a little behind', async () => {
+    let ahead = 0;
+    const path = join(dataDir, 'money.sqlite');
+    await using stack = new AsyncDisposableStack();
+    const one = openSqliteRecords(path, Date.now, () => ahead);
+    stack.defer(() => one.stop());
+    const other = openSqliteRecords(path, Date.now, () => 0);
+    stack.defer(() => other.stop());
+    const [taken, ended] = [freshName(), freshName()];
+    const alike = { inputHash: HASH, ...NOBODYS };
+    // The clock of the file is written once a second.
+    ahead = 999;
+    await one.claim(taken, { ...alike, owner: 'a', leaseMs: 0 });
+    await one.claim(ended, { ...alike, owner: 'a', leaseMs: LEASE_MS });
+    expect(await other.claim(ended, { ...alike, owner: 'b', leaseMs: 0 })).toEqual({ state: 'busy' });
+    await one.renew(ended, 'a', 0);
+    for (const name of [taken, ended])
+      expect(await other.claim(name, { ...alike, owner: 'b', leaseMs: 0 })).toEqual({ state: 'claimed' });
+  });
+
   it.each([
     ['was set back by two hours meanwhile', -2 * HOUR_MS, 24.5 * HOUR_MS],
     ['leapt ahead by a day', DAY_MS, 0],

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { silentLogger as logger } from '../../../src/common/logger.ts';
 import { systemAmbient } from '../../../src/money/ambient.ts';
-import { nextReadings, type Readings } from '../../../src/money/reconciling/readings.ts';
+import { firstReadings, nextReadings, type Readings } from '../../../src/money/reconciling/readings.ts';
 import {
   BaselineLostError,
   type ReconcilingCalls,
@@ -204,4 +204,20 @@ it('a process from which another has taken the readings meanwhile tells nothing'
   const never = () => expect.unreachable();
   const readings = { take: async () => ({ text: LEFT }), keep: async () => false };
   expect(await compareOnce({ search: never, read: never, readings }, NOTHING_MOVED)).toEqual([]);
+});
+
+it('a second reading counts as the first of two that can be compared, and a third one as compared', async () => {
+  const never = () => expect.unreachable();
+  const look = { cursor: 'first', reading: readingAt(0, 0, 0), accounts: [] };
+  let text = JSON.stringify({ readings: firstReadings(look, []), untold: [] });
+  const readings = {
+    take: async () => ({ text }),
+    async keep(_clientId: string, _owner: string, next: string | undefined) {
+      text = next ?? text;
+      return true;
+    },
+  };
+  const records = { search: never, read: never, readings };
+  expect(await compareOnce(records, NOTHING_MOVED)).toEqual(['first']);
+  expect(await compareOnce(records, NOTHING_MOVED)).toEqual(['compared']);
 });
