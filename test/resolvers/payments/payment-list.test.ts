@@ -105,6 +105,17 @@ it.each(STATES)(
   },
 );
 
+it.each([
+  [404, 'destination_not_found', 'DESTINATION_NOT_FOUND'],
+  [404, '{"error":"destination_not_found"}', 'DESTINATION_NOT_FOUND'],
+  [409, 'external_transfer_not_allowed', 'EXTERNAL_TRANSFER_NOT_ALLOWED'],
+  [409, '{"error":"external_transfer_not_allowed"}', 'EXTERNAL_TRANSFER_NOT_ALLOWED'],
+])('a payment that was refused by a %i with the text %s is told so', (status, text, code) => {
+  const refused = { ...unanswered('sent', false), state: 'answered' as const };
+  const told = paymentOf({ ...refused, answer: { kind: 'refused', status, text } }, Date.now());
+  expect(told).toMatchObject({ state: 'REFUSED', code });
+});
+
 it.each(['IN_FLIGHT', 'UNKNOWN'] as const)(
   'of the payments without an answer a page shows those that are %s alone',
   async (named) => {

@@ -62,6 +62,18 @@ it('an order says how it is settled under its caller’s own credential', async 
   expect((await orderOf(undefined)).later).toEqual({ credential: 'somebody' });
 });
 
+it('a payment that is recorded as done with what is no transaction is an error, and no success', async () => {
+  const answer = { status: 200, text: '{}', body: {} };
+  const context = {
+    identity: { caller: { clientId: CLIENT_ID }, requestedBy: 'somebody' },
+    services: { money: { execute: async () => ({ kind: 'done', answer, replayed: true }) } },
+    reads: { session: {}, forget: () => undefined },
+    budget: {},
+    // An order needs nothing else of it.
+  } as unknown as Context;
+  await expect(createMoneyOut(INPUT, context)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+});
+
 describe.each([
   ['the check of an order', (context: Context) => createMoneyOut(INPUT, context)],
   [

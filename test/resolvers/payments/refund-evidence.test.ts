@@ -7,13 +7,20 @@ import { expect, it } from 'vitest';
 import { inputHash, recordName } from '../../../src/money/intent.ts';
 import type { MoneyRecords } from '../../../src/money/record.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
+import { lookForRefund } from '../../../src/resolvers/payments/evidence.ts';
 import { createSettlingCalls } from '../../../src/resolvers/payments/settling-calls.ts';
 import { Sightings } from '../../../src/resolvers/payments/sightings.ts';
-import { CLIENT_ID, startUpstream } from '../../helpers/http-stub.ts';
+import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
 import { NOBODYS, SHOWN } from '../../money/orders.ts';
 
 const HOUR = 60 * 60 * 1_000;
 const ASKED = { operation: 'refundTransaction', customerId: null, ...SHOWN } as const;
+
+const NOT_FOUND = {
+  code: 5,
+  message: 'API Error',
+  details: [{ reason: 'transaction_not_found', domain: 'CORE', metadata: { http_code: '404' } }],
+};
 
 /** A refund of a credit whose answer was lost. */
 async function lose(records: MoneyRecords, original: string) {
@@ -82,3 +89,21 @@ it.each([
     expect(found).toMatchObject([unclear, { kind: 'done' }, unclear].slice(0, refunds.length));
   },
 );
+
+it.each([
+  ['is unknown to the service', 404, () => NOT_FOUND],
+  ['is shown as no transaction', 200, (id: string) => ({ id, transactionStatus: 'REFUNDED' })],
+])('a refund is not told done by a credit that %s', async (_how, status, body) => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-refunds-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'));
+  cleanup.defer(() => records.stop());
+  const credit = randomUUID();
+  await using service = await startUpstream((_request, response) => json(response, body(credit), status));
+  const { name } = await lose(records, credit);
+  await records.hasten(name);
+  const payment = await records.takeOpen(name, 'settler', 1_000);
+  if (payment === undefined) throw new Error('it is due');
+  expect(await lookForRefund(payment, service.rest, records)).toEqual({ kind: 'open', seen: 'unreadable' });
+});
