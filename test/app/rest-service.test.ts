@@ -24,13 +24,20 @@ it('the log says whose calls are suspended, and when they are made again: of a s
   }
   await time.pass(2_000);
   breaker.admit('money', 'subject alma')?.end('answered');
+  for (let failures = 0; failures < 20; failures += 1)
+    breaker.admit('reads', `${failures}`)?.end('unreachable');
+  await time.pass(2_000);
+  breaker.admit('reads', 'somebody')?.end('answered');
   const suspended = { level: 'warn', message: 'REST calls are suspended, as the service keeps failing' };
+  const resumed = { level: 'info', message: 'REST calls are suspended no longer' };
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     { ...suspended, kind: 'money', of: 'client', clientId: CLIENT_ID },
     { ...suspended, kind: 'money', of: 'customer', clientId: CLIENT_ID },
     { ...suspended, kind: 'money', of: 'subject' },
     { ...suspended, kind: 'money', of: 'address' },
-    { level: 'info', message: 'REST calls are suspended no longer', kind: 'money', of: 'subject' },
+    { ...resumed, kind: 'money', of: 'subject' },
+    { ...suspended, kind: 'reads', of: 'everybody' },
+    { ...resumed, kind: 'reads', of: 'everybody' },
   ]);
   await http.close();
 });

@@ -5,6 +5,7 @@ import { Bodies, type BodyRequest } from '../../src/common/bodies.ts';
 import { stillTime } from '../helpers/still-time.ts';
 
 const LIMITS = { total: 10_000, strangers: 6_000, perKey: 3_000 };
+const NO_LIMITS = { total: Infinity, strangers: Infinity, perKey: Infinity };
 const OF_ONE: BodyRequest = { key: 'one', isKnown: true, maxBytes: 1_000 };
 
 /** A request that sends what it is told to. */
@@ -130,4 +131,27 @@ describe('bodies together', () => {
     const known = ['a', 'b', 'c', 'd', 'e', 'f'].map((key) => ({ key }));
     expect(await kinds(known)).toEqual([...Array(5).fill('whole'), 'all']);
   });
+
+  it.each([
+    ['in all', 'total', true, 'all'],
+    ['of strangers', 'strangers', false, 'all'],
+    ['of one key', 'perKey', true, 'own'],
+  ] as const)(
+    'may be as long %s as is allowed, and not a byte longer',
+    async (_whose, limit, isKnown, whose) => {
+      const bodies = new Bodies({ ...NO_LIMITS, [limit]: 10_000 });
+      const write = (length: number) => {
+        const { request, body } = begin(bodies, { isKnown, maxBytes: 20_000 });
+        request.write('a'.repeat(length));
+        return body;
+      };
+      void write(1);
+      await turn();
+      const withOne = bodies.held;
+      void write(10_001 - 2 * withOne);
+      await turn();
+      expect(bodies.held).toBe(10_000);
+      expect(await write(1)).toEqual({ kind: 'full', whose });
+    },
+  );
 });
