@@ -6,8 +6,8 @@ const SIZES_AGE_MS = 60_000;
 /** Lists of one route whose last total is known: those of clients, and the parts that filters select. */
 const MAX_TOTALS = 10_000;
 
-/** The totals of two answers of one list. */
-export type Totals = Readonly<Record<'before' | 'total', number>>;
+/** The totals of two answers of one list, and the filter that selects it, as one text: empty for the whole list of the client. */
+export type Totals = Readonly<Record<'before' | 'total', number> & { filter: string }>;
 
 /**
  * What answers have shown of the paging of one route. Every answer is checked against its own statements. A page of a size that
@@ -60,7 +60,8 @@ export class Paging {
     const key = `${clientId} ${part}`;
     const before = this.#totals.get(key);
     this.#totals.set(key, total);
-    if (before !== undefined && before !== total) this.#onOtherTotal(clientId, { before, total });
+    if (before !== undefined && before !== total)
+      this.#onOtherTotal(clientId, { before, total, filter: part });
   }
 
   /** Notes the size of a page, and which size was asked for. */

@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest';
+import { silentLogger } from '../../../src/common/logger.ts';
 import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
 import type { PlaceIndex } from '../../../src/upstream/lists/place-index.ts';
 import { type ListDefinition, ListReader } from '../../../src/upstream/lists/reader.ts';
@@ -67,4 +68,21 @@ it('what is known of a list is not taken for what is known of a part of it', () 
   const lists = startClientLists();
   const parts = ['', 'status=CLOSED', 'status=ACTIVE'].map((part) => lists.of(CLIENT, ACCOUNT_LIST, part));
   expect(new Set(parts).size).toBe(3);
+});
+
+it('a list that shows another total than before is told in the log, with the filter that selects it', () => {
+  const debug = vi.fn();
+  const outdated: string[] = [];
+  const logger = { ...silentLogger, debug };
+  const paging = startClientLists({ logger, onOutdated: (client) => outdated.push(client) }).paging({
+    route: '/things',
+  });
+  const shows = (filter: string, total: number) => paging.noteTotal(CLIENT, filter, total);
+  shows('', 60);
+  shows('customer_id=one', 2);
+  shows('customer_id=one', 3);
+  shows('', 60);
+  const told = { route: '/things', clientId: CLIENT, filter: 'customer_id=one', before: 2, total: 3 };
+  expect(debug.mock.calls).toEqual([[told, 'A list shows another total than before']]);
+  expect(outdated).toEqual([CLIENT]);
 });
