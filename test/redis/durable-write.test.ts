@@ -346,6 +346,21 @@ it('follows a slot that is just moving to another node of the Cluster', async ()
   expect(await set(`{${tag}}`, '3')).toBe('2');
 });
 
+it('is given up where each of two nodes of a Cluster says that a slot is the other’s, and the next is done once they agree', async () => {
+  await using cluster = await startCluster();
+  const set = writing(new DurableWrites(cluster.url, 300), connect(cluster.url));
+  const tag = randomUUID();
+  const source = await cluster.nodeOf(tag);
+  const target = cluster.nodes.find((node) => node !== source);
+  if (target === undefined) throw new Error('there are three');
+  const slot = await source.admin.cluster('KEYSLOT', `{${tag}}`);
+  const targetId = await target.admin.cluster('MYID');
+  await source.admin.cluster('SETSLOT', slot, 'NODE', targetId);
+  await expect(set(`{${tag}}`, '1')).rejects.toThrow('changed too often');
+  await target.admin.cluster('SETSLOT', slot, 'NODE', targetId);
+  expect(await until(() => set(`{${tag}}`, '2').catch(() => undefined))).toBe('new');
+});
+
 it('is done on a primary that a Cluster has promoted, or whose replica it has given up', async () => {
   await using cluster = await startCluster();
   const tag = randomUUID();
