@@ -138,6 +138,7 @@ describe('a CEP message', () => {
     status: 'COMPLETED',
     trackingKey: 'TRACK1',
     externalReference: '201126',
+    paymentConcept: 'Validacion de cuenta',
     beneficiary: { account: '646180110400000007', name: 'ANA RUIZ', rfc: 'RUIA800101AB1' },
     processedAt: '2026-11-20 09:31:30-06:00',
   };

@@ -88,6 +88,19 @@ it('one that names no transaction is asked of nobody', async () => {
   expect(unattributed).toEqual(['unnamed']);
 });
 
+it('one of which the service is known to know nothing is nobody’s also for a reader that may have nothing asked', async () => {
+  const unattributed: UnattributedReason[] = [];
+  const ownerOf = createReceiptOwner(
+    { known: () => ({ owner: undefined }), find: async () => undefined },
+    5_000,
+    (_client, _event, reason) => unattributed.push(reason),
+  );
+  const reader = { ...readerOf(), mayAsk: () => false };
+  // What it is known to know nothing of is an old one.
+  expect(await ownerOf(CLIENT, receiptOf(randomUUID(), new Date(0)), reader)).toBeNull();
+  expect(unattributed).toEqual(['unknown']);
+});
+
 it('one that the service refuses is not asked for again at once', async () => {
   let reads = 0;
   const { ownerOf, unattributed } = start(async () => {
