@@ -293,6 +293,14 @@ describe('a service that gives smaller pages for a while', () => {
     expect(await callsOf(() => operation().find('id', 'nobody'))).toBe(20);
   });
 
+  it('has its list gone through again: what it calls the last page is not the end', async () => {
+    await operation().find('id', 'account-0');
+    largest = PAGE / 2;
+    items[SIZE - 1] = item(7_000);
+    now += MAX_AGE_MS + 1;
+    expect(await operation().find('id', 'account-7000')).toMatchObject({ id: 'account-7000' });
+  });
+
   it('and goes on to, costs one call more in a minute', async () => {
     largest = 20;
     await operation().find('id', 'account-0');

@@ -4,7 +4,7 @@ import { BANK_FIELD_NAMES } from '../../../src/upstream/banks.ts';
 import type { Rest } from '../../../src/upstream/call/rest.ts';
 import { readWholeList } from '../../../src/upstream/lists/whole-list.ts';
 import { createBankCache } from '../../../src/upstream/session/session.ts';
-import { startUpstream } from '../../helpers/http-stub.ts';
+import { json, startUpstream } from '../../helpers/http-stub.ts';
 import { type Change, ChangingList, type Paging } from './changing-list.ts';
 
 const PAGES: Paging = { firstPage: 1, defaultSize: 2, cap: 2, honours: 'pages' };
@@ -75,6 +75,17 @@ describe('a list that is read whole, in pages', () => {
       const { items, list } = await read([...script, { kind, at }], { mayRepeatIds: true });
       expect(list.snapshots.map(idsOf), `${before}`).toContainEqual(idsOf(items));
     }
+  });
+
+  it('holds once what stands on two of its pages, where ids may repeat', async () => {
+    const ids = ['a', 'b', 'b', 'c'];
+    await using upstream = await startUpstream((request, response) => {
+      const page = Number(new URL(request.url ?? '', 'http://x').searchParams.get('page') ?? 1);
+      const data = ids.slice((page - 1) * 2, page * 2).map((id) => ({ id }));
+      json(response, { data, currentPage: page, perPage: 2, totalItem: ids.length });
+    });
+    const items = await readWholeList(upstream.rest, { ...ACCOUNT_LIST, mayRepeatIds: true });
+    expect(items.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
   });
 
   it('is read to its new end where items come there meanwhile, without beginning again', async () => {
