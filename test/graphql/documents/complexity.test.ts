@@ -80,6 +80,9 @@ describe('what an operation costs', () => {
     const named = 'query ($i: [ID!]!) { named(ids: $i) { owner { id } } }';
     expect(costOf(named, { i: ['a', 'b', 'c'] })).toBe(3 * costOf(named, { i: ['a'] }));
     expect(costOf('{ named(ids: ["a", "b", "c"]) { owner { id } } }')).toBe(costOf(named, { i: [1, 2, 3] }));
+    const byDefault = `query ($i: [ID!]! = [${'"a" '.repeat(40)}]) { named(ids: $i) { owner { id } } }`;
+    expect(costOf(byDefault)).toBe(40 * costOf(named, { i: ['a'] }));
+    expect(costOf(byDefault, { i: ['a'] })).toBe(costOf(named, { i: ['a'] }));
     expect(costOf('{ all { owner { id } } }')).toBeGreaterThan(costOf(named, { i: ['a'] }));
   });
 });

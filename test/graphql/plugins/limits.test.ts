@@ -35,6 +35,34 @@ function executing(text: string, cost: number) {
   };
 }
 
+it.each([
+  ['depth', 3, '{ items { nodes { id } } }'],
+  ['aliases', 2, '{ a: __typename b: __typename }'],
+  ['directives', 2, '{ __typename @skip(if: false) @include(if: true) }'],
+] as const)('a document may have a limit’s %s in full, and no more', (name, had, text) => {
+  const refusedAt = (most: number): boolean => {
+    const limits = { tokens: 1_000, depth: 10, aliases: 10, directives: 10, cost: 1_000, [name]: most };
+    let isRefused = false;
+    // Only these members of the hook's payload are used.
+    const hook = useLimits(limits).onValidate as unknown as (payload: object) => void;
+    const setResult = () => {
+      isRefused = true;
+    };
+    hook({ params: { schema: SCHEMA, documentAST: parse(text) }, setResult });
+    return isRefused;
+  };
+  expect([refusedAt(had), refusedAt(had - 1)]).toEqual([false, true]);
+});
+
+it('an operation may cost as much as is allowed, and no more', () => {
+  const [text, cost] = ['query ($ids: [ID!]!) { named(ids: $ids) { id } }', 7];
+  const ids = Array.from({ length: cost }, (_, number) => `${number}`);
+  expect([executing(text, cost)({ ids }), executing(text, cost - 1)({ ids })]).toEqual([
+    'executed',
+    'refused',
+  ]);
+});
+
 it('a page size that is left out has its default, and one that is null has not, whichever was asked first', () => {
   const text = `query ($first: Int = ${MAX_PAGE}) { items(first: $first) { nodes { id name } } }`;
   // Between what a page that nobody has written the size of costs, and the largest one.
@@ -72,6 +100,19 @@ it('what a list of ids costs says nothing of a longer one, nor what is no list o
     'executed',
     'executed',
     'executed',
+    'refused',
+  ]);
+});
+
+it('a text among the variables may be longer than an object may have fields', () => {
+  const execute = executing('query ($note: String) { named(ids: ["a"]) { id name } }', 50);
+  const wide = Object.fromEntries(Array.from({ length: 101 }, (_, number) => [`f${number}`, number]));
+  const asked = ['a'.repeat(101), ['a'.repeat(101)], null, wide, [wide]];
+  expect(asked.map((note) => execute({ note }))).toEqual([
+    'executed',
+    'executed',
+    'executed',
+    'refused',
     'refused',
   ]);
 });
