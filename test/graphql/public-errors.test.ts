@@ -18,6 +18,16 @@ it.each([
   expect(shownOf(answered(undefined))).toEqual(status === 429 ? { code, retryAfterMs: 5_000 } : { code });
 });
 
+it.each([
+  [400, 'BAD_USER_INPUT'],
+  [422, 'BAD_USER_INPUT'],
+  [404, 'UPSTREAM_INVALID'],
+  [409, 'UPSTREAM_INVALID'],
+])('a %i to a read is told as %s, a code that docs/graph.md has', (status, code) => {
+  const refused = errorOfAnswer({ kind: 'answered', status, body: {}, text: '{}', retryAfterMs: undefined });
+  expect(shownOf(refused)).toEqual({ code });
+});
+
 it('a call that is suspended says when the next one is tried', () => {
   const code = 'UPSTREAM_UNAVAILABLE';
   expect(shownOf(new SuspendedError(1_234.5))).toEqual({ code, retryAfterMs: 1_235 });
