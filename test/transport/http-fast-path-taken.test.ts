@@ -71,6 +71,20 @@ it('an everyday POST takes the fast path', async () => {
 });
 
 it.each([
+  'application/json, text/plain, */*',
+  'application/graphql-response+json, application/json;q=0.9',
+  'application/graphql-response+json; charset=utf-8, application/json; charset=utf-8',
+])(
+  'a POST that accepts “%s”, as clients do, takes the fast path unless it names a charset',
+  async (accept) => {
+    const headers = { ...JSON_CONTENT, accept };
+    const response = await fetch(url, { method: 'POST', headers, body: QUERY });
+    expect(await response.json()).toEqual({ data: { word: 'sí' } });
+    expect(byYoga).toBe(accept.includes('charset') ? 1 : 0);
+  },
+);
+
+it.each([
   ['a GET', { method: 'GET' }, `?query=${encodeURIComponent('{ word }')}`],
   [
     'a stream',

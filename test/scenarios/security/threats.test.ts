@@ -144,6 +144,12 @@ describe('a request that another site’s page could send', () => {
     }
   });
 
+  it.each(['same-origin', 'none'])('is no GET of the page itself, or of a person: %s', async (site) => {
+    const url = `${gateway.graphql}?query={__typename}`;
+    const headers = { accept: 'application/json', 'sec-fetch-site': site };
+    expect(await (await fetch(url, { headers })).json()).toEqual({ data: { __typename: 'Query' } });
+  });
+
   it('changes nothing as a GET, from wherever', async () => {
     const url = `${gateway.graphql}?query=mutation{deleteWebhook(input:{id:"x"}){__typename}}`;
     const headers = { authorization: `Bearer ${gateway.sandbox.accessToken}`, accept: 'application/json' };
