@@ -71,6 +71,18 @@ it('asks for the next page once a page is here, and tells nothing once it is ove
   expect(told).toEqual([1]);
 });
 
+it('asks again after a pause where a page could not be had, and not without end', async () => {
+  const { backlog, pages, told, answer } = measure();
+  pages[0]?.reject(new Error('The gateway is away.'));
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect(pages).toHaveLength(1);
+  await until(() => pages.length === 2);
+  answer(1, ['a']);
+  await until(() => told.length > 0);
+  expect(told).toEqual([1]);
+  backlog.close();
+});
+
 it('asks on from where a page ended that showed nothing, not from its own place again', async () => {
   const { pages, asked, told, answer } = measure();
   answer(0, [], { hasNextPage: true, endCursor: 'far' });

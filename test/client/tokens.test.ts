@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { createFetch } from '../../packages/client/src/fetch.ts';
-import { tokens } from '../../packages/client/src/tokens.ts';
+import { hear, tokens } from '../../packages/client/src/tokens.ts';
 
 it('a token that was refused stays so, though an earlier one is accepted after that', async () => {
   const given = ['one', 'two', 'two', 'three'];
@@ -40,6 +40,20 @@ it('a token that an answer refused stays so over HTTP until an answer with data 
   while (answers.length > 0) await source.query('{ __typename }', {});
   expect(told).toEqual([false, true, true, false]);
   server.close();
+});
+
+it('a token is not told as refused because something else was', async () => {
+  const errors = [{ message: 'Later.', extensions: { code: 'UPSTREAM_UNAVAILABLE' } }];
+  const header = { code: 'UNAUTHENTICATED', header: 'x-api-key' };
+  const answers = [{ errors }, { data: {}, errors }, { errors: [{ message: 'No.', extensions: header }] }];
+  const told: boolean[] = [];
+  const next = tokens(({ refused }) => {
+    told.push(refused);
+    return 'the same';
+  }, 1_000);
+  for (const answer of answers) hear(await next(), answer);
+  await next();
+  expect(told).toEqual([false, false, false, false]);
 });
 
 it('a token that does not come is given up, which its giver hears, and the next is asked for', async () => {
