@@ -41,9 +41,8 @@ export const withoutValues = (message: string): string =>
 const VALUE = 'Value "';
 const NO_ENUM_VALUE = '" does not exist in ';
 
-/** `Value "…" does not exist in "Enum" enum.`, alone or behind the name of a variable. What follows it may suggest one. */
+/** `Value "…" does not exist in "Enum" enum.`, alone or behind the name of a variable or an argument. What follows it may suggest one. */
 function withoutEnumValue(message: string): string {
-  if (!message.startsWith(VALUE) && !message.startsWith('Variable "$')) return message;
   const start = message.indexOf(VALUE);
   const end = message.lastIndexOf(NO_ENUM_VALUE);
   if (start === -1 || end < start + VALUE.length) return message;

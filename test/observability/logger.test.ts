@@ -117,6 +117,10 @@ describe('a message of graphql-js', () => {
       'Enum "EventType" cannot represent non-string value.',
     ],
     ['Value "Ana" does not exist in "EventType" enum.', 'The value does not exist in "EventType" enum.'],
+    [
+      'Argument "type" has invalid value: Value "Ana" does not exist in "EventType" enum.',
+      'Argument "type" has invalid value: The value does not exist in "EventType" enum.',
+    ],
     ['Cannot query field "x" on type "Query".', 'Cannot query field "x" on type "Query".'],
   ])('says nothing of the value that it was given: %s', (message, expected) => {
     expect(withoutValues(message)).toBe(expected);
