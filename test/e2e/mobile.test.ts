@@ -10,6 +10,7 @@ import { folder, installWithClient, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 import { until } from '../helpers/until.ts';
+import { keepsUnanswered } from './kept-payment.ts';
 import { closesOf, recordCloses, showApp, verify } from './mobile-page.ts';
 import { describeSignedIn } from './mobile-signed-in.ts';
 
@@ -165,7 +166,7 @@ it('lists all verifications whose end nobody has seen, and asks by itself about 
   await bodega.getByText('El centavo a Renta de bodega salió').waitFor();
   await gateway.kill();
   await verify(page, 'Imprenta');
-  await page.getByRole('button', { name: 'Enviando…' }).waitFor();
+  await keepsUnanswered(page);
   await page.reload();
   await gateway.start();
   await page.getByText('El centavo a Imprenta salió').waitFor();
@@ -184,7 +185,7 @@ it('goes on with a verification that was cut off as soon as the gateway is back,
   await before.getByRole('radio', { name: 'Imprenta' }).click();
   await gateway.kill();
   await before.getByRole('button', { name: 'Verificar por $0.01' }).click();
-  await before.getByRole('button', { name: 'Enviando…' }).waitFor();
+  await keepsUnanswered(before);
   await before.close();
   await gateway.start();
   const imprenta = page.getByRole('group', { name: 'Imprenta' });

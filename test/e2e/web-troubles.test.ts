@@ -7,6 +7,7 @@ import { control } from '../helpers/gateway.ts';
 import { buildWebExample, folder } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
+import { keepsUnanswered } from './kept-payment.ts';
 import { registerMany } from './many.ts';
 import { holdLock } from './web-lock.ts';
 
@@ -212,7 +213,7 @@ describe('a verification', () => {
     await tab.getByRole('radio', { name: /Imprenta/ }).check();
     await gateway.kill();
     await tab.getByRole('button', { name: 'Verificar por $0.01' }).click();
-    await tab.getByRole('button', { name: 'Enviando…' }).waitFor();
+    await keepsUnanswered(tab);
     await tab.close();
     await gateway.start();
     await page.getByText('El centavo a Imprenta salió').waitFor();
@@ -221,7 +222,7 @@ describe('a verification', () => {
   it('that was refused behind a call without an answer says why, and is let go of only by a person', async () => {
     await gateway.kill();
     await choose(/Imprenta/);
-    await page.getByRole('button', { name: 'Enviando…' }).waitFor();
+    await keepsUnanswered(page);
     await page.goto('about:blank');
     await gateway.start();
     await page.clock.install();
