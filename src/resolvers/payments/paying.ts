@@ -120,7 +120,7 @@ async function pay(
   };
   const order = { ...intentOf(payment, context), mutation, calls };
   const { answer, replayed } = await carryOut(order, context, TRANSFER_RULES);
-  return { transaction: transactionIn(answer), replayed };
+  return { transaction: transactionIn(answer, payment.key), replayed };
 }
 
 /** What every order says of itself. */
@@ -268,8 +268,14 @@ function whyNothingMoved(because: Attempt): Error {
   });
 }
 
-/** The engine has called it readable. */
-function transactionIn({ body }: UpstreamAnswer): Transaction {
+/**
+ * Returns the transaction of a payment that is done. The engine has called it readable as it came; a record may have been damaged since.
+ * An error at top level would say that nothing has moved, and an app pays again then.
+ */
+function transactionIn({ body }: UpstreamAnswer, key: string): Transaction {
   if (isTransaction(body)) return body;
-  throw new UpstreamError('UPSTREAM_INVALID', 'The stored answer is no transaction.');
+  throw new OutcomeUnknown(
+    'The payment of this key is recorded as made, and the record does not show its transaction. This call has sent nothing. Do not pay it in another way: `payment(idempotencyKey:)` and the provider say what became of it.',
+    { reason: 'ANSWER_DOES_NOT_MATCH', safeToRetry: false, key },
+  );
 }

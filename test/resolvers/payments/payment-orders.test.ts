@@ -62,7 +62,7 @@ it('an order says how it is settled under its caller’s own credential', async 
   expect((await orderOf(undefined)).later).toEqual({ credential: 'somebody' });
 });
 
-it('a payment that is recorded as done with what is no transaction is an error, and no success', async () => {
+it('a payment that is recorded as done with what is no transaction is unknown, and neither a success nor an error that lets an app pay again', async () => {
   const answer = { status: 200, text: '{}', body: {} };
   const context = {
     identity: { caller: { clientId: CLIENT_ID }, requestedBy: 'somebody' },
@@ -71,7 +71,11 @@ it('a payment that is recorded as done with what is no transaction is an error, 
     budget: {},
     // An order needs nothing else of it.
   } as unknown as Context;
-  await expect(createMoneyOut(INPUT, context)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+  await expect(createMoneyOut(INPUT, context)).rejects.toMatchObject({
+    name: 'OutcomeUnknown',
+    safeToRetry: false,
+    key: INPUT.idempotencyKey,
+  });
 });
 
 describe.each([
