@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
+import { JournalEntries } from '../../src/money/journal/entries.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
@@ -136,7 +137,7 @@ it.each(OPERATIONS)('sends nothing where Redis is gone with the reply, and says 
   await isPaidOnce(mutation);
 });
 
-it('is paid in the end where somebody else calls with its key before it could be taken back', async () => {
+it('ends with nothing_moved, and a repeat pays, where somebody was told that it is unknown before it could be taken back', async () => {
   way.cuts = 1;
   way.isClosedByCut = true;
   const told = await pay('createInternalTransaction').catch((error: unknown) => error);
@@ -148,6 +149,13 @@ it('is paid in the end where somebody else calls with its key before it could be
   const same = repeatable(order(upstream.url, 'createInternalTransaction', KEY));
   const limits = { deadline: Date.now() + 25_000, signal: new AbortController().signal };
   expect(await elsewhere.execute(same, limits)).toMatchObject({ kind: 'unknown', safeToRetry: false });
+  const lastStep = async () => {
+    const lines = await records.journal.read(same.clientId, undefined, 100);
+    return (await new JournalEntries(records, same.clientId).of(lines)).at(-1)?.step;
+  };
+  expect(await lastStep()).toBe('sent');
   way.open();
+  await until(async () => (await lastStep()) === 'nothing_moved');
+  expect(upstream.received).toEqual([]);
   await isPaidOnce('createInternalTransaction');
 });

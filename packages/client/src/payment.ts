@@ -104,7 +104,8 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
 
 /**
  * Asks, until it is known, whether the gateway has learned how a payment ended. Only then is one that is not safe to repeat
- * sent again, and the gateway answers with that end.
+ * sent again, and the gateway answers with that end. A null is no end: the gateway may have lost the record, and a repeat would
+ * pay twice then.
  */
 async function hasEnded(payment: Payment): Promise<string | undefined> {
   try {
