@@ -20,9 +20,6 @@ export const typed = new Map(
 );
 /** A phone's programs, which stand on packages of their own: `e2e/mobile.test.ts` compiles them. */
 export const PHONE: readonly string[] = ['App.tsx', 'pay-on-a-phone.ts'];
-/** What an app has of its own. */
-const SESSION =
-  'export declare const session: { graphql: string; token(how: { readonly fresh: boolean }): Promise<string> };\n';
 
 /** Compiles the TypeScript of the pages in a folder. @param more what differs from an app that only checks its types */
 export async function compile(work: string, resolution: string, more: object = {}): Promise<void> {
@@ -46,7 +43,6 @@ export async function compile(work: string, resolution: string, more: object = {
   const config = { compilerOptions, include: ['*.ts', '*.tsx'], exclude: [] };
   await writeFile(join(inside, 'package.json'), '{ "type": "module" }');
   await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
-  await writeFile(join(inside, 'session.d.ts'), SESSION);
   for (const [name, code] of typed) if (!PHONE.includes(name)) await writeFile(join(inside, name), code);
   await run(COMPILER, ['-p', join(inside, 'tsconfig.json')], folder('.'));
 }

@@ -24,6 +24,7 @@ const LONGER = [
   'unsettled',
   'payments',
   'pay-spei',
+  'draft',
   'backend-intents',
   'part',
   'refund',
@@ -87,7 +88,7 @@ it('every block of the pages is a file that is run here, or compiled', () => {
     [...page.matchAll(/^```(js|javascript|jsx|ts|tsx|typescript)\b/gm)].length,
   );
   expect([...typed.keys()].toSorted()).toEqual(
-    [...PHONE, 'first-file.ts', 'first-screen.tsx', 'sqlite-store.ts'].toSorted(),
+    [...PHONE, 'first-file.ts', 'first-screen.tsx', 'session.ts', 'sqlite-store.ts'].toSorted(),
   );
   expect([...snippets.keys()].toSorted()).toEqual(
     [...CLIENTS, ...SHARED, ...RUN_BY, ...LONGER, ...IN_BROWSERS].toSorted(),
@@ -220,6 +221,34 @@ console.log(new Set([first, ...both.map(({ result }) => result.transaction.id)])
 process.exit();`,
   );
   expect(output).toBe('gone\ndone COMPLETED\ndone COMPLETED\n1\n');
+});
+
+it('a draft is paid once, by whichever browser, and also where a browser has lost its store', async () => {
+  const { centralizing, clabeInstrumentIds } = gateway.sandbox;
+  const input = {
+    sourceInstrumentId: centralizing.instrumentId,
+    destinationInstrumentId: clabeInstrumentIds[0],
+    externalReference: '7654321',
+  };
+  const output = await runBeside(
+    'draft',
+    `import { memoryIntents, typed } from '@pasarela/client';
+import { createFetch } from '@pasarela/client/fetch';
+import { token, url } from './app.js';
+import { payDraft } from './draft.js';
+const Verify = typed(\`mutation Verify($input: CreatePennyValidationInput!) { createPennyValidation(input: $input) {
+  __typename
+  ... on CreatePennyValidationSuccess { transaction { id } }
+  ... on UserError { code message }
+  ... on OutcomeUnknown { message safeToRetry retryUntil }
+} }\`);
+const source = createFetch({ url, token });
+const press = () => payDraft(source, Verify, { id: '7f3a', input: ${JSON.stringify(input)} }, memoryIntents(), ({ status }) => console.log(status));
+const both = await Promise.all([press(), press()]);
+console.log(new Set([...both, await press()].map(({ result }) => result.transaction.id)).size);
+process.exit();`,
+  );
+  expect(output).toBe('done\ndone\ndone\n1\n');
 });
 
 it('a list that was there before is shown once, and the feed goes on behind it', async () => {

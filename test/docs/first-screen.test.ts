@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { control } from '../helpers/gateway.ts';
-import { folder, installWithClient } from '../helpers/packages.ts';
+import { folder, installWithClient, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { compile } from './client-pages.ts';
 import { Client } from './page-program.ts';
@@ -28,7 +28,7 @@ afterAll(async () => {
 const tells = (screen: Client, text: string) =>
   expect.poll(async () => (await screen.kept()).join()).toContain(text);
 
-/** What an app has of its own, as `SESSION` declares it. */
+/** Stands in for the session of the page, whose backend is an app's own. */
 const sessionFile = (graphql = gateway.graphql) => `export const session = {
   graphql: '${graphql}',
   token: async () => (await (await fetch('${gateway.sandbox.url}/sandbox')).json()).accessToken,
@@ -43,10 +43,10 @@ it('the whole first screen shows credits, pays, says what is unknown, and where 
     externalReference: '1234567',
   };
   const steps = [
-    ['Up to date.', 'Verify the account'],
+    ['Live.', 'Verify the account'],
     ['It may have happened', 'Ask again', 'nothing has moved'],
     ['It may have happened', 'The provider says that nothing has moved'],
-    ['Up to date.', 'Verify the account'],
+    ['Live.', 'Verify the account'],
     ['The receipt is on its way.', '', 'OK'],
     ['The account belongs to', 'OK'],
     ['a credit', ''],
@@ -146,4 +146,61 @@ it('the whole first screen lets go of no payment that may still be made', async 
     await screen.kill();
     server.close();
   }
+});
+
+it('the whole first screen is drawn where the browser blocks storage, and says that nothing was sent', async () => {
+  const inside = await mkdtemp(join(work, 'blocked-'));
+  await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
+  await writeFile(join(inside, 'session.js'), sessionFile());
+  const steps = [
+    ['Nothing can be kept here', 'Verify the account'],
+    ['Nothing was sent', ''],
+  ] as const;
+  const blocked = presses({}, steps).replace(
+    '{ value: localStorage }',
+    "{ get() { throw new Error('It is blocked.'); } }",
+  );
+  await writeFile(join(inside, 'runner.js'), blocked);
+  const screen = new Client('runner', inside);
+  try {
+    await screen.start();
+    await tells(screen, steps.map(([text]) => text).join('\n'));
+  } finally {
+    await screen.kill();
+  }
+});
+
+it('the session of a page asks its backend each time, and tells a browser that is signed out from a backend that fails', async () => {
+  const inside = await mkdtemp(join(work, 'session-'));
+  await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
+  await writeFile(
+    join(inside, 'runner.js'),
+    `globalThis.location = { origin: 'https://app.example' };
+const answers = [[200, { accessToken: 'one' }], [503, {}], [401, {}], [200, { accessToken: 'two' }]];
+globalThis.fetch = async (address, { method, body }) => {
+  console.log(method, address, body);
+  const [status, content] = answers.shift();
+  return Response.json(content, { status });
+};
+const { session, sessionEvents } = await import('./session.js');
+console.log(session.graphql);
+sessionEvents.addEventListener('signed out', () => console.log('show the sign-in'));
+const { signal } = new AbortController();
+for (const fresh of [false, true, false, false]) await session.token({ fresh, signal }).then(console.log, ({ message }) => console.log(message));`,
+  );
+  expect(await run(process.execPath, [join(inside, 'runner.js')], inside)).toBe(
+    [
+      'https://app.example/graphql',
+      'POST /session/token {"fresh":false}',
+      'one',
+      'POST /session/token {"fresh":true}',
+      '/session/token answered 503.',
+      'POST /session/token {"fresh":false}',
+      'show the sign-in',
+      '/session/token answered 401.',
+      'POST /session/token {"fresh":false}',
+      'two',
+      '',
+    ].join('\n'),
+  );
 });
