@@ -29,12 +29,13 @@ export const doctor: Command = {
 Looks at what the gateway rests on, from where it is run, with the variables that the gateway has: the configuration, the
 folder, the port, Redis and its persistence settings, the upstream, the clock, the token, the address that the provider is
 given, the webhooks registered there for each client, and where they are set the identity provider, the decider and the
-trusted documents. It changes nothing. It runs beside a gateway as well as before one.
+trusted documents. It changes nothing but the access token, as below. It runs beside a gateway as well as before one.
 
 In service mode the gateway's own API key and secret are tried, by the service's list of credentials. The access token is the
-one that processes with the same two share in Redis, or, where there is none, a new one (should that end the older, a running
-gateway fetches another at its next call). While Redis is not right neither token nor webhooks are looked at: a new token may
-end those that running gateways hold. In passthrough the token is PASARELA_TOKEN, an access token of the service.
+one that processes with the same two share in Redis, or, where there is none, a new one, which it stores there for them (should
+that end the older, a running gateway fetches another at its next call). While Redis is not right neither token nor webhooks are
+looked at: a new token may end those that running gateways hold. In passthrough the token is PASARELA_TOKEN, an access token of
+the service.
 
   pasarela doctor && npm start     starts the gateway only where nothing is wrong
 

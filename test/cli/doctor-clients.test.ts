@@ -65,17 +65,29 @@ async function found(changes: Readonly<Record<string, string>> = {}) {
   return findings.filter(({ check }) => check === 'token' || check === 'webhooks');
 }
 
-/** Registers a webhook without the gateway's help. Resolves with its id. */
-async function register({ clientId, accessToken }: Client, type: EventType, url: string): Promise<string> {
-  const response = await fetch(`${sandbox.url}/v1/clients/${clientId}/webhooks`, {
-    method: 'POST',
+async function change(
+  { clientId, accessToken }: Client,
+  method: 'POST' | 'PATCH',
+  webhook: string,
+  body: object,
+): Promise<string> {
+  const response = await fetch(`${sandbox.url}/v1/clients/${clientId}/webhooks${webhook}`, {
+    method,
     headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ client_id: clientId, url, token: 'theirs', webhook_type: type }),
+    body: JSON.stringify(body),
   });
   expect(response.ok).toBe(true);
   const { id } = (await response.json()) as { id: string };
   return id;
 }
+
+/** Registers a webhook without the gateway's help. Resolves with its id. */
+const register = (client: Client, type: EventType, url: string): Promise<string> =>
+  change(client, 'POST', '', { client_id: client.clientId, url, token: 'theirs', webhook_type: type });
+
+/** What the doctor says in the place of the sentence that a rotation is done. */
+const notDone = async (changes: Readonly<Record<string, string>> = {}) =>
+  (await found(changes)).filter(({ message }) => message.includes('not called done'));
 
 const sync = ({ clientId }: Client) =>
   pasarela(['webhooks', 'sync'], { ...environment, UPSTREAM_CLIENT_ID: clientId });
@@ -83,6 +95,14 @@ const isRotated = (client: Client) =>
   `all 3 webhooks of client ${client.clientId} that lead here are signed with the first WEBHOOK_SECRET`;
 
 it('looks at the token and the webhooks of each client, and says of each when a second secret is not needed', async () => {
+  // An absent sentence could not be told from one that was not looked for.
+  expect(await notDone()).toMatchObject(
+    [first, second].map(({ clientId }) => ({
+      status: 'skipped',
+      message: expect.stringContaining(`no webhook of client ${clientId} leads here`),
+      cure: expect.stringContaining(`UPSTREAM_CLIENT_ID=${clientId} pasarela webhooks sync --types`),
+    })),
+  );
   for (const client of [first, second])
     for (const type of EVENT_TYPES)
       await register(client, type, ingressUrl(PUBLIC_URL, client.clientId, type, OLD));
@@ -102,6 +122,13 @@ it('looks at the token and the webhooks of each client, and says of each when a 
     }
   }
 
+  const pending = before.filter(({ message }) => message.includes('not called done'));
+  expect(pending.map(({ message }) => message)).toEqual(
+    [first, second].map(({ clientId }) =>
+      expect.stringContaining(`because of 3 of the 3 webhooks of client ${clientId} that lead here: the `),
+    ),
+  );
+
   await sync(first);
   const said = (await found()).map(({ message }) => message).join('\n');
   expect(said).toContain(isRotated(first));
@@ -115,6 +142,7 @@ it('looks at the token and the webhooks of each client, and says of each when a 
   // With one secret there is nothing to drop.
   const alone = (await found({ WEBHOOK_SECRET: NEW })).map(({ message }) => message).join('\n');
   expect(alone).not.toContain('signed with the first');
+  expect(alone).not.toContain('not called done');
 });
 
 it('finds a webhook of one client at the address of another, and does not call the rotation done', async () => {
@@ -129,6 +157,26 @@ it('finds a webhook of one client at the address of another, and does not call t
   const said = all.map(({ message }) => message).join('\n');
   expect(said).toContain(isRotated(first));
   expect(said).not.toContain(isRotated(second));
+
+  // Switched off it is no failure, and keeps the rotation from being called done all the same: so it is named.
+  await change(second, 'PATCH', `/${id}`, { webhook_status: 'INACTIVE' });
+  expect((await found()).filter(({ status }) => status === 'failure' || status === 'warning')).toEqual([]);
+  expect(await notDone()).toEqual([
+    {
+      check: 'webhooks',
+      status: 'skipped',
+      message: `client ${second.clientId}: the rotation of WEBHOOK_SECRET is not called done because of 1 of the 4 webhooks of client ${second.clientId} that lead here: the MONEY_IN webhook ${id} (INACTIVE) has the address of another type or client`,
+      cure: `UPSTREAM_CLIENT_ID=${second.clientId} pasarela webhooks sync --types MONEY_IN,CEP,STATUS_UPDATE, then UPSTREAM_CLIENT_ID=${second.clientId} pasarela webhooks remove ID for those that are still named and not needed.`,
+    },
+  ]);
+});
+
+it('says that it could not look whether a rotation is done where no token is accepted', async () => {
+  const own = { PUBLIC_URL, UPSTREAM_URL: sandbox.url, DATA_DIR: folder, PORT: '0' };
+  const { stdout } = await pasarela(['doctor', '--json'], { ...own, WEBHOOK_SECRET: `${NEW},${OLD}` });
+  expect(stdout).toContain('not looked at without an accepted token, so that the rotation of WEBHOOK_SECRET');
+  const { stdout: alone } = await pasarela(['doctor', '--json'], { ...own, WEBHOOK_SECRET: NEW });
+  expect(alone).toContain('not looked at without an accepted token"');
 });
 
 it('names the client whose credentials are refused, and looks at the others', async () => {

@@ -63,7 +63,7 @@ export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Pr
 
 /**
  * Checks that each needed type has exactly one active webhook, and that each webhook that leads here is the right one. While
- * secrets rotate, says if they all are signed with the first.
+ * secrets rotate, says that they all are signed with the first, or why it cannot say so.
  *
  * @param named the client of `rest`; undefined if the gateway serves no other.
  */
@@ -80,7 +80,8 @@ export async function lookAtWebhooks(
   }
   if (rest === undefined || receiver === undefined) {
     const missing = receiver === undefined ? 'PUBLIC_URL' : 'an accepted token';
-    found.skipped(`not looked at without ${missing}`);
+    const isRotating = (variables.WEBHOOK_SECRET?.length ?? 0) > 1;
+    found.skipped(`not looked at without ${missing}${isRotating ? `, so that ${NOT_DONE}` : ''}`);
     return found.list;
   }
   try {
@@ -218,18 +219,28 @@ function lookAtFurther(registration: Registration, { found, checksToken, command
   }
 }
 
-/** Says that no webhook of the client needs an older secret any more. Silence could also mean that nothing was looked at. */
+/** Says that no webhook of the client needs an older secret any more, or why that cannot be said: silence would tell neither. */
 function lookAtRotation(
   clientId: string,
   registrations: readonly Registration[],
-  { found, checksToken }: Look,
+  { found, checksToken, command, sync }: Look,
 ): void {
   // One that is switched off and that no secret has signed needs none, and no finding is about it.
   const here = registrations.filter(
     ({ leads, isActive }) => leads.startsWith('here') && (isActive || leads !== 'here-unsigned'),
   );
-  if (here.length === 0 || here.some(({ leads }) => leads !== 'here')) return;
-  if (checksToken && here.some(({ token }) => token === 'older' || token === 'other')) return;
+  if (here.length === 0) {
+    found.skipped(`${NOT_DONE}: no webhook of client ${clientId} leads here`, sync);
+    return;
+  }
+  const against = here.flatMap((registration) => obstacleOf(registration, checksToken) ?? []);
+  if (against.length > 0) {
+    found.skipped(
+      `${NOT_DONE} because of ${against.length} of the ${here.length} webhooks of client ${clientId} that lead here: ${against.join('; ')}`,
+      `${sync}, then ${command} remove ID for those that are still named and not needed.`,
+    );
+    return;
+  }
   const hidden = checksToken ? here.filter(({ token }) => token === 'unknown').length : 0;
   found.ok(
     `all ${here.length} webhooks of client ${clientId} that lead here are signed with the first WEBHOOK_SECRET: ${
@@ -238,4 +249,19 @@ function lookAtRotation(
         : `the service does not show the token of ${hidden}, and pasarela_events_older_secret_total rises where that is still the second's`
     }`,
   );
+}
+
+const NOT_DONE = 'the rotation of WEBHOOK_SECRET is not called done';
+
+/** Returns why a webhook that leads here keeps the rotation from being called done; undefined if it does not. */
+function obstacleOf(registration: Registration, checksToken: boolean): string | undefined {
+  const { webhook, leads, token, isActive } = registration;
+  const name = isActive ? nameOf(registration) : `${nameOf(registration)} (${webhook.webhookStatus})`;
+  if (leads === 'here-older-secret') return `${name} is signed with the second`;
+  if (leads === 'here-unsigned') return `${name} is signed with another secret`;
+  if (leads === 'here-other-address') return `${name} has the address of another type or client`;
+  if (leads !== 'here') return `${name} has the address of a type that this version does not know`;
+  if (checksToken && token === 'older') return `${name} is registered with the token of the second`;
+  if (checksToken && token === 'other') return `${name} is registered with a token of neither`;
+  return undefined;
 }
