@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { type Fleet, headOf, type Member, startFleet, startProvider } from '../helpers/fleet.ts';
 import { control } from '../helpers/gateway.ts';
 import { folder, run } from '../helpers/packages.ts';
@@ -187,5 +188,53 @@ describe('from 0.1.0 and back, one process after another, under load', () => {
     const log = await wholeLog(current);
     expect(new Set(log)).toEqual(new Set(provider.answered));
     expect(log).toHaveLength(provider.answered.length);
+  });
+});
+
+describe('from 0.1.0 and back while WEBHOOK_SECRET is rotated, by the same restart of each process', () => {
+  const OLD = 'the secret of then that is long enough';
+  const NEW = 'the secret of now that is long enough';
+
+  it('takes deliveries to the old addresses all the time, and to the new ones from when no process has the old secret alone', async () => {
+    await using fleet = await startFleet();
+    const former = { WEBHOOK_SECRET: OLD };
+    const both = { WEBHOOK_SECRET: `${NEW},${OLD}` };
+    const deliver = async (member: Member, secret: string, id_msg: string): Promise<number> => {
+      const response = await fetch(ingressUrl(member.url, fleet.sandbox.clientId, 'STATUS_UPDATE', secret), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ id_msg }),
+      });
+      return response.status;
+    };
+    let [first, second] = await Promise.all([fleet.start(former, EARLIER), fleet.start(former, EARLIER)]);
+    const answers = async (id: string) => [
+      await deliver(first, OLD, id),
+      await deliver(first, NEW, id),
+      await deliver(second, OLD, id),
+      await deliver(second, NEW, id),
+    ];
+    expect(await answers('before')).toEqual([201, 401, 201, 401]);
+
+    await first.program.end('SIGTERM');
+    first = await fleet.start(both);
+    // `webhooks sync` here would have the provider deliver to addresses that the other process refuses.
+    expect(await answers('mixed')).toEqual([201, 201, 201, 401]);
+    await second.program.end('SIGTERM');
+    second = await fleet.start(both);
+    expect(await answers('after')).toEqual([201, 201, 201, 201]);
+
+    // The way back leaves the secret: the version before takes both too, and with the old one alone what `sync` has registered gets 401.
+    await first.program.end('SIGTERM');
+    first = await fleet.start(both, EARLIER);
+    expect(await answers('back')).toEqual([201, 201, 201, 201]);
+    await second.program.end('SIGTERM');
+    second = await fleet.start(former, EARLIER);
+    expect(await answers('too far back')).toEqual([201, 201, 201, 401]);
+
+    // A repeat is recognised at whichever address it comes.
+    await second.program.end('SIGTERM');
+    second = await fleet.start(both);
+    expect(await wholeLog(second)).toEqual(['before', 'mixed', 'after', 'back', 'too far back']);
   });
 });
