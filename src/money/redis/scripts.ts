@@ -212,9 +212,9 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
  * writes nothing, where another record has the transaction.
  *
  * A record that is settled is deleted and written again, as a hash of Redis does not give back the room of fields that are deleted. It
- * keeps the fields that versions before read. A payment that is done leaves `status` out, which no version reads. It keeps a `whose` that
- * is empty: a version up to 0.2.0 takes a record without that field for everybody's, and would tell its answer to any owner. A payment
- * whose record no longer says when it was sent counts as sent at its end.
+ * keeps the fields that versions before read. A payment that is done has its HTTP status at the end of `past`, and not in `status`, where
+ * versions up to 0.2.0 see none. It keeps a `whose` that is empty: a version up to 0.2.0 takes a record without that field for
+ * everybody's, and would tell its answer to any owner. A payment whose record no longer says when it was sent counts as sent at its end.
  */
 export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
   local state, input, kind, whose, line, askedAt, sentAt, attempts =
