@@ -23,6 +23,7 @@ import type { Attempt } from '../../src/upstream/call/http.ts';
 import { customerScope } from '../../src/upstream/customer-scope.ts';
 import { type OwnershipReads, scopeChanges } from '../../src/upstream/session/scoped-changes.ts';
 import { CLIENT_ID } from '../helpers/http-stub.ts';
+import { KEYLESS_CHANGES } from '../helpers/keyless-changes.ts';
 
 const ID = randomUUID();
 const CUSTOMER: string = randomUUID();
@@ -128,6 +129,9 @@ it('each change of the graph is tried here', () => {
   const { issueCredentialToken: _token, ...fields } = buildSchema().getMutationType()?.getFields() ?? {};
   const tried = [...CHANGES, ...PAYMENTS].map(([name]) => name);
   expect(tried.toSorted(), 'CHANGES and PAYMENTS').toEqual(Object.keys(fields).toSorted());
+  const keyless = KEYLESS_CHANGES.map(({ name }) => name);
+  const told = 'KEYLESS_CHANGES, which are tried with lost answers and with 401s';
+  expect(keyless.toSorted(), told).toEqual(CHANGES.map(([name]) => name).toSorted());
 });
 
 const INSTRUMENTS = [OWN.sourceInstrumentId, OWN.destinationInstrumentId];

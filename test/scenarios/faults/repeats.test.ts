@@ -2,6 +2,7 @@ import { validate, version } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { KEYLESS_CHANGES, documentOf as keylessDocument, matchOf } from '../../helpers/keyless-changes.ts';
 import { until } from '../../helpers/until.ts';
 import { serviceError } from '../../money/upstream.ts';
 import { type Front, startFront } from './front.ts';
@@ -106,49 +107,6 @@ describe('a read of the graph', () => {
   });
 });
 
-const CHANGES: readonly (readonly [route: string, field: string, input: (world: World) => object])[] = [
-  [
-    'POST /v1/clients/{clientId}/private_accounts',
-    'createPrivateAccount',
-    (world) => ({
-      bankId: world.bankIds[0],
-      ownerId: world.clientId,
-      clientBankAdapterId: world.clientBankAdapterId,
-      accountId: '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b',
-    }),
-  ],
-  [
-    'POST /v1/clients/{clientId}/instruments',
-    'registerInstrument',
-    (world) => ({
-      sourceBankId: world.bankIds[0],
-      rfc: 'ND',
-      alias: 'Tarjeta',
-      receiver: {
-        debitCard: {
-          destinationBankId: world.bankIds[1],
-          cardNumber: '4152310000000000',
-          holderName: 'Ana Ruiz',
-        },
-      },
-    }),
-  ],
-  [
-    'POST /v1/clients/{clientId}/webhooks',
-    'createWebhook',
-    () => ({ type: 'STATUS_UPDATE', url: 'https://example.mx/hook', token: 'a token of the receiver' }),
-  ],
-  [
-    'PATCH /v1/clients/{clientId}/webhooks/{id}',
-    'updateWebhook',
-    (world) => ({ id: world.webhookId, url: 'https://example.mx/other' }),
-  ],
-  ['DELETE /v1/clients/{clientId}/webhooks/{id}', 'deleteWebhook', (world) => ({ id: world.webhookId })],
-];
-
-// biome-ignore lint/suspicious/noExplicitAny: what the sandbox says of itself, and a webhook of it.
-type World = any;
-
 /** A description that every mutation allows: letters, digits and spaces, fewer than 40. */
 const tagOf = (...words: readonly string[]): string => words.join(' ').replaceAll(/\W/g, '').slice(0, 39);
 
@@ -164,16 +122,14 @@ const LOST: readonly (readonly [what: string, fault: unknown])[] = [
   ['silence', 'hang'],
 ];
 
-describe.each(CHANGES)('%s', (route, field, input) => {
+describe.each(KEYLESS_CHANGES)('$name', ({ name, route, input }) => {
   it.each(LOST)('is never repeated after %s', async (_what, fault) => {
     const world = await control(sandbox, 'GET', '/sandbox');
     const { data: webhooks } = await control(sandbox, 'GET', `/v1/clients/${world.clientId}/webhooks`);
-    const [method = ''] = route.split(' ');
-    await inject(sandbox, { method, path: '/v1/' }, fault);
-    const type = `${field[0]?.toUpperCase()}${field.slice(1)}Input`;
-    await gateway.query(`mutation ($input: ${type}!) { ${field}(input: $input) { __typename } }`, {
-      input: input({ ...world, webhookId: webhooks[0].id }),
-    });
+    await inject(sandbox, matchOf(route), fault);
+    await gateway.query(keylessDocument(name), { input: input({ ...world, webhookId: webhooks[0].id }) });
+    const { faults } = await control(sandbox, 'GET', '/sandbox/faults');
+    expect(faults).toMatchObject([{ used: 1 }]);
     expect(await requestsOf(sandbox, route)).toBe(1);
   });
 });
