@@ -1,4 +1,4 @@
-import { openAccount } from './operations/accounts.ts';
+import { blockInstrument, openAccount } from './operations/accounts.ts';
 import { registerInstrument, someOutsideAccount } from './operations/instruments.ts';
 import { validateLater } from './operations/kyb.ts';
 import { PARTICIPANTS } from './participants.ts';
@@ -75,7 +75,7 @@ class ClientSeeder implements Belongings {
   /** Blocks what is to be blocked, now that it has money; and adds whom the history would have validated. */
   addNewcomers(): void {
     for (const instrument of this.internal) {
-      if (instrument.alias.startsWith('Bloqueada')) block(this.#world, instrument);
+      if (instrument.alias.startsWith('Bloqueada')) blockInstrument(this.#world, instrument);
     }
     for (const customer of this.#data.newcomers) this.#addCustomer(customer);
   }
@@ -189,14 +189,4 @@ function makeReceiver(
     rfc,
     detail: kind === 'clabe' ? clabe : card,
   });
-}
-
-function block(world: World, instrument: Instrument): void {
-  const now = world.clock.now();
-  instrument.status = 'BLOCKED';
-  instrument.blockedAt = now;
-  const account = world.state.accounts.get(instrument.accountId ?? '');
-  if (account === undefined) return;
-  account.status = 'BLOCKED';
-  account.blockedAt = now;
 }

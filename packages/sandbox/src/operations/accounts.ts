@@ -53,3 +53,14 @@ export function openAccount(world: World, request: NewAccount): { account: Accou
   world.state.instruments.set(instrument.id, instrument);
   return { account, instrument };
 }
+
+/** Blocks an instrument, and the account that is behind it. */
+export function blockInstrument(world: World, instrument: Instrument): void {
+  const now = world.clock.now();
+  instrument.status = 'BLOCKED';
+  instrument.blockedAt = now;
+  const account = world.state.accounts.get(instrument.accountId ?? '');
+  if (account === undefined) return;
+  account.status = 'BLOCKED';
+  account.blockedAt = now;
+}
