@@ -10,23 +10,27 @@ interface Present {
   creditId: string;
 }
 
+/** The names of the parameters in a path. */
+type NamesIn<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
 /**
  * The service's endpoints in the order of its documents, then the sandbox's control. They can be sent in this order: what one names, an earlier
  * one has not used up.
  */
 export function reference(demo: ClientView, { webhookId, creditId }: Present): ReferenceEntry[] {
-  const parameters: Record<string, string> = {
+  const parameters: Record<NamesIn<Endpoint>, string> = {
     clientId: demo.clientId,
     customerId: demo.customerIds[0] ?? '',
     instrumentId: demo.clabeInstrumentIds[0] ?? '',
     transactionId: creditId,
     id: webhookId,
   };
+  const values = new Map<string, string>(Object.entries(parameters));
   const make = (key: string, entry: Entry, auth: ReferenceEntry['auth']): ReferenceEntry => {
     const [method = '', path = ''] = key.split(' ');
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
     const { number, en, es, query = {}, body = null } = entry;
-    const own = Object.fromEntries(names.map((name) => [name, parameters[name] ?? '']));
+    const own = Object.fromEntries(names.map((name) => [name, values.get(name) ?? '']));
     return { number, method, path, summary: { en, es }, auth, parameters: own, query, body };
   };
   return [
