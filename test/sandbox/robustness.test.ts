@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { createSandbox } from '../../packages/sandbox/src/index.ts';
 import { at, expectRefusal, type Opened, openSandbox, READINGS, transfer } from './harness.ts';
 
 const UNKNOWN = '3f0c1a52-6d1c-4c1e-9a53-0f3fb1a1c111';
@@ -19,6 +20,17 @@ const bodyEndpoints = ({ of, seeded }: Opened): [string, string][] => [
   ['POST', '/sandbox/spei-credits'],
   ['POST', '/sandbox/clock'],
 ];
+
+test('each endpoint of the service that takes a body is tried with hostile ones', async () => {
+  await using box = await openSandbox();
+  await using service = await createSandbox();
+  const paths = bodyEndpoints(box).map(([method, path]) => `${method} ${path}`);
+  const untried = service.endpoints.filter((endpoint) => {
+    const route = new RegExp(`^${endpoint.replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+    return /^(POST|PATCH) /.test(endpoint) && !paths.some((path) => route.test(path));
+  });
+  expect(untried, 'bodyEndpoints').toEqual(['POST /v1/clients/{clientId}/auth/credential-tokens']);
+});
 
 describe.each(READINGS)('hostile input, %s choices', (_name, choices) => {
   test.each([
