@@ -58,6 +58,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
     now,
     logger,
     onOutdated: dropKeptAnswers,
+    onWalked: base.metrics.listWalked,
   });
   const callerKeys = new CallerKeys();
   const expiries = createExpiryWatch({

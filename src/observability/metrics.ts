@@ -3,7 +3,10 @@ import packageOfGateway from '../../package.json' with { type: 'json' };
 import type { Logger } from '../common/logger.ts';
 import { refusals } from '../common/refusals.ts';
 import type { EventMetrics } from '../events/metrics.ts';
+import { ACCOUNTS } from '../upstream/accounts.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
+import { CUSTOMERS } from '../upstream/customers.ts';
+import type { WalkObserver } from '../upstream/lists/walk-report.ts';
 import { countersOf } from './counters.ts';
 import { createEventMetrics, type FanOutMetrics } from './event-metrics.ts';
 import { createOperationMetrics, type OperationMetrics } from './operation-metrics.ts';
@@ -22,6 +25,7 @@ export interface Metrics extends OperationMetrics {
   upstreamCall(call: CallRecord): void;
   /** How many REST calls wait for a seat. */
   callsWaiting(count: number): void;
+  readonly listWalked: WalkObserver;
 }
 
 let processMetrics: Registry | undefined;
@@ -74,6 +78,7 @@ export function createMetrics(
     ...createOperationMetrics(registry),
     ...createEventMetrics(registry, logger),
     ...upstreamMetrics(registry),
+    listWalked: walks(registry),
     money: createPaymentMetrics(registers),
     serving: createServingMetrics(registry, { version: VERSION, layersOff: [...layersOff].sort().join(',') }),
   };
@@ -123,4 +128,19 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
     },
     callsWaiting: (count) => callsWaiting.set(count),
   };
+}
+
+/** The lists that the gateway walks. */
+const WALKED = [ACCOUNTS, CUSTOMERS];
+
+function walks(registry: Registry): WalkObserver {
+  const durations = new Histogram({
+    name: 'pasarela_list_walk_duration_seconds',
+    help: 'Walks through a long list of the service that learn where its items stand, by route and by whether the list could be read to its end.',
+    labelNames: ['route', 'outcome'],
+    buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+    registers: [registry],
+  });
+  for (const route of WALKED) for (const outcome of ['ok', 'error']) durations.zero({ route, outcome });
+  return (route, outcome, milliseconds) => durations.observe({ route, outcome }, milliseconds / 1000);
 }

@@ -72,6 +72,7 @@ it('says in seconds how long things took, and why a call or a request has no ans
   });
   metrics.operation('mutation', 'error', 1_500);
   metrics.operationWaited(4_000);
+  metrics.listWalked('/v1/clients/{clientId}/accounts', 'ok', 3_000);
   metrics.serving.answered('/graphql', undefined, 250);
   metrics.fanOut.lag(30);
   const value = await scrape();
@@ -85,6 +86,10 @@ it('says in seconds how long things took, and why a call or a request has no ans
   expect(value('upstream_wait_seconds_sum{wait="turn"}')).toBe(0.04);
   expect(value('operation_duration_seconds_sum{type="mutation",outcome="error"}')).toBe(1.5);
   expect(value('operations_wait_seconds_sum')).toBe(4);
+  const walked = (series: string) =>
+    value(`list_walk_duration_seconds_${series.replace('accounts', '/v1/clients/{clientId}/accounts')}`);
+  expect(walked('sum{route="accounts",outcome="ok"}')).toBe(3);
+  expect(walked('count{route="accounts",outcome="error"}')).toBe(0);
   expect(value('http_request_duration_seconds_sum{path="/graphql",status="0"}')).toBe(0.25);
   expect(value('events_delivery_latency_seconds_sum')).toBe(0.03);
 });

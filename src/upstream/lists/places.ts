@@ -7,11 +7,10 @@ import { NamedItems } from './named-items.ts';
 import type { PlaceIndex } from './place-index.ts';
 import type { ListReader } from './reader.ts';
 import { type Walked, walkList } from './walk.ts';
+import { type WalkObserver, WalkReport } from './walk-report.ts';
 
 /** How long one walk may take, in milliseconds. */
 const WALK_TIMEOUT_MS = 900_000;
-/** How often the process logs how far a walk is, in milliseconds. */
-const PROGRESS_MS = 5_000;
 /**
  * The first and the last page may confirm an index for max(12 × `LISTS_MAX_AGE`, 10 × the walk's duration): so a list of a million
  * items is not walked all the time.
@@ -43,6 +42,7 @@ export interface PlacesOptions {
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   readonly logger: Logger;
+  readonly onWalked?: WalkObserver;
 }
 
 interface ListPlacesOptions extends PlacesOptions {
@@ -203,20 +203,19 @@ export class ListPlaces<T extends object> {
   }
 
   async #go(reader: ListReader<T>): Promise<void> {
-    const { now, logger } = this.#options;
-    const { route } = reader;
+    const { now, logger, onWalked } = this.#options;
+    const report = new WalkReport({ route: reader.route, now, logger, onWalked });
     const start = now();
-    let loggedAt = start;
     let lastReads = this.moment();
-    const walked = await walkList(reader, {
+    const walking = walkList(reader, {
       onLastReads: () => {
         lastReads = this.moment();
       },
-      onProgress: (seen, total) => {
-        if (now() - loggedAt < PROGRESS_MS) return;
-        loggedAt = now();
-        logger.info({ route, seen, total }, 'A list is being read');
-      },
+      onProgress: (seen, total) => report.progress(seen, total),
+    });
+    const walked = await walking.catch((error: unknown) => {
+      report.failed(error);
+      throw error;
     });
     this.#walkedAt = now();
     this.#walkMs = this.#walkedAt - start;
@@ -224,10 +223,7 @@ export class ListPlaces<T extends object> {
     this.#complete = new Lru(MAX_IDENTITIES);
     this.#change(reader, lastReads);
     this.#isConfirmable = true;
-    if (loggedAt > start) {
-      const milliseconds = Math.round(this.#walkMs);
-      logger.info({ route, items: walked.index.size, milliseconds }, 'A list has been read');
-    }
+    report.read(walked.index.size);
   }
 
   /**

@@ -29,9 +29,13 @@ let upstream: Upstream;
 let lists: ClientLists;
 let now: number;
 let logged: object[];
+/** What was told of walks that ended. */
+let walks: unknown[];
 /** Pages wait for this. */
 let gate: Promise<void> | undefined;
 let beforeAnswer: () => void;
+/** By how much the service's totals are wrong. */
+let totalOff: number;
 /** The largest page that the service gives. */
 let largest: number;
 
@@ -42,7 +46,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const page = Number(query.get('page') ?? 1);
   const perPage = Math.min(largest, Number(query.get('per_page') ?? 50));
   const data = items.slice((page - 1) * perPage, page * perPage);
-  json(response, { data, currentPage: page, perPage, totalItem: items.length });
+  json(response, { data, currentPage: page, perPage, totalItem: items.length + totalOff });
 }
 
 const start = async (operationTimeoutMs = 20_000) => {
@@ -54,14 +58,21 @@ beforeEach(async () => {
   items = Array.from({ length: SIZE }, (_, index) => item(index));
   now = 0;
   logged = [];
+  walks = [];
   gate = undefined;
   beforeAnswer = () => undefined;
+  totalOff = 0;
   largest = PAGE;
   lists = createClientLists({
     maxAgeMs: MAX_AGE_MS,
     now: () => now,
     onOutdated: () => undefined,
-    logger: { ...silentLogger, info: (fields, message) => void logged.push({ ...fields, message }) },
+    logger: {
+      ...silentLogger,
+      debug: (fields, message) => void logged.push({ ...fields, level: 'debug', message }),
+      info: (fields, message) => void logged.push({ ...fields, level: 'info', message }),
+    },
+    onWalked: (...walk) => walks.push(walk),
   });
   await start();
 });
@@ -270,10 +281,36 @@ describe('where the items of a large list stand', () => {
       if (upstream.requests.length === 5) now += 6_000;
     };
     await operation().find('id', 'account-0');
-    expect(logged).toContainEqual(
-      expect.objectContaining({ message: 'A list is being read', route: ACCOUNTS, total: SIZE }),
-    );
+    const told = { level: 'info', route: ACCOUNTS };
+    expect(logged).toEqual([
+      { ...told, message: 'A list is being read', seen: expect.any(Number), total: SIZE },
+      { ...told, message: 'A list has been read', items: SIZE, milliseconds: 6_000 },
+    ]);
+    expect(walks).toEqual([[ACCOUNTS, 'ok', 6_000]]);
     expect(JSON.stringify(logged)).not.toContain(CLIENT_ID);
+  });
+
+  it('is told at debug, and counted, also where it takes no time worth a line', async () => {
+    beforeAnswer = () => {
+      now += 50;
+    };
+    await operation().find('id', 'account-0');
+    expect(walks).toEqual([[ACCOUNTS, 'ok', expect.any(Number)]]);
+    const milliseconds = (walks as [[string, string, number]])[0][2];
+    expect(milliseconds).toBeGreaterThan(0);
+    expect(logged).toEqual([
+      { level: 'debug', message: 'A list has been read', route: ACCOUNTS, items: SIZE, milliseconds },
+    ]);
+  });
+
+  it('is told and counted too where the list could not be read to its end', async () => {
+    // The service says that there is one more than its pages show.
+    totalOff = 1;
+    await expect(operation().find('id', 'account-0')).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+    expect(walks).toEqual([[ACCOUNTS, 'error', 0]]);
+    expect(logged).toEqual([
+      expect.objectContaining({ level: 'debug', route: ACCOUNTS, milliseconds: 0, code: 'UPSTREAM_INVALID' }),
+    ]);
   });
 });
 
