@@ -49,8 +49,8 @@ export class LogReading {
   }
 
   /**
-   * How long the operation waited for pages of the log, in milliseconds; undefined where it read none. What two fields waited for at once
-   * counts twice.
+   * How long the operation's fields waited for pages of the log, added up, in milliseconds; undefined where it read none. What several
+   * wait for at once counts for each, so it may exceed the time of the operation.
    */
   get waitedMs(): number | undefined {
     return this.#waitedMs;

@@ -31,6 +31,8 @@ describe('the way that an operation took', () => {
       document: 'kept',
       type: 'query',
       operationName: 'Me',
+      of: 'client',
+      clientId: gateway.sandbox.clientId,
       milliseconds: expect.any(Number),
     });
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();

@@ -2,6 +2,8 @@ import type { OperationTypeNode } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
 import type { Budget } from '../../operation/budget.ts';
+import { toldOfGroup } from '../../operation/caller-keys.ts';
+import type { Identity } from '../../operation/identity.ts';
 import type { Report } from '../../operation/report.ts';
 import type { Way } from '../../operation/way.ts';
 import { preparedOperation } from '../documents/prepared-operation.ts';
@@ -22,9 +24,15 @@ export interface Done {
   readonly type: OperationTypeNode | undefined;
   /** The beginning of its name; undefined where it has none. */
   readonly operationName: string | undefined;
+  /** Whose it is: what the group is that it counts for, and its client where the group has one. */
+  readonly of: string;
+  readonly clientId?: string;
   /** From when the executor had it until its result, the wait for its seat included. */
   readonly milliseconds: number;
-  /** How much of that it waited for pages of the event log; undefined where it read none. */
+  /**
+   * How long its fields waited for pages of the event log, added up; undefined where it read none. What several wait for at once counts for
+   * each, so it may exceed `milliseconds`.
+   */
   readonly eventLogMs: number | undefined;
   /**
    * How long before the operation the oldest answer of the REST service that it shows was asked for, of those that another operation had
@@ -36,6 +44,7 @@ export interface Done {
 /** What this plugin needs of an operation's context. */
 interface DoneContext {
   readonly requestId: string;
+  readonly identity: Pick<Identity, 'requester'>;
   readonly report: Pick<Report, 'way' | 'oldestSharedAt'>;
   readonly budget: Pick<Budget, 'eventLogMs'>;
 }
@@ -61,12 +70,13 @@ export function useOperationMetrics(
           const operation = preparedOperation(args);
           const type = operation?.type;
           observe(type ?? 'query', outcome(result), milliseconds);
-          const { report, requestId, budget } = args.contextValue;
+          const { report, requestId, budget, identity } = args.contextValue;
           const operationName = operation?.name?.slice(0, NAME_LENGTH);
           const { eventLogMs } = budget;
           const { oldestSharedAt, way } = report;
           const oldestReadMs = oldestSharedAt === undefined ? undefined : Math.max(0, start - oldestSharedAt);
-          tell(way, { requestId, type, operationName, milliseconds, eventLogMs, oldestReadMs });
+          const whose = toldOfGroup(identity.requester.group);
+          tell(way, { requestId, type, operationName, ...whose, milliseconds, eventLogMs, oldestReadMs });
         },
       };
     },
