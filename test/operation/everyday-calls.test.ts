@@ -1,9 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
-import { startSandbox } from '../../packages/sandbox/src/index.ts';
+import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { readPage } from '../docs/pages.ts';
 import { control, startGateway } from '../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
+import { until } from '../helpers/until.ts';
 
 /** The section of ARCHITECTURE.md that says which REST calls an everyday query takes. */
 const section = (await readPage('ARCHITECTURE.md'))
@@ -45,3 +46,90 @@ it.each([
     measured.mockRestore();
   }
 });
+
+/** The table of ARCHITECTURE.md that says which REST calls a screen of accounts takes. */
+const screen = (await readPage('ARCHITECTURE.md'))
+  .split('### A screen of accounts and their credits\n')[1]
+  ?.split('\n## ')[0];
+const screenRows = [...(screen ?? '').matchAll(/^\| [^|]+ \| (\d+)[^|]* \| (\d+)[^|]* \| (\d+)[^|]* \|$/gm)];
+/** What each of its rows asks of a credit besides what the rows before ask. */
+const ASKED = [
+  'amount { amount }',
+  'payerBank { name }',
+  'transaction { status }',
+  'transaction { bank { name } }',
+];
+
+/** The calls of each row, which has how many more it takes than the row before. */
+function screenCalls(column: number): readonly number[] {
+  let calls = 0;
+  return screenRows.map((row) => {
+    calls += Number(row[column]);
+    return calls;
+  });
+}
+
+it.each([
+  ['passthrough', 3],
+  ['service', 2],
+] as const)(
+  'in %s mode a screen of accounts takes the REST calls of ARCHITECTURE.md',
+  async (mode, column) => {
+    expect(screenRows).toHaveLength(ASKED.length);
+    const first: number[] = [];
+    const again: number[] = [];
+    for (const count of ASKED.keys()) {
+      await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, webhookHosts: ['example.mx'] });
+      const config = mode === 'service' ? { service: serviceFor(sandbox) } : {};
+      await using gateway = await startGateway({ sandbox, webhooks: ['MONEY_IN'], config });
+      await creditAccounts(sandbox, gateway.log);
+      const token = mode === 'service' ? await callerToken() : sandbox.accessToken;
+      const asked = ASKED.slice(0, count + 1).join(' ');
+      const document = `{ client { accounts(first: ${ACCOUNTS}) { nodes { moneyIn(first: ${CREDITS}) { nodes { ... on MoneyInEvent { ${asked} } } } } } } }`;
+      const callsOf = async () => {
+        const before = (await control(sandbox, 'GET', '/sandbox/requests')).total;
+        const { data, errors } = await gateway.query(document, {}, { authorization: `Bearer ${token}` });
+        expect(errors).toBeUndefined();
+        const credits = data.client.accounts.nodes.map(
+          ({ moneyIn }: { moneyIn: { nodes: unknown[] } }) => moneyIn.nodes.length,
+        );
+        expect(credits).toEqual(Array(ACCOUNTS).fill(CREDITS));
+        return (await control(sandbox, 'GET', '/sandbox/requests')).total - before;
+      };
+      let past = 0;
+      const began = performance.now();
+      const measured = vi.spyOn(performance, 'now').mockImplementation(() => began + past);
+      try {
+        // What is read within 5 s of an event is not kept.
+        past += 6_000;
+        first.push(await callsOf());
+        past += 2_000;
+        await setTimeout(150);
+        again.push(await callsOf());
+      } finally {
+        measured.mockRestore();
+      }
+    }
+    expect(first).toEqual(screenCalls(1));
+    expect(again).toEqual(screenCalls(column));
+  },
+);
+
+const ACCOUNTS = 5;
+const CREDITS = 5;
+
+/** Has each of the first accounts credited, and the gateway keep the events. */
+async function creditAccounts(sandbox: Sandbox, log: readonly string[]): Promise<void> {
+  const { data } = await control(
+    sandbox,
+    'GET',
+    `/v1/clients/${sandbox.clientId}/accounts?page=1&per_page=${ACCOUNTS}`,
+  );
+  for (const { clabeNumber: clabe } of data) {
+    for (let credit = 0; credit < CREDITS; credit += 1)
+      await control(sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: '1.00' });
+  }
+  await until(
+    () => log.filter((line) => line.includes('a webhook was taken in')).length === ACCOUNTS * CREDITS,
+  );
+}
