@@ -10,6 +10,7 @@ import { serveFolder } from '../helpers/static-server.ts';
 import { keepsUnanswered } from './kept-payment.ts';
 import { registerMany } from './many.ts';
 import { holdLock } from './web-lock.ts';
+import { signIn } from './web-sign-in.ts';
 
 const INSTRUMENTS = 130;
 /** With the client's own that the sandbox begins with, more than a page. */
@@ -40,11 +41,14 @@ beforeEach(async () => {
   const context = await browser.newContext({ locale: 'es-MX', viewport: { width: 1100, height: 800 } });
   page = await context.newPage();
   await page.goto(site.origin);
-  await page.getByLabel('Dirección del gateway').fill(gateway.graphql);
-  await page.getByLabel('Token de acceso').fill(gateway.sandbox.accessToken);
-  await page.getByRole('button', { name: 'Conectar' }).click();
+  await signIn(page, gateway);
   await page.getByRole('heading', { name: 'Verifica de quién es una cuenta' }).waitFor();
 });
+
+async function reload(): Promise<void> {
+  await page.reload();
+  await signIn(page, gateway);
+}
 
 /** Accounts of the client's own, beyond the first page of the list. */
 async function openMany(count: number): Promise<void> {
@@ -142,7 +146,7 @@ describe('a verification', () => {
     await fault('/v1/transactions/penny_validation', 'reset-after-commit', 1);
     await choose(/Imprenta/);
     await page.getByText('No sabemos si el centavo salió').waitFor();
-    await page.reload();
+    await reload();
     await page.getByText('No sabemos en qué terminó la verificación de Imprenta.').waitFor();
     await page.getByRole('button', { name: 'Consultar' }).click();
     await page.getByText('No sabemos si el centavo salió').waitFor();
@@ -166,7 +170,7 @@ describe('a verification', () => {
       await page.getByRole('heading', { name: 'Verificación en curso' }).waitFor();
       await page.getByRole('link', { name: 'Verificar otra cuenta' }).click();
     }
-    await page.reload();
+    await reload();
     const bodega = page.getByRole('status').filter({ hasText: 'El centavo a Renta de bodega salió' });
     const imprenta = page.getByRole('status').filter({ hasText: 'El centavo a Imprenta salió' });
     await imprenta.waitFor();
@@ -190,7 +194,7 @@ describe('a verification', () => {
         socket.send(JSON.stringify({ id, type: 'complete' }));
       });
     });
-    await page.reload();
+    await reload();
     const open = page.getByRole('status').filter({ hasText: 'El centavo a Renta de bodega salió' });
     const learned = open.getByRole('button', { name: 'Ya lo aclaré con mi proveedor' });
     await choose(/Renta de bodega/);
@@ -207,9 +211,7 @@ describe('a verification', () => {
   it('that was cut off is asked about by itself once the gateway is back', async () => {
     const tab = await page.context().newPage();
     await tab.goto(site.origin);
-    await tab.getByLabel('Dirección del gateway').fill(gateway.graphql);
-    await tab.getByLabel('Token de acceso').fill(gateway.sandbox.accessToken);
-    await tab.getByRole('button', { name: 'Conectar' }).click();
+    await signIn(tab, gateway);
     await tab.getByRole('radio', { name: /Imprenta/ }).check();
     await gateway.kill();
     await tab.getByRole('button', { name: 'Verificar por $0.01' }).click();
@@ -249,6 +251,7 @@ describe('a verification', () => {
       await page.clock.fastForward(60_000);
     };
     await page.goto(site.origin);
+    await signIn(page, gateway);
     await outlast(0);
     const learned = page.getByRole('button', { name: 'Ya lo aclaré con mi proveedor' });
     await learned.waitFor();
@@ -303,7 +306,7 @@ describe('an error', () => {
   it('of the service is no empty list, and is over once it can be read', async () => {
     // Not what the gateway asks to learn whose token it is: without that there is no connection at all.
     await fault('/v1/clients/*/accounts', { status: 503, body: {} });
-    await page.reload();
+    await reload();
     await page.getByText('El servicio bancario no responde bien').waitFor();
     expect(await page.getByText('Aún no hay cuentas').count()).toBe(0);
     await healthy();
@@ -313,10 +316,14 @@ describe('an error', () => {
   });
 
   it('of the connection is told in Spanish, and is over once the gateway is back', async () => {
-    await gateway.kill();
-    await page.reload();
+    let isAway = true;
+    await page.routeWebSocket(/graphql/, (socket) => {
+      if (isAway) void socket.close({ code: 1012 });
+      else socket.connectToServer();
+    });
+    await reload();
     await page.getByText('No hay conexión con el gateway. Se vuelve a intentar solo.').waitFor();
-    await gateway.start();
+    isAway = false;
     await page.getByRole('radio').first().waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
   });
@@ -354,7 +361,7 @@ describe('the list of credits', () => {
   it('comes to nobody once somebody has signed out, and the address names no transaction', async () => {
     const [socket] = await Promise.all([
       page.waitForEvent('websocket', (one) => one.url().endsWith('/graphql')),
-      page.reload(),
+      reload(),
     ]);
     await page.getByRole('link', { name: 'Verificar cuenta' }).first().click();
     await choose(/Renta de bodega/);

@@ -6,6 +6,7 @@ import { buildWebExample, folder } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 import { until } from '../helpers/until.ts';
+import { signIn } from './web-sign-in.ts';
 
 let site: Awaited<ReturnType<typeof serveFolder>>;
 let gateway: RestartableGateway;
@@ -82,6 +83,11 @@ async function showsEach(expected: readonly string[]): Promise<void> {
   expect((await concepts()).toSorted()).toEqual(expected.toSorted());
 }
 
+async function reload(): Promise<void> {
+  await page.reload();
+  await signIn(page, gateway);
+}
+
 it('asks for a token, and says so when the gateway refuses it', async () => {
   await page.goto(site.origin);
   await page.getByLabel('Dirección del gateway').fill(gateway.graphql);
@@ -93,12 +99,21 @@ it('asks for a token, and says so when the gateway refuses it', async () => {
   await page.getByRole('heading', { name: 'Verifica de quién es una cuenta' }).waitFor();
 });
 
+it('stores no token: a reload asks for it again', async () => {
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
+  expect(stored + (await page.evaluate(() => document.cookie))).not.toContain(gateway.sandbox.accessToken);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Conéctate a tu gateway' }).waitFor();
+  await signIn(page, gateway);
+  await page.getByRole('heading', { name: 'Verifica de quién es una cuenta' }).waitFor();
+});
+
 it('verifies an account: from the choice to the holder’s name and the receipt, over a reload', async () => {
   await page.getByLabel('Buscar por nombre o CLABE').fill('bodega');
   await page.getByRole('radio', { name: /Renta de bodega/ }).check();
   await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
   await page.getByRole('heading', { name: 'Verificación en curso' }).waitFor();
-  await page.reload();
+  await reload();
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   expect(await page.locator('.holder .name').textContent()).toBe('ROSA ELENA CASTRO VEGA');
   await page.getByText('El titular coincide con el nombre registrado').waitFor();
@@ -123,7 +138,7 @@ it('follows a receipt through a restart of the gateway', async () => {
 it('speaks English as well, and remembers it', async () => {
   await page.getByRole('button', { name: 'English' }).click();
   await page.getByRole('heading', { name: 'Account verified' }).waitFor();
-  await page.reload();
+  await reload();
   await page.getByRole('heading', { name: 'Account verified' }).waitFor();
   expect(await page.locator('html').getAttribute('lang')).toBe('en');
 });
@@ -154,7 +169,7 @@ it('shows what came in while the gateway was away, once each, and that it is cat
 it('goes on where it was after a reload in the middle of a stream of credits', async () => {
   const arriving = credits(9, 20);
   await until(async () => (await concepts()).length > 10);
-  await page.reload();
+  await reload();
   await arriving;
   await showsEach(numbered(20));
 });
@@ -173,6 +188,7 @@ it('shows what came in while the page was closed, and how much is still to come'
     });
   });
   await page.goto(`${site.origin}/#/money-in`);
+  await signIn(page, gateway);
   await hasStatus('Catching up: 30 to go');
   release();
   await showsEach(numbered(50));

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useState } from 'react';
 import { Provider, useQuery } from 'urql';
 import { graphql } from './gql/index.ts';
 import { type Graph, openGraph } from './graph/graph.ts';
-import { findSession, forgetSession, type Session } from './graph/session.ts';
+import { findSession, type Session } from './graph/session.ts';
 import { MoneyIn } from './money-in/screen.tsx';
 import { forgetCredits, useMoneyIn } from './money-in/use-money-in.ts';
 import { SignIn } from './sign-in.tsx';
@@ -65,7 +65,6 @@ export function App() {
     );
   }
   const leave = (how: Leave) => {
-    forgetSession();
     // It names a transaction of who has left.
     if (how === 'signed out') history.replaceState(null, '', location.pathname + location.search);
     setLeft(how);

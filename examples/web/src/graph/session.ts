@@ -16,12 +16,11 @@ export interface Session {
 
 export const DEFAULT_ENDPOINT: string = import.meta.env['VITE_GATEWAY'] ?? 'http://127.0.0.1:4000/graphql';
 
-const KEPT = 'pasarela.session';
-
-/** A session with a token that somebody typed in. An app of yours asks its own backend for one instead. */
+/**
+ * A session with a token that somebody typed in. It stays in memory, because each script of the origin reads what a page
+ * stores: a reload asks for it again. An app of yours asks its own backend for one instead (docs/clients/browser.md).
+ */
 export function typedSession(endpoint: string, token: string): Session {
-  // Of this tab alone, and gone with it: a token is a key to money.
-  sessionStorage.setItem(KEPT, JSON.stringify({ endpoint, token }));
   return {
     endpoint,
     token: () => token,
@@ -30,23 +29,14 @@ export function typedSession(endpoint: string, token: string): Session {
   };
 }
 
-export function forgetSession(): void {
-  sessionStorage.removeItem(KEPT);
-}
-
 /** Thrown where the page's own server leads to a sandbox that does not answer. */
 class SandboxAway extends Error {}
 
 /**
- * The session of before a reload; else one on the sandbox, where the page's own server leads to it; else none, and a
- * person has to sign in. Throws where there is a sandbox that does not answer: signing in would not help.
+ * A session on the sandbox, where the page's own server leads to it; else none, and a person has to sign in. Throws where
+ * there is a sandbox that does not answer: signing in would not help.
  */
 export async function findSession(): Promise<Session | undefined> {
-  const kept = sessionStorage.getItem(KEPT);
-  if (kept !== null) {
-    const { endpoint, token } = JSON.parse(kept) as { endpoint: string; token: string };
-    return typedSession(endpoint, token);
-  }
   const sandbox = await readSandbox();
   if (sandbox === undefined) return undefined;
   return {

@@ -39,7 +39,7 @@ const es = {
     token: 'Token de acceso',
     submit: 'Conectar',
     unreachable: 'No hay respuesta en esa dirección.',
-    note: 'El token queda sólo en esta pestaña.',
+    note: 'El token no se guarda: al recargar la página se pide otra vez.',
   },
 
   choose: {
@@ -185,7 +185,7 @@ const en: Messages = {
     token: 'Access token',
     submit: 'Connect',
     unreachable: 'Nothing answers at that address.',
-    note: 'The token stays in this tab alone.',
+    note: 'The token is not stored: a reload of the page asks for it again.',
   },
 
   choose: {
