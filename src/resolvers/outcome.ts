@@ -53,6 +53,6 @@ const unclear = (error: UpstreamError, rules: SendOnce): Error =>
   rules.unclear === 'error'
     ? error
     : new OutcomeUnknown(
-        `It may or may not have happened. ${error.message} Look before sending it again: nothing keeps it from happening twice.`,
+        `It may or may not have happened. ${error.message} Look before sending it again: the gateway does not keep it from happening twice.`,
         { reason: 'NO_ANSWER', safeToRetry: false },
       );

@@ -24,7 +24,9 @@ const UserErrorCodeType = builder.enumType('UserErrorCode', {
     EXTERNAL_REFERENCE_INVALID: {
       description: 'The reference is not numeric, or has more than seven digits.',
     },
-    ACCOUNT_NOT_ACTIVE: { description: 'The source or the destination is inactive or blocked.' },
+    ACCOUNT_NOT_ACTIVE: {
+      description: 'An account is inactive or blocked: of a payment its source or its destination.',
+    },
     INSUFFICIENT_FUNDS: { description: 'The source does not hold the amount.' },
     PRECONDITION_FAILED: { description: 'The state of what is named forbids it, in another way.' },
     NOT_FOUND: { description: 'Something that the input names does not exist, or is not yours.' },
@@ -159,7 +161,7 @@ builder.objectType(OutcomeUnknown, {
     safeToRetry: t.exposeBoolean('safeToRetry', {
       nullable: false,
       description:
-        'True where the same input with the same key is sent to the service again, which does it once. False: of a payment nothing is sent again, and a repeat tells what is known by then; of any other mutation a repeat is sent, and may do it twice.',
+        'True where the same input with the same key is sent to the service again, which does it once. False: of a payment nothing is sent again, and a repeat tells what is known by then; of any other mutation a repeat is sent, and may do it twice unless the service refuses it.',
     }),
     retryUntil: t.expose('retryUntil', {
       type: 'DateTime',
