@@ -8,6 +8,7 @@ import { pipe, subscribe } from 'wonka';
 import { WebSocket } from 'ws';
 import { apolloSource, createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
+import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
 import { type ConnectionEvent, createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { type Answer, follow, type Source, typed } from '../../packages/client/src/index.ts';
 import { createNetwork, relaySource } from '../../packages/client/src/relay.ts';
@@ -210,6 +211,32 @@ it.each([
   for (const { variables } of [first, second])
     expect(variables).toMatchObject({ after: 'the end of the moment' });
   unsubscribe();
+});
+
+it.each([
+  ['fetch', createFetch],
+  ['graphql-sse', createEventStreams],
+])('an event over %s is the same wherever the network cuts it, also within a letter', async (_, create) => {
+  const name = 'José Núñez 🌮';
+  const text = `event: next\ndata: ${JSON.stringify({ data: { name } })}\n\nevent: complete\ndata:\n\n`;
+  const body = new ReadableStream({
+    start(controller) {
+      for (const byte of Buffer.from(text)) controller.enqueue(Uint8Array.of(byte));
+      controller.close();
+    },
+  });
+  const fetch = async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  const seen: unknown[] = [];
+  const ended = Promise.withResolvers<unknown>();
+  const sink = {
+    opened() {},
+    bookmark() {},
+    next: (answer: unknown) => seen.push(answer),
+    ended: ended.resolve,
+  };
+  create({ url: 'http://gateway/graphql', token, fetch }).subscribe(DOCUMENT, { after: 'start' }, sink);
+  expect(await ended.promise).toBeUndefined();
+  expect(seen).toEqual([{ data: { name } }]);
 });
 
 it('a query over fetch ends in a network that swallows everything, and says so', async () => {
