@@ -1,8 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import {
+  control,
+  type GraphQLAnswer,
+  type RunningGateway,
+  sendQuery,
+  startGateway,
+} from '../../helpers/gateway.ts';
 import { until } from '../../helpers/until.ts';
+import { inject, requestsOf } from '../faults/payments.ts';
 
 const ORIGIN = 'https://app.example';
 const LENGTH = 256 * 1024;
@@ -124,6 +132,32 @@ describe('bodies that never end', () => {
     // Each is longer than a hundredth of what its sender may have.
     for (let count = 0; count < 100; count += 1)
       expect(await isServed('192.0.2.1', authorization)).toBe(true);
+  });
+
+  it('take no room once their senders have left before the answer, however many one caller sends', async () => {
+    const { sandbox } = gateway;
+    const authorization = `Bearer ${sandbox.accessToken}`;
+    expect(await isServed('192.0.2.1', authorization)).toBe(true);
+    await inject(sandbox, { method: 'GET', path: '/v1/clients/*/instruments/*' }, 'hang');
+    const calls = () => requestsOf(sandbox, 'GET /v1/clients/{clientId}/instruments/{instrumentId}');
+    const before = await calls();
+    for (let count = 1; count <= 40; count += 1) {
+      const leaving = new AbortController();
+      const query = `{ instrument(id: "${randomUUID()}") { id } }`.padEnd(250_000);
+      let answer: GraphQLAnswer | undefined;
+      const asked = sendQuery(gateway.graphql, query, {}, { authorization }, leaving.signal).then(
+        (came) => {
+          answer = came;
+        },
+        () => undefined,
+      );
+      // Its body is whole once the gateway asks the service.
+      await until(async () => answer !== undefined || (await calls()) === before + count);
+      expect(answer).toBeUndefined();
+      leaving.abort();
+      await asked;
+    }
+    await control(sandbox, 'DELETE', '/sandbox/faults');
   });
 
   it('of a known caller leave one line in the log, with its client', async () => {
