@@ -7,13 +7,20 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { type Running, shutDown } from '../../src/app/shutdown.ts';
+import { silentLogger } from '../../src/common/logger.ts';
 import { Secret } from '../../src/common/secret.ts';
+import { createMoney } from '../../src/money/execute.ts';
+import { recordName } from '../../src/money/intent.ts';
+import { RecordsUnavailableError } from '../../src/money/record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { buildServer } from '../helpers/composition.ts';
 import { collectingLogger } from '../helpers/gateway.ts';
 import { gatewayConfig } from '../helpers/gateway-config.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { serviceFor } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';
+import { order } from '../money/orders.ts';
+import { startUpstream } from '../money/upstream.ts';
 
 it('the parts end in their order, each once the one before has: payments before what they need', async () => {
   const told: string[] = [];
@@ -101,6 +108,53 @@ it('a request that never ends is cut off within the grace, and payments end afte
   );
   await unanswered;
   expect(told).toEqual(expect.arrayContaining(['cut off', 'money', 'token']));
+});
+
+it('an answer that the store cannot take at the end is tried again within the grace, until the store is back', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const upstream = cleanup.use(await startUpstream());
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'));
+  cleanup.defer(() => records.stop());
+  let isEnding = false;
+  let triesAtEnd = 0;
+  const money = createMoney({
+    records: {
+      ...records,
+      async answer(...args) {
+        if (isEnding) triesAtEnd += 1;
+        if (triesAtEnd < 3) throw new RecordsUnavailableError('answer', new Error('The store is away.'));
+        return records.answer(...args);
+      },
+    },
+    logger: silentLogger,
+  });
+  const paid = order(upstream.url, 'createInternalTransaction', 'a key');
+  const limits = { deadline: Date.now() + 60_000, signal: new AbortController().signal };
+  expect(await money.execute(paid, limits)).toMatchObject({ kind: 'done' });
+  const nothing = async (): Promise<void> => {};
+  await shutDown(
+    { delayMs: 0, graceMs: 60_000 },
+    {
+      server: createServer(),
+      connections: { watch: () => {}, end: () => {} },
+      drain: { ...NOT_ENDING, begin: nothing },
+      ingress: { handle: nothing, drain: nothing },
+      sockets: { stop: nothing },
+      events: { stop: nothing },
+      money: {
+        drain: money.drain,
+        stop(over) {
+          isEnding = true;
+          return money.stop(over);
+        },
+      },
+      last: [],
+      logger: silentLogger,
+    },
+  );
+  expect(await records.read(recordName(paid))).toMatchObject({ state: 'answered' });
 });
 
 it('a gateway whose port is taken closes all that it has opened', async () => {
