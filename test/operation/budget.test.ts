@@ -54,6 +54,26 @@ it('lets a list be read on while there is time, in its turn, and not for one who
   expect(turns).toBe(2);
 });
 
+it('lets no list be read on where the time has ended, or the caller has left, while it waited for its turn', async () => {
+  using time = stillTime();
+  const waiters = new Waiters();
+  const turns: PromiseWithResolvers<void>[] = [];
+  const budget = new Budget(OPTIONS, { waiters }, () => {
+    const turn = Promise.withResolvers<void>();
+    turns.push(turn);
+    return turn.promise;
+  });
+  const late = budget.mayReadOn();
+  await time.pass(OPTIONS.operationTimeoutMs);
+  turns[0]?.resolve();
+  expect(await late).toBe(false);
+  budget.extend();
+  const left = budget.mayReadOn();
+  waiters.remove();
+  turns[1]?.resolve();
+  await expect(left).rejects.toThrow();
+});
+
 it('gives an event that comes after hours no more time than the first', async () => {
   using time = stillTime();
   const budget = budgetOf();
