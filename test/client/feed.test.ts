@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
 import { createFetch } from '../../packages/client/src/fetch.ts';
-import { follow, isGap, memoryStore, type Present, typed } from '../../packages/client/src/index.ts';
+import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
+import {
+  type Answer,
+  follow,
+  isGap,
+  memoryStore,
+  type Present,
+  typed,
+} from '../../packages/client/src/index.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
 
@@ -138,6 +146,31 @@ it.each([
   });
   const answer = await source.query('{ eventCursor }', {});
   expect(answer.errors?.[0]?.extensions).toMatchObject({ retryAfterMs });
+});
+
+it.each([
+  ['fetch', createFetch],
+  ['graphql-sse', createEventStreams],
+])('over %s a name is whole, wherever the network has cut the stream', async (_, create) => {
+  const event = JSON.stringify({ data: { events: { cursor: 'a', payer: 'Íñigo Muñoz 🦤' } } });
+  const bytes = new TextEncoder().encode(`event: next\ndata: ${event}\n\nevent: complete\ndata:\n\n`);
+  const stream = new ReadableStream({
+    start(body) {
+      for (const byte of bytes) body.enqueue(Uint8Array.of(byte));
+      body.close();
+    },
+  });
+  const source = create({
+    url: 'http://gateway/graphql',
+    token: () => 'a token',
+    fetch: async () => new Response(stream, { headers: { 'content-type': 'text/event-stream' } }),
+  });
+  const seen: unknown[] = [];
+  await new Promise((ended) => {
+    const next = ({ data }: Answer<Data>) => void seen.push(data?.events);
+    source.subscribe(DOCUMENT, { after: null }, { opened() {}, next, bookmark() {}, ended });
+  });
+  expect(seen).toEqual([{ cursor: 'a', payer: 'Íñigo Muñoz 🦤' }]);
 });
 
 it('behind a gap what the log still holds is handed out again: a store of the app’s own is given it again, that of the package keeps it once', async () => {
