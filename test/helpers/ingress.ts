@@ -79,6 +79,8 @@ export interface RunningDecider extends AsyncDisposable {
   readonly url: string;
   /** The envelopes it was asked about. */
   readonly asked: unknown[];
+  /** What each request named: the path and the query. */
+  readonly askedAt: string[];
 }
 
 /** A decider that gives the answer it is told to; `'silence'` never answers, and one that `stalls` never ends its answer. */
@@ -86,7 +88,9 @@ export async function startDecider(
   verdict: { status: number; body?: string; stalls?: true } | 'silence',
 ): Promise<RunningDecider> {
   const asked: unknown[] = [];
+  const askedAt: string[] = [];
   const server = createServer(async (request, response) => {
+    askedAt.push(String(request.url));
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     asked.push(JSON.parse(Buffer.concat(chunks).toString()));
@@ -99,6 +103,7 @@ export async function startDecider(
   return {
     url: `${url}/decide?on=credits`,
     asked,
+    askedAt,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();

@@ -36,6 +36,13 @@ describe('an SPEI credit on which somebody decides', () => {
     expect(events).toMatchObject([{ decision: 'REJECTED', refundReason: 'Cuenta cerrada' }]);
   });
 
+  it('is shown to the decider at the whole address, as the query may hold what lets the gateway in', async () => {
+    await using decider = await startDecider({ status: 200 });
+    await using ingress = await startIngress({ decisionUrl: decider.url });
+    await ingress.post('MONEY_IN', speiCredit());
+    expect(decider.askedAt).toEqual(['/decide?on=credits']);
+  });
+
   it.each([
     [
       'gives a 422 without a reason, as frameworks do',
