@@ -76,6 +76,21 @@ it('is on every replica once it is done, and replies what its first run did', as
   expect(await set('first', '2')).toBe('1');
 });
 
+it('is done where a replica has come since the last one: each of ten processes waits for it too, and refuses nothing', async () => {
+  await using primary = await startRedis(PROMPT);
+  await using one = await startReplica(primary);
+  const client = connect(primary.url);
+  const all = Array.from({ length: 10 }, () => new DurableWrites(primary.url, 2_000));
+  for (const writes of all)
+    await until(() => writing(writes, client)('key', 'by one').catch(() => undefined));
+  await using other = await startReplica(primary);
+  for (const [number, writes] of all.entries()) {
+    await writing(writes, client)('key', `by both ${number}`);
+    for (const replica of [one, other]) expect(await replica.admin.get('key')).toBe(`by both ${number}`);
+    expect(writes).toMatchObject({ isDurable: true });
+  }
+});
+
 it('replies what its first run did in the history that has it', async () => {
   await using primary = await startRedis(PROMPT);
   await using replica = await startReplica(primary);
