@@ -69,17 +69,13 @@ function asking<Types extends SchemaTypes>(field: PothosOutputFieldConfig<Types>
   const isChange = field.kind === 'Mutation';
   return (parent, args, context, info) => {
     const identity = identityOf(context);
+    const go = (known: Caller) => {
+      assertMay(known, scopes);
+      if (isChange) identity.noteMayChange();
+      return resolve(parent, args, context, info);
+    };
     const caller = identity.identify();
-    if (caller instanceof Promise) {
-      return caller.then((known) => {
-        assertMay(known, scopes);
-        if (isChange) identity.noteMayChange();
-        return resolve(parent, args, context, info);
-      });
-    }
-    assertMay(caller, scopes);
-    if (isChange) identity.noteMayChange();
-    return resolve(parent, args, context, info);
+    return caller instanceof Promise ? caller.then(go) : go(caller);
   };
 }
 
