@@ -168,7 +168,7 @@ describe('bodies that never end', () => {
     );
     await until(() => senders.some(({ text }) => text.startsWith('HTTP/1.1 429 ')));
     const lines = gateway.log.map((line) => JSON.parse(line));
-    expect(lines.filter(({ of }) => of === 'client')).toEqual([
+    expect(lines.filter(({ level, of }) => level === 'warn' && of === 'client')).toEqual([
       {
         level: 'warn',
         message: 'requests are refused, as a limit is reached',
