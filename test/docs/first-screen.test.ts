@@ -148,13 +148,47 @@ it('the whole first screen lets go of no payment that may still be made', async 
   }
 });
 
+it('the whole first screen sends a payment no more once it has gone', async () => {
+  const inside = await mkdtemp(join(work, 'gone-'));
+  let sent = 0;
+  const server = new WebSocketServer({ port: 0, handleProtocols: () => 'graphql-transport-ws' });
+  server.on('connection', (connection) =>
+    connection.on('message', (message) => {
+      const text = String(message);
+      if (text.includes('connection_init')) connection.send('{"type":"connection_ack"}');
+      if (!text.includes('createPennyValidation')) return;
+      sent += 1;
+      // It may have been made: the client asks again.
+      connection.close(1012);
+    }),
+  );
+  await once(server, 'listening');
+  await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
+  await writeFile(join(inside, 'session.js'), sessionFile(address));
+  const leaves = `${presses({}, [['', 'Verify the account']])}
+setInterval(() => {
+  if (!String(values.get('payments of ana')).includes('"unanswered":1')) return;
+  tree.unmount();
+  // Two seconds hold several pauses of a payment that goes on.
+  setTimeout(() => process.exit(), 2_000);
+}, 5);`;
+  await writeFile(join(inside, 'runner.js'), leaves);
+  try {
+    await run(process.execPath, [join(inside, 'runner.js')], inside);
+    expect(sent).toBeLessThanOrEqual(1);
+  } finally {
+    server.close();
+  }
+});
+
 it('the whole first screen is drawn where the browser blocks storage, and says that nothing was sent', async () => {
   const inside = await mkdtemp(join(work, 'blocked-'));
   await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
   await writeFile(join(inside, 'session.js'), sessionFile());
   const steps = [
     ['Nothing can be kept here', 'Verify the account'],
-    ['Nothing was sent', ''],
+    ['This press has sent nothing', ''],
   ] as const;
   const blocked = presses({}, steps).replace(
     '{ value: localStorage }',
@@ -170,13 +204,14 @@ it('the whole first screen is drawn where the browser blocks storage, and says t
   }
 });
 
-it('the session of a page asks its backend each time, and tells a browser that is signed out from a backend that fails', async () => {
+it('the session of a page asks its backend each time, and tells a browser that is signed out from a backend that fails, and takes no token of another person', async () => {
   const inside = await mkdtemp(join(work, 'session-'));
   await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
   await writeFile(
     join(inside, 'runner.js'),
     `globalThis.location = { origin: 'https://app.example' };
-const answers = [[200, { accessToken: 'one' }], [503, {}], [401, {}], [200, { accessToken: 'two' }]];
+const told = (accessToken, person) => [200, { accessToken, person }];
+const answers = [told('one', 'ana'), [503, {}], [401, {}], told('two', 'ana'), told('three', 'luis'), told('four', 'ana')];
 globalThis.fetch = async (address, { method, body }) => {
   console.log(method, address, body);
   const [status, content] = answers.shift();
@@ -186,7 +221,8 @@ const { session, sessionEvents } = await import('./session.js');
 console.log(session.graphql);
 sessionEvents.addEventListener('signed out', () => console.log('show the sign-in'));
 const { signal } = new AbortController();
-for (const fresh of [false, true, false, false]) await session.token({ fresh, signal }).then(console.log, ({ message }) => console.log(message));`,
+for (const fresh of [false, true, false, false, false, false]) await session.token({ fresh, signal }).then(console.log, ({ message }) => console.log(message));
+console.log(session.person);`,
   );
   expect(await run(process.execPath, [join(inside, 'runner.js')], inside)).toBe(
     [
@@ -200,6 +236,12 @@ for (const fresh of [false, true, false, false]) await session.token({ fresh, si
       '/session/token answered 401.',
       'POST /session/token {"fresh":false}',
       'two',
+      'POST /session/token {"fresh":false}',
+      'show the sign-in',
+      'Somebody else has signed in: load the page anew.',
+      'POST /session/token {"fresh":false}',
+      'four',
+      'ana',
       '',
     ].join('\n'),
   );
