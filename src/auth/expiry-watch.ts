@@ -175,6 +175,8 @@ class Credentials implements ExpiryWatch {
       this.#expire(credential, expired());
       return;
     }
+    // It may end before the question is answered.
+    if (credential.expiresAt !== undefined) this.#alarms.set(credential, credential.expiresAt);
     // No doubt joins this: the service may have answered it before it refused the credential elsewhere.
     void this.#ask(credential.authorization);
   }

@@ -149,6 +149,17 @@ describe('the credentials of sockets and streams', () => {
     expect([socket.closed, doubted.closed, asked.get('one')]).toEqual([1, 1, 1]);
   });
 
+  it('end at their own time also while it is being asked whether they hold', async () => {
+    const { watch, asked, pass, now } = start(() => new Promise<Found>(() => {}), 2 * MINUTE);
+    const socket = new Socket();
+    watch.watch(socket, 'one', { expiresAt: now() + 2 * MINUTE + 10_000 });
+    await pass(2 * MINUTE);
+    await until(() => asked.get('one') === 1);
+    expect(socket.closed).toBe(0);
+    await pass(10_000);
+    expect([socket.closed, asked.get('one')]).toEqual([1, 1]);
+  });
+
   it('that an operation was refused for are asked about at once, and once for all who want to know', async () => {
     const { watch, asked } = start((count) => {
       if (count === 1) return 9_000_000;
