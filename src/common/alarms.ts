@@ -89,13 +89,18 @@ export class Alarms {
 
   #ring(): void {
     this.#asleep = undefined;
-    this.#wakesAt = Number.POSITIVE_INFINITY;
+    // An alarm that is set as one rings begins no sleep: the others that are due ring first.
+    this.#wakesAt = Number.NEGATIVE_INFINITY;
     const now = this.#clock.now();
-    for (let [first] = this.#heap; first !== undefined && first.due <= now; [first] = this.#heap) {
-      this.#remove(first);
-      first.ring();
+    try {
+      for (let [first] = this.#heap; first !== undefined && first.due <= now; [first] = this.#heap) {
+        this.#remove(first);
+        first.ring();
+      }
+    } finally {
+      this.#wakesAt = Number.POSITIVE_INFINITY;
+      this.#sleep();
     }
-    this.#sleep();
   }
 
   #remove(alarm: Alarm): void {

@@ -24,11 +24,13 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 function startClock() {
   let now = 0;
   let longestMs = 0;
+  let sleeps = 0;
   let sleeping: { readonly until: number; wake(): void } | undefined;
   const clock: AlarmClock = {
     now: () => now,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
+        sleeps += 1;
         longestMs = Math.max(longestMs, ms);
         const own = { until: now + ms, wake: resolve };
         sleeping = own;
@@ -43,6 +45,8 @@ function startClock() {
     isAsleep: () => sleeping !== undefined,
     /** The longest sleep that was asked for, in milliseconds. */
     longest: () => longestMs,
+    /** How many sleeps were begun. */
+    sleeps: () => sleeps,
     /** Lets the time pass until then, and every sleep end that does meanwhile. */
     async pass(until: number) {
       while (sleeping !== undefined && sleeping.until <= until) {
@@ -110,6 +114,23 @@ it('an alarm that takes the place of one that is cleared rings in time, whatever
   for (const alarm of all) if (alarm.name === 11) alarms.clear(alarm);
   await pass(5);
   expect(rung).toEqual([1, 2, 4]);
+});
+
+it('alarms that are set as they ring, beside others that are due, take one sleep together', async () => {
+  const { clock, pass, sleeps } = startClock();
+  const alarms = new Alarms(clock);
+  const rung: number[] = [];
+  class Repeated extends Named {
+    override ring(): void {
+      super.ring();
+      alarms.set(this, clock.now() + 10);
+    }
+  }
+  for (const name of [1, 2, 3]) alarms.set(new Repeated(name, rung), 10);
+  await pass(10);
+  expect([rung.toSorted(), sleeps()]).toEqual([[1, 2, 3], 2]);
+  await pass(20);
+  expect([rung.length, sleeps()]).toEqual([6, 3]);
 });
 
 it('a wait that is longer than a timer can take is taken in parts', async () => {
