@@ -104,7 +104,7 @@ const MUTANTS: readonly Mutant[] = [
     edits: [
       [
         '      this.#expire(credential, expired());\n      return;',
-        '      this.#alarms.set(credential, this.#options.clock.now() + BELIEVED_MS);',
+        '      this.#alarms.set(credential, this.#options.clock.now() + BELIEVED_MS);\n      return;',
       ],
     ],
     test: 'auth/expiry-watch.test.ts',
