@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, Socket } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -42,8 +42,7 @@ export async function startRedis(
   attempts = 5,
 ): Promise<RedisServer> {
   const dir = await mkdtemp(join(MEMORY_FOLDER, 'pasarela-redis-'));
-  // A Cluster's bus listens 10,000 ports higher.
-  const port = await freePort(55_000);
+  const port = await reservedPort();
   const admin = new Redis({ host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => 50 });
   admin.on('error', () => {});
   const first = await leading(dir);
@@ -96,6 +95,32 @@ export async function startRedis(
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+const reservationOf = (port: number): string => join(MEMORY_FOLDER, `pasarela-redis-port-${port}`);
+
+/**
+ * A free port that no other test is given while this server is dead: its replicas, clients and Sentinels go on looking for it there, and
+ * another test's Redis would have a replica that it never asked for.
+ */
+async function reservedPort(): Promise<number> {
+  for (;;) {
+    // A Cluster's bus listens 10,000 ports higher.
+    const port = await freePort(55_000);
+    const file = reservationOf(port);
+    const left = await stat(file).catch(() => undefined);
+    // A test that was ended without a word has left its own.
+    if (left !== undefined && Date.now() - left.mtimeMs > 1_000 * LIFETIME_SECONDS)
+      await rm(file, { force: true });
+    const isOurs = await writeFile(file, '', { flag: 'wx' }).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        if (error.code === 'EEXIST') return false;
+        throw error;
+      },
+    );
+    if (isOurs) return port;
+  }
 }
 
 /** The server program of this machine: redis-server, else valkey-server. */
