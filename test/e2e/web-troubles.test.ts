@@ -123,6 +123,27 @@ describe('a verification', () => {
     await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   });
 
+  it('is not sent where the browser blocks storage, and the page says so', async () => {
+    const context = await browser.newContext({ locale: 'es-MX' });
+    await context.addInitScript(() => {
+      const get = () => {
+        throw new DOMException('Access is denied for this document.', 'SecurityError');
+      };
+      Object.defineProperty(globalThis, 'localStorage', { get });
+    });
+    await page.context().close();
+    page = await context.newPage();
+    await page.goto(site.origin);
+    await signIn(page, gateway);
+    await control(gateway.sandbox, 'DELETE', '/sandbox/requests', undefined);
+    await choose(/Renta de bodega/);
+    await page.getByText('así que no se envió nada').waitFor();
+    const { counts } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
+    expect(Object.keys(counts).filter((route) => /^POST .*penny_validation/.test(route))).toEqual([]);
+    await page.getByRole('button', { name: 'Salir' }).click();
+    await page.getByRole('heading', { name: 'Conéctate a tu gateway' }).waitFor();
+  });
+
   it('finds a receiver beyond the first hundred', async () => {
     await page.getByLabel('Buscar por nombre o CLABE').fill(`proveedor ${INSTRUMENTS}`);
     await page.getByRole('radio', { name: new RegExp(`Proveedor ${INSTRUMENTS}`) }).waitFor();

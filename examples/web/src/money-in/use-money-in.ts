@@ -2,6 +2,7 @@ import { type KeyValues, keyValueStore, type Store } from '@pasarela/client';
 import { type FeedState, useFeed } from '@pasarela/client/react';
 import { useEffect, useMemo } from 'react';
 import type { Graph } from '../graph/graph.ts';
+import { keysWith, storage } from '../ui/storage.ts';
 import { type Credit, RECENT_CREDITS, WATCH_MONEY_IN } from './documents.ts';
 
 const HISTORY = 20;
@@ -10,9 +11,7 @@ const KEPT = 'pasarela.feed.';
 
 /** Forgets who paid what: the lists of all who have signed in in this browser. */
 export function forgetCredits(): void {
-  for (const key of Object.keys(localStorage)) {
-    if (key.startsWith(KEPT)) localStorage.removeItem(key);
-  }
+  for (const key of keysWith(KEPT)) localStorage.removeItem(key);
 }
 
 /** Keeps a list for as long as the screens are there: what was still being saved as they went comes too late. */
@@ -25,11 +24,11 @@ function useKept(owner: string): Store<Credit> {
     };
   }, [screens]);
   return useMemo(() => {
-    const storage: KeyValues = {
-      getItem: (key) => localStorage.getItem(key),
-      setItem: (key, value) => screens.areThere && localStorage.setItem(key, value),
+    const kept: KeyValues = {
+      getItem: storage.getItem,
+      setItem: (key, value) => screens.areThere && storage.setItem(key, value),
     };
-    return keyValueStore(storage, `${KEPT}${owner}`);
+    return keyValueStore(kept, `${KEPT}${owner}`);
   }, [screens, owner]);
 }
 

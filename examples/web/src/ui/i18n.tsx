@@ -1,5 +1,6 @@
 import { createContext, type ReactNode, use, useEffect, useMemo, useState } from 'react';
 import { type Messages, messages } from './messages.ts';
+import { storage } from './storage.ts';
 
 export type Language = 'es' | 'en';
 
@@ -17,14 +18,29 @@ const SpeechContext = createContext<Speech | undefined>(undefined);
 const KEPT = 'pasarela.language';
 
 function firstLanguage(): Language {
-  const kept = localStorage.getItem(KEPT) ?? navigator.language;
-  return kept.startsWith('en') ? 'en' : 'es';
+  return (keptLanguage() ?? navigator.language).startsWith('en') ? 'en' : 'es';
+}
+
+function keptLanguage(): string | null {
+  try {
+    return storage.getItem(KEPT);
+  } catch {
+    return null;
+  }
+}
+
+function keep(language: Language): void {
+  try {
+    storage.setItem(KEPT, language);
+  } catch {
+    // A browser that keeps nothing asks again next time.
+  }
 }
 
 export function Speaking({ children }: { readonly children: ReactNode }) {
   const [language, speak] = useState<Language>(firstLanguage);
   useEffect(() => {
-    localStorage.setItem(KEPT, language);
+    keep(language);
     document.documentElement.lang = language;
   }, [language]);
   const speech = useMemo(() => {

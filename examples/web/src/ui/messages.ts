@@ -7,7 +7,7 @@ const es = {
   loading: 'Cargando…',
   tryAgain: 'Intentar de nuevo',
   unstorable:
-    'El navegador no puede guardar el intento de pago, así que no se envió nada. Libera espacio e inténtalo de nuevo.',
+    'El navegador no puede guardar el intento de pago, así que no se envió nada. Libera espacio, o permite que esta página guarde datos, e inténtalo de nuevo.',
   refused: (message: string) => `El servicio rechazó la operación: ${message}`,
 
   problems: {
@@ -154,7 +154,7 @@ const en: Messages = {
   loading: 'Loading…',
   tryAgain: 'Try again',
   unstorable:
-    'The browser cannot keep the intent to pay, so nothing was sent. Free some space and try again.',
+    'The browser cannot keep the intent to pay, so nothing was sent. Free some space, or let this page store data, and try again.',
   refused: (message) => `The service refused: ${message}`,
 
   problems: {

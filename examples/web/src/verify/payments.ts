@@ -15,6 +15,7 @@ import { useSpeech } from '../ui/i18n.tsx';
 import type { Messages } from '../ui/messages.ts';
 import { explainRefusal } from '../ui/problem.ts';
 import { verification } from '../ui/route.ts';
+import { keysWith, storage } from '../ui/storage.ts';
 import { START_VERIFICATION } from './documents.ts';
 
 export interface Verification {
@@ -39,13 +40,11 @@ function referenceOf(owner: string): string {
 const KEPT = 'pasarela.intents.';
 
 /** Of one person, for all tabs of this browser: ids and keys, no names. */
-const storeOf = (owner: string) => intentStore(localStorage, `${KEPT}${owner}`);
+const storeOf = (owner: string) => intentStore(storage, `${KEPT}${owner}`);
 
 /** Forgets the payments of all persons whose end was seen. Each other one keeps its key, so that it is not paid again. */
 export async function forgetPayments(): Promise<void> {
-  for (const key of Object.keys(localStorage).filter((each) => each.startsWith(KEPT))) {
-    await forgetSettled(intentStore(localStorage, key));
-  }
+  for (const key of keysWith(KEPT)) await forgetSettled(intentStore(storage, key));
 }
 
 export interface OpenVerification {
