@@ -230,6 +230,18 @@ describe('the credentials of sockets and streams', () => {
     expect(isAsleep()).toBe(false);
   });
 
+  it('are waited for on where one leaves that never had them, or has left before', () => {
+    const { watch, isAsleep } = start();
+    const [staying, left, other] = [new Socket(), new Socket(), new Socket()];
+    watch.watch(left, 'one', { expiresAt: 2_000_000 });
+    watch.leave(left, 'one');
+    watch.watch(staying, 'one', { expiresAt: 2_000_000 });
+    for (const socket of [left, other]) watch.leave(socket, 'one');
+    expect([watch.isWatched('one'), isAsleep()]).toEqual([true, true]);
+    watch.leave(staying, 'one');
+    expect([watch.isWatched('one'), isAsleep()]).toEqual([false, false]);
+  });
+
   it('are the same however the scheme is written, until their sockets are gone', () => {
     const { watch, isAsleep } = start();
     const [one, other] = [new Socket(), new Socket()];

@@ -23,6 +23,8 @@ interface Admitting extends AsyncDisposable {
   readonly expiries: ExpiryWatch;
   /** The sockets whose lifetime goes on. */
   readonly living: ReadonlySet<object>;
+  /** How many sockets are gone, and everything that follows on it has been done. */
+  readonly gone: () => number;
   readonly turns: string[];
   readonly told: (readonly [string, string])[];
   readonly peers: Peer[];
@@ -34,6 +36,7 @@ async function start(identify: () => Promise<Caller>): Promise<Admitting> {
   await once(server, 'listening');
   const nothing = () => undefined;
   const living = new Set<object>();
+  let gone = 0;
   const never = () => Promise.reject(new Error('is not asked'));
   const expiries = createExpiryWatch({ clock: systemAlarmClock, identify: never });
   const protocol = createProtocol(
@@ -50,7 +53,7 @@ async function start(identify: () => Promise<Caller>): Promise<Admitting> {
     },
     { begin: (one) => void living.add(one), leave: (one) => void living.delete(one), stop: nothing },
   );
-  const streams = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 });
+  const streams = createOpenStreams({ total: 2, perAddress: 2, perCaller: 1, perClient: 1 });
   const turns: string[] = [];
   const told: (readonly [string, string])[] = [];
   const peers: Peer[] = [];
@@ -67,14 +70,21 @@ async function start(identify: () => Promise<Caller>): Promise<Admitting> {
     );
     peers.push(peer);
     const closed = protocol.opened(peer, peer);
-    socket.once('close', (code, reason) => void closed(code, String(reason)));
+    socket.once('close', async (code, reason) => {
+      await closed(code, String(reason));
+      gone += 1;
+    });
   });
   // A server that listens on a port has one.
   const { port } = server.address() as AddressInfo;
   return {
     url: `ws://127.0.0.1:${port}`,
-    ...{ expiries, living, turns, told, peers },
-    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
+    ...{ expiries, living, turns, told, peers, gone: () => gone },
+    [Symbol.asyncDispose]: () =>
+      new Promise((resolve) => {
+        for (const client of server.clients) client.terminate();
+        server.close(() => resolve());
+      }),
   };
 }
 
@@ -118,4 +128,19 @@ it('a socket that is gone before its caller is known is not watched, and no life
   for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
   expect(serving.expiries.isWatched('Bearer one')).toBe(false);
   expect(serving.living.size).toBe(0);
+});
+
+it('a socket that is gone before it has begun leaves others with the same credential watched', async () => {
+  await using serving = await start(async () => CALLER);
+  const connect = () => new WebSocket(serving.url, 'graphql-transport-ws');
+  const [staying, leaving] = [connect(), connect()];
+  await Promise.all([staying, leaving].map((socket) => once(socket, 'open')));
+  staying.send(JSON.stringify({ type: 'connection_init' }));
+  await until(() => serving.expiries.isWatched('Bearer one'));
+  leaving.terminate();
+  await until(() => serving.gone() === 1);
+  expect(serving.expiries.isWatched('Bearer one')).toBe(true);
+  staying.terminate();
+  await until(() => serving.gone() === 2);
+  expect(serving.expiries.isWatched('Bearer one')).toBe(false);
 });
