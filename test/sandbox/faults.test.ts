@@ -2,6 +2,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import type { PathParameter } from '../../packages/sandbox/src/endpoints.ts';
+import { createSandbox } from '../../packages/sandbox/src/index.ts';
 import { at, expectRefusal, openSandbox, READINGS, transfer } from './harness.ts';
 
 const BANKS = '/v1/banks';
@@ -109,6 +111,34 @@ describe.each(READINGS)('faults, %s choices', (_name, choices) => {
     expect((await box.get(box.of(`/transactions/${mine}`))).status).toBe(500);
     expect((await box.get(box.of(`/transactions/${theirs}`))).status).toBe(200);
     expect((await box.get(box.of('/accounts'))).status).toBe(200);
+  });
+
+  test('a fault of one account meets each endpoint whose path names the account, or what is of it', async () => {
+    await using box = await openSandbox(choices);
+    await using service = await createSandbox();
+    const account = at(box.seeded.accounts, 0);
+    const credit = await box.post('/sandbox/spei-credits', { clabe: account.clabe, amount: '1.00' });
+    /** What a path that concerns the account has for each parameter; undefined for those by which no account is found. */
+    const ofAccount: Record<PathParameter, string | undefined> = {
+      clientId: undefined,
+      customerId: undefined,
+      instrumentId: undefined,
+      transactionId: credit.as(z.object({ transaction: z.object({ id: z.string() }) })).transaction.id,
+      id: undefined,
+    };
+    const named = Object.entries(ofAccount).filter(([, value]) => value !== undefined);
+    const isOfAccount = (endpoint: string) => named.some(([name]) => endpoint.includes(`{${name}}`));
+    const met = service.endpoints.filter(isOfAccount);
+    expect(met).toContain('POST /v1/clients/{clientId}/transactions/{transactionId}/refund');
+    const fault = { status: 418 };
+    for (const endpoint of met) {
+      const [method = '', route = ''] = endpoint.split(' ');
+      const values = new Map<string, string | undefined>(Object.entries(ofAccount));
+      const path = route.replaceAll(/\{(\w+)\}/g, (_, name) => values.get(name) ?? box.sandbox.clientId);
+      await box.post('/sandbox/faults', { match: { account: account.id }, fault, times: 1 });
+      const { status } = await box.call(method, path, method === 'GET' ? undefined : {});
+      expect(status, `${endpoint}: accountsOf of packages/sandbox/src/faults.ts`).toBe(fault.status);
+    }
   });
 
   test.each<[string, unknown]>([

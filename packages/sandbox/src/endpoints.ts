@@ -82,3 +82,8 @@ export interface RestBodies {
 
 /** An endpoint by its method and its path, as docs/upstream-api.md writes them and `requests()` counts them. */
 export type Endpoint = keyof RestAnswers;
+
+type NamesIn<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
+/** The names of the parameters in the paths of all endpoints. */
+export type PathParameter = NamesIn<Endpoint>;

@@ -1,7 +1,7 @@
 import { makeClabe } from './clabe.ts';
 import { controlEntries } from './control-reference.ts';
 import type { ClientView } from './control-views.ts';
-import type { Endpoint } from './endpoints.ts';
+import type { Endpoint, PathParameter } from './endpoints.ts';
 import type { Entry, ReferenceEntry } from './reference-entry.ts';
 
 /** What there is at this moment to read, change or refund; empty where there is none. */
@@ -10,15 +10,12 @@ interface Present {
   creditId: string;
 }
 
-/** The names of the parameters in a path. */
-type NamesIn<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
-
 /**
  * The service's endpoints in the order of its documents, then the sandbox's control. They can be sent in this order: what one names, an earlier
  * one has not used up.
  */
 export function reference(demo: ClientView, { webhookId, creditId }: Present): ReferenceEntry[] {
-  const parameters: Record<NamesIn<Endpoint>, string> = {
+  const parameters: Record<PathParameter, string> = {
     clientId: demo.clientId,
     customerId: demo.customerIds[0] ?? '',
     instrumentId: demo.clabeInstrumentIds[0] ?? '',
