@@ -1,6 +1,7 @@
 import { SignJWT } from 'jose';
 import type { ServerConfig } from '../../src/app/server-config.ts';
 import { Secret } from '../../src/common/secret.ts';
+import { ALL_SCOPES } from './all-scopes.ts';
 
 export const ISSUER = 'https://id.example.mx';
 export const AUDIENCE = 'pasarela';
@@ -20,8 +21,6 @@ export const serviceEnvironment = (client: {
   AUTH_ISSUER: ISSUER,
   AUTH_AUDIENCE: AUDIENCE,
 });
-
-const ALL_SCOPES = 'graph:read events:read payments:read money:move accounts:write webhooks:write';
 
 /** What a gateway in service mode needs to know of the client that it stands for. */
 export const serviceFor = (client: {

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientView } from '../../packages/sandbox/src/control-views.ts';
+import { ALL_SCOPES } from '../helpers/all-scopes.ts';
 import type { Chance } from './chance.ts';
 import type { Simulation } from './core.ts';
 import type { Issued } from './service.ts';
@@ -25,7 +26,6 @@ const ISSUER = 'https://id.sim';
 const AUDIENCE = 'pasarela';
 const SECRET = 'the identity provider of the simulation signs with this';
 const CLIENT_CLAIM = 'merchant';
-const SCOPES = 'graph:read events:read payments:read money:move accounts:write webhooks:write';
 
 /** When a token ends, by its claims, in ms since the epoch. */
 export function endOf(token: string): number {
@@ -147,7 +147,7 @@ export class Callers {
       sub,
       iss: ISSUER,
       aud: (from / this.#lifeSeconds) % 2 === 0 ? AUDIENCE : ['another', AUDIENCE],
-      scope: SCOPES,
+      scope: ALL_SCOPES,
       [CLIENT_CLAIM]: client.clientId,
       ...(customerId === undefined ? {} : { customer_id: customerId }),
       exp: from + 2 * this.#lifeSeconds,
