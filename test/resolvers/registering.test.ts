@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { KEYLESS_CHANGES } from '../helpers/keyless-changes.ts';
 import { VARIANTS } from '../helpers/variants.ts';
 
 const UNKNOWN = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
@@ -34,9 +35,12 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
   afterAll(() => gateway.stop());
   beforeEach(() => control(gateway.sandbox, 'DELETE', '/sandbox/faults'));
 
+  /** The changes that have succeeded. */
+  const done = new Set<string | undefined>();
   async function change(document: string, input: object) {
     const { data, errors } = await gateway.query(document, { input });
     expect(errors).toBeUndefined();
+    if (data.result.__typename.endsWith('Success')) done.add(/ result: (\w+)/.exec(document)?.[1]);
     return data.result;
   }
   const fault = (method: string, path: string, what: unknown) =>
@@ -398,6 +402,10 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
         webhook: { url: input.url, type: 'STATUS_UPDATE' },
       });
     });
+  });
+
+  it('each change without an idempotency key has succeeded in a test above', () => {
+    expect([...done].toSorted()).toEqual(KEYLESS_CHANGES.map(({ name }) => name).toSorted());
   });
 
   describe('an access token', () => {

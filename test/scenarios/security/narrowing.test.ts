@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { Kind, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { alternativeChoices, startSandbox } from '../../../packages/sandbox/src/index.ts';
+import { buildSchema } from '../../../src/schema/index.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { subscribeOverSse, TRANSPORTS } from '../../helpers/subscriber.ts';
 import { until } from '../../helpers/until.ts';
 
 interface Seeded {
+  readonly clientId: string;
   readonly centralizingInstrumentId: string;
   readonly customerIds: readonly string[];
   readonly accounts: readonly { id: string; instrumentId: string; ownerId: string; clabe: string }[];
@@ -19,6 +22,19 @@ interface Seeded {
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 let keys = 0;
 const nextKey = () => `narrowing-${++keys}`;
+
+/** The mutations that a document asks for. */
+const changesIn = (document: string): readonly string[] =>
+  parse(document).definitions.flatMap((definition) =>
+    definition.kind === Kind.OPERATION_DEFINITION && definition.operation === 'mutation'
+      ? definition.selectionSet.selections.flatMap((field) =>
+          field.kind === Kind.FIELD ? [field.name.value] : [],
+        )
+      : [],
+  );
+
+/** What a narrowed caller has asked for. */
+const tried = new Set<string>();
 
 /** A gateway in service mode, and tokens for all of the client and for its first two customers. */
 async function start(choices = {}) {
@@ -33,8 +49,10 @@ async function start(choices = {}) {
   };
   const as =
     (who: keyof typeof tokens) =>
-    (document: string, variables: Record<string, unknown> = {}) =>
-      gateway.query(document, variables, { authorization: `Bearer ${tokens[who]}` });
+    (document: string, variables: Record<string, unknown> = {}) => {
+      if (who !== 'all') for (const change of changesIn(document)) tried.add(change);
+      return gateway.query(document, variables, { authorization: `Bearer ${tokens[who]}` });
+    };
   const internal = (ownerId: string) =>
     seeded.instruments.find(
       (instrument) =>
@@ -225,6 +243,13 @@ describe.each([
       const { data } = await as('one')(document, { input: { ...common, ...input } });
       expect(data.created).toEqual({ __typename: 'NotFoundError', code: 'NOT_FOUND' });
     }
+    const open = `mutation ($input: CreatePrivateAccountInput!) { created: createPrivateAccount(input: $input) {
+      __typename ... on CreatePrivateAccountSuccess { account { ownerId } } ... on UserError { code }
+    } }`;
+    for (const ownerId of [other, seeded.clientId, UNKNOWN]) {
+      const { data } = await as('one')(open, { input: { ...common, ownerId, accountId: UNKNOWN } });
+      expect(data.created).toEqual({ __typename: 'NotFoundError', code: 'NOT_FOUND' });
+    }
     expect(await count()).toBe(before);
     const own = await as('one')(document, { input: { ...common, customerId: one, ownerId: one } });
     expect(own.data.created).toMatchObject({ account: { ownerId: one } });
@@ -233,10 +258,11 @@ describe.each([
   it('registers no webhook, and finds none to change', async () => {
     const { as } = world;
     const list = await as('all')('{ client { webhooks { nodes { id } } } }');
-    const created = await as('one')(
-      'mutation { createWebhook(input: { type: MONEY_IN, url: "https://evil.example/x" }) { __typename } }',
-    );
-    expect(created.errors?.[0]?.extensions).toMatchObject({ code: 'FORBIDDEN' });
+    const input = 'input: { type: MONEY_IN, url: "https://evil.example/x", token: "x" }';
+    for (const create of ['createWebhook', 'createLegacyWebhook']) {
+      const { errors } = await as('one')(`mutation { ${create}(${input}) { __typename } }`);
+      expect(errors?.[0]?.extensions, create).toMatchObject({ code: 'FORBIDDEN' });
+    }
     for (const id of [list.data.client.webhooks.nodes[0].id, UNKNOWN]) {
       const { data } = await as('one')(
         `mutation ($id: ID!) {
@@ -627,4 +653,10 @@ describe('events of a caller narrowed to a customer', () => {
     await until(() => patient.results.at(-1)?.data?.events?.__typename === 'MoneyInEvent');
     expect(patient.results.map((result) => result.data.events.__typename)).toContain('CepEvent');
   });
+});
+
+it('each change of the graph is tried above by a caller who is narrowed', () => {
+  // Callers who are narrowed come to a gateway that gives out no tokens.
+  const { issueCredentialToken: _token, ...fields } = buildSchema().getMutationType()?.getFields() ?? {};
+  expect([...tried].toSorted()).toEqual(Object.keys(fields).toSorted());
 });
