@@ -1,7 +1,8 @@
-import { type GraphQLUnionType, getNamedType } from 'graphql';
+import { type GraphQLField, type GraphQLUnionType, getNamedType, isInputObjectType } from 'graphql';
 import { expect, it } from 'vitest';
 import { SCOPES } from '../../src/auth/caller.ts';
 import { buildSchema } from '../../src/schema/index.ts';
+import { KEYLESS_CHANGES } from '../helpers/keyless-changes.ts';
 import { readPage } from './pages.ts';
 
 /** The words in backticks of a text. */
@@ -17,14 +18,48 @@ it('docs/authentication.md has a row for each scope', async () => {
   expect(scopes.toSorted()).toEqual([...SCOPES].toSorted());
 });
 
-it('docs/graph.md names each change whose union has no OutcomeUnknown', async () => {
-  const schema = buildSchema();
-  const changes = Object.values(schema.getMutationType()?.getFields() ?? {});
-  const without = changes.filter(({ type }) => {
-    const members = schema.getPossibleTypes(getNamedType(type) as GraphQLUnionType);
-    return members.every(({ name }) => name !== 'OutcomeUnknown');
+const schema = buildSchema();
+const changes = Object.values(schema.getMutationType()?.getFields() ?? {});
+const namesOf = (fields: readonly { readonly name: string }[]) => fields.map(({ name }) => name).toSorted();
+
+/** The changes whose union has no `OutcomeUnknown`. */
+const clear = changes.filter(({ type }) => {
+  const members = schema.getPossibleTypes(getNamedType(type) as GraphQLUnionType);
+  return members.every(({ name }) => name !== 'OutcomeUnknown');
+});
+
+const takesKey = ({ args }: GraphQLField<unknown, unknown>): boolean =>
+  args.some(({ type }) => {
+    const input = getNamedType(type);
+    return isInputObjectType(input) && 'idempotencyKey' in input.getFields();
   });
-  const sentence = /[^.]+ have no `OutcomeUnknown`/.exec(await readPage('docs/graph.md'))?.[0] ?? '';
-  const told = named(sentence).filter((word) => word !== 'OutcomeUnknown');
-  expect(told.toSorted()).toEqual(without.map(({ name }) => name).toSorted());
+const keyless = changes.filter((change) => !takesKey(change));
+
+/** The changes that a text names. */
+const changesIn = (text: string): readonly string[] =>
+  [...new Set(named(text))].filter((word) => changes.some(({ name }) => name === word)).toSorted();
+
+/** What stands beneath a heading of the second level. */
+const part = async (page: string, heading: string): Promise<string> =>
+  (await readPage(page)).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+
+it('docs/graph.md and PROTOCOL.md name each change whose union has no OutcomeUnknown', async () => {
+  for (const page of ['docs/graph.md', 'PROTOCOL.md']) {
+    const sentence = /[^.]+ have no `OutcomeUnknown`/.exec(await readPage(page))?.[0] ?? '';
+    expect(changesIn(sentence), page).toEqual(namesOf(clear));
+  }
+});
+
+it('PROTOCOL.md says of each change without a key what a second call does', async () => {
+  expect(changesIn(await part('PROTOCOL.md', 'Changes without a key'))).toEqual(namesOf(keyless));
+});
+
+it('docs/authentication.md names each change that is sent again after any 401', async () => {
+  const sentence = /sent again after any 401:[^.]+/.exec(await readPage('docs/authentication.md'))?.[0] ?? '';
+  expect(changesIn(sentence)).toEqual(namesOf(KEYLESS_CHANGES.filter(({ isRenewed }) => isRenewed)));
+});
+
+it('ARCHITECTURE.md names each change that is no OutcomeUnknown where it follows one', async () => {
+  const told = changesIn(await part('ARCHITECTURE.md', 'Follow a change that moves no money'));
+  expect(told).toEqual(expect.arrayContaining(namesOf(clear)));
 });

@@ -9,6 +9,8 @@ export interface KeylessChange {
   readonly route: string;
   /** An input that the sandbox accepts, each time that it is made. */
   readonly input: (world: World) => object;
+  /** Whether it is sent again after any 401, as twice does no harm. */
+  readonly isRenewed?: true;
 }
 
 const account = ({ bankIds, clientBankAdapterId }: World) => ({ bankId: bankIds[0], clientBankAdapterId });
@@ -55,11 +57,13 @@ export const KEYLESS_CHANGES: readonly KeylessChange[] = [
     name: 'updateWebhook',
     route: 'PATCH /v1/clients/{clientId}/webhooks/{id}',
     input: ({ webhookId }) => ({ id: webhookId, url: url() }),
+    isRenewed: true,
   },
   {
     name: 'deleteWebhook',
     route: 'DELETE /v1/clients/{clientId}/webhooks/{id}',
     input: ({ webhookId }) => ({ id: webhookId }),
+    isRenewed: true,
   },
 ];
 
