@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
+import { matchesGlob } from 'node:path/posix';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
+import { LONG_LANE } from '../lanes.ts';
 import { blocks, ROOT, readPage } from './pages.ts';
 
 const run = promisify(execFile);
@@ -31,6 +33,15 @@ it('every file that is named exists', async () => {
   );
   expect(named.length).toBeGreaterThan(20);
   for (const file of named) expect((await readPage(file)).length, file).toBeGreaterThan(0);
+});
+
+it('a table that names the lane of a test names its own', () => {
+  const rows = [...page.matchAll(/^\| `(test\/[\w/.-]+)` \| (short|long) \|/gm)];
+  expect(rows.length).toBeGreaterThan(10);
+  for (const [, file = '', lane] of rows) {
+    const isLong = LONG_LANE.some((pattern) => matchesGlob(file, pattern));
+    expect(lane, file).toBe(isLong ? 'long' : 'short');
+  }
 });
 
 it('every command that is named exists', async () => {
