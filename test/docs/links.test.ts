@@ -33,6 +33,7 @@ it.each([
   'docs/assumptions.md',
   'docs/upstream-api.md',
   'docs/graph.md',
+  'docs/layers.md',
   'docs/glossary.md',
   'docs/events.md',
   'docs/sandbox.md',
