@@ -25,6 +25,7 @@ const LONGER = [
   'payments',
   'pay-spei',
   'draft',
+  'form',
   'backend-intents',
   'part',
   'refund',
@@ -249,6 +250,50 @@ console.log(new Set([...both, await press()].map(({ result }) => result.transact
 process.exit();`,
   );
   expect(output).toBe('done\ndone\ndone\n1\n');
+});
+
+it('a form alone is the same payment after a reload, until its end is known', async () => {
+  const { centralizing, clabeInstrumentIds } = gateway.sandbox;
+  const ids = {
+    sourceInstrumentId: centralizing.instrumentId,
+    destinationInstrumentId: clabeInstrumentIds[0],
+  };
+  const output = await runBeside(
+    'form',
+    `import { memoryIntents, typed } from '@pasarela/client';
+import { createFetch } from '@pasarela/client/fetch';
+import { token, url } from './app.js';
+import { openForm } from './form.js';
+const Verify = typed(\`mutation Verify($input: CreatePennyValidationInput!) { createPennyValidation(input: $input) {
+  __typename
+  ... on CreatePennyValidationSuccess { transaction { id } }
+  ... on UserError { code message }
+  ... on OutcomeUnknown { message safeToRetry retryUntil }
+} }\`);
+const kept = new Map();
+const storage = {
+  getItem: (name) => kept.get(name) ?? null,
+  setItem: (name, value) => void kept.set(name, value),
+  removeItem: (name) => void kept.delete(name),
+};
+const source = createFetch({ url, token });
+const store = memoryIntents();
+const open = () => openForm(storage, 'ana', '7f3a', { sourceInstrumentId: '${ids.sourceInstrumentId}' });
+open().keep({ destinationInstrumentId: '${ids.destinationInstrumentId}' });
+const { fields } = open();
+const paid = [];
+// The first screen has gone before anybody saw the end; the second one is another tab.
+const see = ({ result }) => void paid.push(result.transaction.id);
+await open().press(source, Verify, store, (outcome) => { see(outcome); throw new Error('gone'); }).catch(({ message }) => console.log(message));
+await open().press(source, Verify, store, see);
+console.log(new Set(paid).size, open().fields.externalReference === fields.externalReference);
+const createPennyValidation = { __typename: 'OutcomeUnknown', message: 'Nobody knows.', safeToRetry: false, retryUntil: null };
+const unclear = { query: async () => ({ data: { createPennyValidation } }) };
+const { status } = await openForm(storage, 'ana', '8c21', {}).press(unclear, Verify, store, () => {});
+console.log(status, kept.has('form 8c21 of ana'));
+process.exit();`,
+  );
+  expect(output).toBe('gone\n1 false\nunknown true\n');
 });
 
 it('a list that was there before is shown once, and the feed goes on behind it', async () => {
