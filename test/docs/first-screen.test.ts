@@ -204,6 +204,34 @@ it('the whole first screen is drawn where the browser blocks storage, and says t
   }
 });
 
+it('the button of the whole first screen waits until what was begun is on it', async () => {
+  const inside = await mkdtemp(join(work, 'begun-'));
+  await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
+  await writeFile(join(inside, 'session.js'), sessionFile());
+  const begun = {
+    idempotencyKey: 'begun-before',
+    mutation: 'createPennyValidation',
+    input: {},
+    createdAt: '2026-11-01T12:00:00.000Z',
+    unanswered: 1,
+  };
+  const slow = presses({}, []).replace(
+    'getItem: (key) =>',
+    `getItem: (key) => key === 'payments of ana' ? begun.promise :`,
+  );
+  const told = `const verify = () => tree.root.findAllByType('button').find(({ props }) => props.children === 'Verify the account');
+console.log(verify().props.disabled);
+begun.resolve('[${JSON.stringify(begun)}]');
+setInterval(() => {
+  if (verify().props.disabled) return;
+  console.log(JSON.stringify(tree.toJSON()).includes('You have not seen how'));
+  process.exit();
+}, 5);`;
+  await writeFile(join(inside, 'runner.js'), `const begun = Promise.withResolvers();\n${slow}\n${told}`);
+  const output = await run(process.execPath, [join(inside, 'runner.js')], inside);
+  expect(output.split('\n').slice(-3)).toEqual(['true', 'true', '']);
+});
+
 it('the session of a page asks its backend each time, and tells a browser that is signed out from a backend that fails, and takes no token of another person', async () => {
   const inside = await mkdtemp(join(work, 'session-'));
   await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
