@@ -198,6 +198,19 @@ it('takes what is left of credits that are alike for what may be the other half 
   expect((await compare(kept, reading(2 * HOUR, 200), movements)).differences).toEqual([]);
 });
 
+it('takes an internal transaction for the other half of one credit alone, so that another of its amount may have come beside it', async () => {
+  const accounts = [{ id: 'one', clabe: 'clabe', instrumentId: 'instrument' }];
+  const times = { sentAt: 10 * MINUTE, doneAt: 20 * MINUTE };
+  const internal = { source: null, destination: 'instrument', isFromAny: false, cents: 100, ...times };
+  const credits = [12 * MINUTE, 17 * MINUTE].map((at) => ({
+    ...{ clabe: 'clabe', cents: 100, at, receivedAt: at, isRejected: false, isFromOutside: false },
+  }));
+  const movements = await movementsOf(accounts, [internal], credits, MARGIN, () => undefined);
+  const reading = (at: number, cents: number) => ({ from: at, to: at, balances: { one: cents } });
+  const kept = { baseline: reading(0, 0), previous: reading(HOUR, 200) };
+  expect((await compare(kept, reading(2 * HOUR, 200), movements)).differences).toEqual([]);
+});
+
 describe('many accounts and many movements', () => {
   const MANY = 5_000;
   const accounts = Array.from({ length: MANY }, (_, index) => ({
