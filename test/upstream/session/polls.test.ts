@@ -263,6 +263,31 @@ describe('a reading that is under way', () => {
   });
 });
 
+it('messages cause eight readings at once, and one more in a quarter of an hour, however many come meanwhile', async () => {
+  const MINUTE = 60 * SECOND;
+  const shared = share();
+  const schedule = [{ until: Number.POSITIVE_INFINITY, wait: 60 * MINUTE }];
+  // Each reading shows something new, so that none is made again.
+  const own = Object.assign(watcher('merchant', 'payment'), { schedule, takePoll: () => true });
+  shared.polls.add(own);
+  let messages = 0;
+  const hint = async () => {
+    messages += 1;
+    shared.polls.hint(own, `message ${messages}`);
+    await settled();
+  };
+  while (messages < 10) await hint();
+  expect(own.reads).toBe(8);
+  for (let minute = 1; minute < 15; minute += 1) {
+    shared.time.pass(MINUTE);
+    await hint();
+  }
+  expect(own.reads).toBe(8);
+  shared.time.pass(2 * MINUTE);
+  for (const _time of ['first', 'second']) await hint();
+  expect(own.reads).toBe(9);
+});
+
 it('a reading goes on under another’s credential where that of the one who reads holds no longer', async () => {
   const shared = share();
   const failing = watcher('merchant', 'payment', () => Promise.reject(new Error('refused')));
