@@ -109,10 +109,11 @@ export async function gatherMovements(
   const payments = [...known.values()];
   // Credits are read last: of a payment whose webhook is there, the payment is known then.
   const credits = await wholeList(graph, CREDITS, CreditNode, { after: cursors[0] });
-  const open = payments.filter((payment) => mayMoveSince(payment, baseline.from));
   const paid = await Promise.all(payments.map((payment) => knownPayment(graph, payment)));
   const left = paid.filter((payment) => payment !== undefined && payment !== 'amount-unknown');
+  // By the gateway’s clock, which may go behind, it may have been settled just before the baseline, and have moved after it.
   const since = baseline.from - marginMs;
+  const open = payments.filter((payment) => mayMoveSince(payment, since));
   const amountUnknown = payments
     .filter((payment, index) => paid[index] === 'amount-unknown' && mayMoveSince(payment, since))
     .map(({ id }) => id);

@@ -83,16 +83,19 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
       const open: string[] = [];
       const amountUnknown: string[] = [];
       let reads = 0;
+      // By the clock of another process, which may go behind, it may have been settled just before the baseline, and have moved after it.
+      const since = kept.baseline.from - marginMs;
       for (const [index, record] of records.entries()) {
         if (index % PAGE === 0) await awaitTurn(options, signal);
-        if (mayMoveSince(record, kept.baseline.from)) open.push(record.hash);
+        const mayMove = mayMoveSince(record, since);
+        if (mayMove) open.push(record.hash);
         const original = refundedBy(record);
         if (original !== null && !credits.isKnown(original)) reads += 1;
         const credit =
           original === null || reads > MOST_CREDITS_READ ? null : await credits.read(original, calls);
         const payment = knownPayment(record, credit);
         if (payment === 'amount-unknown') {
-          if (mayMoveSince(record, kept.baseline.from - marginMs)) amountUnknown.push(record.hash);
+          if (mayMove) amountUnknown.push(record.hash);
         } else if (payment !== null) payments.push(payment);
       }
       // Read last: of a payment whose event is there, the payment is known then.

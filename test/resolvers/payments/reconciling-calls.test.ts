@@ -336,6 +336,13 @@ it('of the payments whose amount nothing tells, those are counted that may have 
   expect((await gather()).amountUnknown).toEqual(['1']);
 });
 
+it('a payment that was settled just before the baseline by the clock of another process is read again for the next comparison, as it may have moved after it', async () => {
+  const settled = [TIMES.marginMs, TIMES.marginMs + 1];
+  const refunds = refundsOf(2).map((refund, index) => ({ ...refund, settledAt: -(settled[index] ?? 0) }));
+  const { gather } = await gathering(EMPTY, (classes) => (classes.includes('done') ? refunds : []));
+  expect((await gather()).open).toEqual(['0']);
+});
+
 it('of the credits that refunds return a hundred are looked up for one comparison, and the others for the next', async () => {
   const refunds = refundsOf(120);
   const { gather, requests } = await gathering(EMPTY, (classes) => (classes.includes('done') ? refunds : []));
