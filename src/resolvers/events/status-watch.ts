@@ -119,10 +119,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     this.#attachings += 1;
     const attaching = this.#attachings;
     const events = await this.#source.watch(this.#states.topics, this);
-    if (this.#ended || attaching !== this.#attachings) {
-      events.stop();
-      return;
-    }
+    if (this.#ended || attaching !== this.#attachings) return events.stop();
     this.#events = events;
     if (this.#isPolled) this.#polls.hint(this, gap?.head);
     else await this.#readAlone();
@@ -132,7 +129,8 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     if (this.#ended) return;
     const states = this.#states;
     if (states.hear === undefined) {
-      if (this.#isPolled) this.#polls.hint(this, stored.id);
+      // Two messages may have one id (docs/assumptions.md, "CEP identity").
+      if (this.#isPolled) this.#polls.hint(this, `${stored.receivedAt} ${stored.id}`);
       else this.#isHinted = true;
       return;
     }

@@ -79,8 +79,8 @@ export class Polls {
    * Reads the transaction at once, because a message hints that its state may have changed; and again soon while that shows
    * nothing new. After a number of hints the schedule alone decides.
    *
-   * @param messageId of the message. One message is one hint to all that share a reading; undefined for a hint to this
-   * watcher alone.
+   * @param messageId the same for one message alone: that is one hint to all that share a reading. Undefined for a hint to this watcher
+   * alone.
    */
   hint(polled: Polled, messageId?: string): void {
     const poll = this.#polls.get(polled.pollKey);

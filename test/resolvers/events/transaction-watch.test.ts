@@ -256,6 +256,20 @@ describe('a hint', () => {
     expect(watch.slept.slice(before)).toEqual([1_000, 3_000]);
   });
 
+  it('has the transaction read though an earlier one had its id, and other contents', async () => {
+    const watch = start(transaction('INITIALIZED'), transaction('INITIALIZED'), transaction('LIQUIDATED'));
+    await watch.next();
+    const pending = cep({ id: ID, status: 'PENDING' });
+    const completed = cep({ id: ID, status: 'COMPLETED' });
+    watch.send(pending);
+    await settled();
+    expect(watch.reads).toBe(2);
+    watch.send({ ...completed, id: pending.id, receivedAt: '2026-11-20T15:31:30Z' });
+    await settled();
+    expect(watch.reads).toBe(3);
+    expect(await watch.next()).toBe('CHANGE LIQUIDATED');
+  });
+
   it('that names something else costs nothing', async () => {
     const watch = start(transaction('INITIALIZED'));
     await watch.next();
