@@ -78,7 +78,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
   readonly #polls: Polls;
   #sink: Sink<Update> | undefined;
   #events: EventWatch | undefined;
-  #attachings = 0;
+  #gap: EventsGapError | undefined;
   #lag: CallAlarm | undefined;
   #lags = 0;
   #isPolled = false;
@@ -116,11 +116,13 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
 
   /** Attaches the feed before the reading, so that nothing falls between. One gap is one hint to all who share a reading. */
   async #begin(gap?: EventsGapError): Promise<void> {
-    this.#attachings += 1;
-    const attaching = this.#attachings;
-    const events = await this.#source.watch(this.#states.topics, this);
-    if (this.#ended || attaching !== this.#attachings) return events.stop();
+    this.#gap = gap;
+    const { topics } = this.#states;
+    const events = await this.#source.watch(topics, this);
+    if (this.#ended || gap !== this.#gap) return events.stop();
     this.#events = events;
+    // A reading that began before the gap may have told of more meanwhile.
+    events.add(this.#states.topics.filter((topic) => !topics.includes(topic)));
     if (this.#isPolled) this.#polls.hint(this, gap?.head);
     else await this.#readAlone();
   }

@@ -14,6 +14,8 @@ import { type Reading, type Shared, settled, share, startWatch, type WatchOption
 
 const ID = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
 
+const OTHER = 'f47ac10b-58cc-4372-a567-0e02b2c3d479';
+
 const transaction = (transactionStatus: string, cep = 'PENDING'): Transaction => ({
   id: ID,
   amount: '10.00',
@@ -148,7 +150,7 @@ describe('a log that was lost', () => {
 
   it('while the feed is being attached has the state read once', async () => {
     const attached = Promise.withResolvers<void>();
-    const watch = receiptWith({ attached: attached.promise }, transaction('LIQUIDATED'));
+    const watch = receiptWith({ attached: () => attached.promise }, transaction('LIQUIDATED'));
     const next = watch.next();
     watch.lose();
     await settled();
@@ -165,6 +167,31 @@ describe('a log that was lost', () => {
     watch.lose();
     await settled();
     watch.send(delayed);
+    expect(await watch.next()).toBe('CHANGE DELAYED');
+    await watch.leave();
+  });
+});
+
+describe('a log that is lost while the transaction is being read for the first time', () => {
+  it('has its successor followed by all that the reading tells the receipt by', async () => {
+    const first = Promise.withResolvers<Transaction>();
+    const again = Promise.withResolvers<void>();
+    let attachings = 0;
+    const attached = () => {
+      attachings += 1;
+      return attachings > 1 ? again.promise : undefined;
+    };
+    const watch = receiptWith({ attached }, first.promise, transaction('LIQUIDATED'));
+    const next = watch.next();
+    await settled();
+    watch.lose();
+    await settled();
+    first.resolve(transaction('LIQUIDATED'));
+    expect(await next).toBe('SNAPSHOT PENDING');
+    again.resolve();
+    await settled();
+    const body = { id: OTHER, tracking_key: 'TRACK1', status: 'DELAYED' };
+    watch.send({ ...delayed, payload: { webhook_type: 'CEP', payload: { body } } });
     expect(await watch.next()).toBe('CHANGE DELAYED');
     await watch.leave();
   });

@@ -14,8 +14,8 @@ export interface WatchOptions {
   readonly seesMessages?: boolean;
   /** Whether the feed remembers what came while the transaction was being read. */
   readonly remembers?: boolean;
-  /** Until when the feed is being attached. */
-  readonly attached?: Promise<void>;
+  /** Until when the feed is being attached; asked each time. */
+  readonly attached?: () => Promise<void> | undefined;
   readonly transactionId?: string;
   /** Whose readings they are. */
   readonly owner?: string;
@@ -100,9 +100,9 @@ export function startWatch<Update>(
   }: Watched<Update>,
   ...readings: [Reading, ...Reading[]]
 ) {
-  let watcher: Watcher | undefined;
-  let topics: readonly string[] = [];
-  let ended = false;
+  /** What the feed tells; undefined before it is attached, and after the watch was stopped or let go of. */
+  let current: { topics: readonly string[]; readonly watcher: Watcher } | undefined;
+  let attachings = 0;
   let isOver = false;
   let reads = 0;
   const recent: StoredEvent[] = [];
@@ -116,18 +116,21 @@ export function startWatch<Update>(
       pollKey: `client ${transactionId}`,
       pollRequester: owner,
       seesMessages,
-      async watch(first, told) {
-        topics = first;
-        watcher = told;
-        ended = false;
-        await attached;
+      async watch(topics, watcher) {
+        const own = { topics, watcher };
+        const since = recent.length;
+        current = own;
+        attachings += 1;
+        await attached?.();
         return {
           add(more) {
-            topics = [...topics, ...more];
-            return remembers ? recent.filter((stored) => concerns(stored, topics)) : undefined;
+            if (current !== own) return [];
+            own.topics = [...own.topics, ...more];
+            if (!remembers) return undefined;
+            return recent.slice(since).filter((stored) => concerns(stored, own.topics));
           },
           stop() {
-            ended = true;
+            if (current === own) current = undefined;
           },
         };
       },
@@ -161,18 +164,16 @@ export function startWatch<Update>(
     ring: () => time.ring(),
     leave: () => updates.return(),
     get ended() {
-      return ended;
+      return attachings > 0 && current === undefined;
     },
     get reads() {
       return reads;
     },
     /** The log is lost, and the feed lets go of the watch. */
     lose() {
-      ended = true;
-      topics = [];
-      const lost = watcher;
-      watcher = undefined;
-      lost?.end(
+      const lost = current;
+      current = undefined;
+      lost?.watcher.end(
         new EventsGapError({ oldest: 'c0', head: 'c0' }, { clientId: 'client', reason: 'begun-anew' }),
       );
     },
@@ -180,7 +181,7 @@ export function startWatch<Update>(
     send(...events: StoredEvent[]) {
       for (const stored of events) {
         recent.push(stored);
-        if (!ended && concerns(stored, topics)) watcher?.event(stored);
+        if (current && concerns(stored, current.topics)) current.watcher.event(stored);
       }
     },
     async next() {
