@@ -42,7 +42,7 @@ export const EventInterface = builder.interfaceRef<Event>('Event').implement({
     id: t.exposeID('id', {
       nullable: false,
       description:
-        "The provider's message id; a redelivery has the same one. Where the provider sends none, made here.",
+        "The provider's message id; a redelivery has the same one, and another event may have it too: `cursor` tells two apart. Where the provider sends none, made here.",
     }),
     type: t.expose('type', { type: EventTypeEnum, nullable: false, description: 'What the event tells of.' }),
     cursor: t.expose('cursor', {

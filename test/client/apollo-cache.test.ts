@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
 import { buildSchema, getNamedType, isObjectType } from 'graphql';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { cacheOptions, createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
@@ -145,8 +145,8 @@ it('every connection of the graph grows by "load more"', () => {
         )
       : [],
   );
-  const joined = Object.entries(cacheOptions.typePolicies).flatMap(([type, { fields }]) =>
-    Object.keys(fields).map((field) => `${type}.${field}`),
+  const joined = Object.entries(cacheOptions.typePolicies).flatMap(([type, policy]) =>
+    'fields' in policy ? Object.keys(policy.fields).map((field) => `${type}.${field}`) : [],
   );
   expect(connections.length).toBeGreaterThan(8);
   expect(joined.sort()).toEqual(connections.sort());
@@ -193,4 +193,36 @@ it('the credits of an account grow by "load more", newest first', async () => {
   }
   expect(shown()?.nodes.map(({ amount }) => amount.amount)).toEqual(amounts.toReversed());
   subscription.unsubscribe();
+});
+
+it('two events with one id are shown each as it came', () => {
+  const cache = new InMemoryCache(cacheOptions);
+  const query = gql`
+    query Receipts($types: [EventType!]) { events(types: $types) { nodes { id cursor ... on CepEvent { rawStatus } } } }
+  `;
+  const cep = (cursor: string, rawStatus: string) => ({
+    __typename: 'CepEvent',
+    id: 'one',
+    cursor,
+    rawStatus,
+  });
+  const nodes = [cep('c1', 'PENDING'), cep('c2', 'COMPLETED')];
+  const variables = { types: ['CEP'] };
+  cache.writeQuery({
+    query,
+    variables,
+    data: { events: { __typename: 'EventConnection', nodes } },
+  });
+  expect(cache.readQuery({ query, variables })).toMatchObject({ events: { nodes } });
+  // A stream brings a third, and one of another type.
+  const warned = vi.spyOn(console, 'warn');
+  for (const event of [cep('c3', 'FAILED'), { __typename: 'StatusUpdateEvent', id: 'one', cursor: 'c4' }]) {
+    cache.writeQuery({
+      id: 'ROOT_SUBSCRIPTION',
+      query: gql`subscription { events { id cursor ... on CepEvent { rawStatus } } }`,
+      data: { events: event },
+    });
+  }
+  expect(warned).not.toHaveBeenCalled();
+  expect(cache.readQuery({ query, variables })).toMatchObject({ events: { nodes } });
 });

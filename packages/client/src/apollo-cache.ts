@@ -67,10 +67,12 @@ const connection: FieldPolicy<Pages | null, Page | null> = {
   },
 };
 
-/** For `new InMemoryCache(cacheOptions)`: members of interfaces and unions, and lists that grow by "load more". */
+/** For `new InMemoryCache(cacheOptions)`: members of interfaces and unions, lists that grow by "load more", and events, whose ids may repeat. */
 export const cacheOptions = {
   possibleTypes,
   typePolicies: {
+    // Two may have one id, as the states of one receipt may. Each is kept where it has come, and replaces what stood there.
+    Event: { keyFields: false, merge: false },
     Query: { fields: { events: connection, payments: connection } },
     Account: { fields: { moneyIn: connection } },
     Transaction: { fields: { events: connection } },
