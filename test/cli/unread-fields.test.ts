@@ -126,3 +126,17 @@ it('events forward posts it with the others, and says what cannot be read', asyn
   });
   expect(program.output()).toMatch(TOLD);
 });
+
+it('events forward that begins at the oldest event, and is started again before that is taken, posts it with the others', async () => {
+  let answer = 500;
+  await using receiver = await startReceiver(() => answer);
+  const run = (...args: string[]) =>
+    startProgram('src/cli/pasarela.ts', environment, ['events', 'forward', '--to', receiver.url, ...args]);
+  const refused = run('--from', 'oldest');
+  await refused.says(/whole was not taken/);
+  await refused.end('SIGKILL');
+  answer = 204;
+  await using again = run();
+  await Promise.race([until(() => receiver.taken.length === IDS.length), again.says(/Trying again/)]);
+  expect(receiver.taken.map(({ id }) => id)).toEqual(IDS);
+});

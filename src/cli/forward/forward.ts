@@ -151,7 +151,7 @@ async function pageAfter(
   { graph, types }: Forwarding,
 ): Promise<{ readonly page: PageOfEvents; readonly end: string | undefined }> {
   const isOldest = cursor === OLDEST;
-  if (isOldest && held !== undefined) await query(graph, DOCUMENT, { types, after: held, first: 1 });
+  if (isOldest && held !== undefined) await queryShown(graph, DOCUMENT, { types, after: held, first: 1 });
   // If only events of other types have come, the cursor after them must be saved, as that of an empty page is that goes on,
   // because the log may be trimmed meanwhile. For a log that was empty from its beginning there is no other.
   const end = types !== null || isOldest ? Head.parse(await query(graph, HEAD, {})).eventCursor : undefined;
