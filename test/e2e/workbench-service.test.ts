@@ -10,7 +10,7 @@ import { startBrowser } from '../helpers/browser.ts';
 import { folder } from '../helpers/packages.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
-import { play, result, visit } from './workbench-page.ts';
+import { openTab, play, result, textOf, visit } from './workbench-page.ts';
 
 /** In front of a service that it does not know to be a sandbox, as an operator starts it. */
 let service: Sandbox;
@@ -151,6 +151,26 @@ it('a token that is no longer accepted leads to the form, and the stream goes on
   expect(await page.getByLabel('Access token').count()).toBe(0);
   await page.clock.fastForward(3_602_000);
   await page.getByRole('alert').getByText('The token has expired.').waitFor();
+});
+
+it('whoever signs out leaves no result behind, in no tab', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
+  const query = 'query Who { client { id } }';
+  await using one = await visit(browser, `${gateway.url}/graphql#${new URLSearchParams({ query })}`);
+  const { page } = one;
+  await page.getByLabel('Access token').fill(service.accessToken);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByLabel('Access token').waitFor({ state: 'detached' });
+  await play(page);
+  await result(page, new RegExp(service.clientId));
+  await page.getByRole('button', { name: 'New tab' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Access token').waitFor();
+  await openTab(page, 'Who');
+  await until(async () => (await textOf(page, '.wb-operation')).includes('query Who'));
+  expect(await page.locator('body').innerText()).not.toContain(service.clientId);
+  const kept = () => page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]));
+  expect(await kept()).not.toContain(service.clientId);
 });
 
 it('whoever signs out leaves no token and no events behind, also after a reload', async () => {

@@ -53,6 +53,8 @@ function SignOut() {
   const leave = () => {
     signOut();
     dropStreams();
+    // Results, headers and calls under way are those of who leaves, in each tab; queries and variables are kept.
+    location.reload();
   };
   return (
     <button
