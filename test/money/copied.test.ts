@@ -2,15 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { holdText } from '../../src/cli/payments/hold-text.ts';
 import { disk, useDisk } from '../../src/common/disk.ts';
 import { silentLogger } from '../../src/common/logger.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
-import { MARKS } from '../../src/money/redis/marks.ts';
+import { ledgerOf, RedisHolds } from '../../src/money/redis/holds.ts';
+import { MARKS, RedisMarks } from '../../src/money/redis/marks.ts';
 import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
+import { DurableWrites } from '../../src/redis/durable-write.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS } from './orders.ts';
@@ -149,6 +151,40 @@ describe('a Redis that was put back tells the time of the last line of the copy,
     const records = await openRedisRecords(redis.url, dir, silentLogger);
     expect(await records.held()).toMatchObject([{ missing: 1, copied: undefined }]);
     await records.stop();
+  });
+});
+
+describe('a gateway that knows that a Redis was put back,', () => {
+  /** Two clients, in the order in which a gateway compares them, whose ledgers are behind by a payment; and the gateway's connection. */
+  async function behind(cleanup: AsyncDisposableStack) {
+    const redis = cleanup.use(await startRedis());
+    const records = await openRedisRecords(redis.url, dir, silentLogger);
+    const ids = [randomUUID(), randomUUID()];
+    for (const clientId of [...ids, ...ids]) await send(records, clientId);
+    await records.stop();
+    for (const clientId of ids) await redis.admin.hset(ledgerOf(clientId), 'sent', 1);
+    const operator = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    cleanup.defer(() => operator.stop());
+    const client = redis.admin.duplicate();
+    cleanup.defer(() => client.disconnect());
+    const marks = new RedisMarks(join(dir, MARKS));
+    const holds = new RedisHolds(client, new DurableWrites(redis.url, 1_000), marks);
+    const [first = '', second = ''] = marks.clients;
+    return { client, operator, holds, first, second };
+  }
+
+  it('and tells the others as an operator lets payments go on, holds none any more', async () => {
+    await using cleanup = new AsyncDisposableStack();
+    const { client, operator, holds, first, second } = await behind(cleanup);
+    for (const clientId of [first, second]) expect(await holds.isPutBack(clientId)).toBe(true);
+    const sadd = client.sadd.bind(client);
+    vi.spyOn(client, 'sadd').mockImplementation(async (...told) => {
+      await operator.resume();
+      return sadd(...told);
+    });
+    expect(await holds.isPutBack(first)).toBe(true);
+    for (const each of [operator, holds]) expect(await each.held()).toEqual([]);
+    for (const clientId of [first, second]) await send(operator, clientId);
   });
 });
 

@@ -65,11 +65,13 @@ export class RedisHolds {
 
   /**
    * Records that a client's ledger is behind, for the other processes too, also for those that know nothing of this client.
+   * Takes that back if an operator has let payments go on since the ledger was read: nobody else would.
    */
   async found(clientId: string): Promise<void> {
     this.#isHeld = true;
     this.began();
     await this.#redis.sadd(HELD, clientId);
+    if ((await this.#check(clientId)) === undefined) await this.#redis.srem(HELD, clientId);
   }
 
   /** Returns the holds that all processes see now, an operator's first. Rejects when Redis does not answer. */
