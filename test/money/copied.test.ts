@@ -186,6 +186,19 @@ describe('a gateway that knows that a Redis was put back,', () => {
     for (const each of [operator, holds]) expect(await each.held()).toEqual([]);
     for (const clientId of [first, second]) await send(operator, clientId);
   });
+
+  it('tells the others also where the ledger of another client cannot be read', async () => {
+    await using cleanup = new AsyncDisposableStack();
+    const { client, operator, holds, first, second } = await behind(cleanup);
+    const evalsha = client.evalsha.bind(client);
+    vi.spyOn(client, 'evalsha').mockImplementation(async (...asked) => {
+      if ((asked as unknown[]).includes(ledgerOf(first))) throw new Error('the node is away');
+      return evalsha(...asked);
+    });
+    await holds.look();
+    expect(await operator.held()).toMatchObject([{ why: 'put-back', missing: 1 }]);
+    await expect(send(operator, second)).rejects.toMatchObject({ why: 'put-back' });
+  });
 });
 
 it('an operator is told from when on to compare, and up to how many payments are missing', () => {

@@ -50,9 +50,9 @@ export class RedisHolds {
     this.#lives += 1;
   }
 
-  /** Compares the ledgers with the marks of this process. */
+  /** Compares the ledgers with the marks of this process. One that cannot be read keeps it from none of the others. */
   async look(): Promise<void> {
-    for (const clientId of this.#marks.clients) await this.isPutBack(clientId);
+    await Promise.allSettled(this.#marks.clients.map((clientId) => this.isPutBack(clientId)));
     await this.held();
   }
 
