@@ -204,6 +204,17 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
       expect(await send(two, other, credit)).toBe(true);
     });
 
+    it('lets another of the credit be sent once it was given back, and its key is used for another credit', async () => {
+      const [first, other] = [freshName(), freshName()];
+      const credit = freshCredit();
+      await send(one, first, credit);
+      await one.release(first, 'a');
+      const [next, third] = [freshCredit(), freshName()];
+      expect(await send(one, first, next)).toBe(true);
+      expect(await send(two, other, credit)).toBe(true);
+      await expect(send(two, third, next)).rejects.toBeInstanceOf(OtherRefundError);
+    });
+
     it('may be marked twice by its own call', async () => {
       const [name, credit] = [freshName(), freshCredit()];
       expect(await send(one, name, credit)).toBe(true);

@@ -257,5 +257,8 @@ export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
   if owner ~= ARGV[1] or state == 'answered' then return 0 end
   journal(ARGV[2] .. (line or (':' .. hash)) .. ARGV[3])
   file('none')
+  -- The key may be used next for the refund of another credit.
+  local refunds = base .. 'refund:' .. string.lower(redis.call('HGET', key, 'original') or '')
+  if redis.call('GET', refunds) == hash then redis.call('DEL', refunds) end
   redis.call('DEL', key)
   return 1`);

@@ -7,6 +7,7 @@ export class SqliteRefunds {
   readonly #other: StatementSync;
   readonly #note: StatementSync;
   readonly #expire: StatementSync;
+  readonly #forget: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.#other = db.prepare(`
@@ -17,6 +18,7 @@ export class SqliteRefunds {
       INSERT OR REPLACE INTO refunds (client_id, original, hash, kept_until)
       VALUES (:clientId, :original, :hash, :keptUntil)`);
     this.#expire = db.prepare('DELETE FROM refunds WHERE kept_until <= ?');
+    this.#forget = db.prepare('DELETE FROM refunds WHERE client_id = ? AND original = lower(?) AND hash = ?');
   }
 
   /**
@@ -29,5 +31,10 @@ export class SqliteRefunds {
     this.#expire.run(now);
     if (this.#other.get({ clientId, original, hash, now }) !== undefined) throw new OtherRefundError();
     this.#note.run({ clientId, original, hash, keptUntil: now + ONLY_REFUND_MS });
+  }
+
+  /** Forgets the refund of a credit whose record is given back: the key may be used next for that of another credit. */
+  forget({ clientId, hash }: RecordName, credit: string): void {
+    this.#forget.run(clientId, credit, hash);
   }
 }

@@ -147,6 +147,7 @@ export class SqliteSteps {
     if (row === undefined) return true;
     if (row['owner'] !== owner || row['state'] === 'answered') return false;
     this.#goOn(name, nothingMovedLine);
+    if (row['original'] !== null) this.#refunds.forget(name, String(row['original']));
     this.#release.run(name.clientId, name.hash, owner);
     return true;
   }
