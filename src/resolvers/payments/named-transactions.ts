@@ -2,6 +2,7 @@ import { Lru } from '../../common/lru.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { isTransaction, readNamedTransaction, type Transaction } from '../../upstream/transactions.ts';
+import { cepOf, mayHaveReceipt } from '../cep.ts';
 import { comparable } from './evidence-match.ts';
 import { MOST_IDS } from './sightings.ts';
 
@@ -9,7 +10,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /**
  * An id that leads to no transaction is read again after a minute, since an event may outrun what the service shows; then each time that its
- * event is twice as old, and not after ten minutes.
+ * event is twice as old, and not after ten minutes. So is a transaction that may be a penny validation and shows no receipt, until an hour.
  */
 const READ_AGAIN_MS = MINUTE;
 const OUTRUN_MS = 10 * MINUTE;
@@ -27,6 +28,9 @@ const LONGEST_REST_MS = HOUR;
 interface Known {
   readonly transaction: Transaction | null;
 }
+
+/** Whether it may be a penny validation whose receipt the service does not show yet: until then it is taken for money out. */
+const lacksReceipt = (read: Transaction): boolean => mayHaveReceipt(read) && cepOf(read) === null;
 
 interface Failure {
   readonly times: number;
@@ -90,9 +94,8 @@ export class NamedTransactions {
     }
     this.#doubted.delete(id);
     const transaction = isTransaction(read) ? comparable(read) : null;
-    const [settledMs, againMs] = isTransaction(read)
-      ? [MAY_CHANGE_MS, HOUR]
-      : [OUTRUN_MS, Math.max(READ_AGAIN_MS, age)];
+    const settledMs = isTransaction(read) ? MAY_CHANGE_MS : OUTRUN_MS;
+    const againMs = isTransaction(read) && !lacksReceipt(read) ? HOUR : Math.max(READ_AGAIN_MS, age);
     this.#read.set(id, { transaction }, { ttl: age > settledMs ? KEPT_MS : againMs });
     return { transaction };
   }

@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { NamedTransactions } from '../../../src/resolvers/payments/named-transactions.ts';
 import { MOST_IDS } from '../../../src/resolvers/payments/sightings.ts';
 import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import type { Rest } from '../../../src/upstream/call/rest.ts';
+import { until } from '../../helpers/until.ts';
 
-const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const NOW = 100 * HOUR;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 /** A service of which each read ends so. Nothing but reads is asked of it. */
 const failing = (error: UpstreamError) => ({ get: () => Promise.reject(error) }) as unknown as Rest;
@@ -119,6 +125,26 @@ it('of a penny validation what its answer would show of the CEP is remembered, a
   expect(await named.read(id, HOUR, rest, NOW)).toEqual({
     transaction: { ...debit, metadata: { dataCep: cep } },
   });
+});
+
+it('a penny validation whose receipt the service does not show yet is read again after a minute, other money out is not', async () => {
+  const named = new NamedTransactions();
+  let leapMs = 0;
+  const measured = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+  const kind = { category: 'DEBIT_TRANS', subCategory: 'SPEI_DEBIT', transactionStatus: 'INITIALIZED' };
+  const [validation, other] = [randomUUID(), randomUUID()];
+  for (const [id, amount] of [
+    [validation, '0.01'],
+    [other, '10.00'],
+  ] as const) {
+    await named.read(id, 1_000, showing({ id, amount, currency: 'MXN', ...kind }), NOW);
+    expect(named.known(id)).toBeDefined();
+  }
+  leapMs = MINUTE + 1;
+  // The cache takes a moment to ask for the time again.
+  await until(async () => named.known(validation) === undefined);
+  expect(named.known(other)).toBeDefined();
 });
 
 it('an id whose read no answer ends says that the service is away: only one that has left may be at fault', async () => {
