@@ -52,6 +52,17 @@ afterAll(async () => {
 
 const run = (...args: string[]) => pasarela(['payments', ...args], environment);
 
+it('a payment whose operation is named twice is listed once', async () => {
+  const { code, stdout } = await run('list', '--json', '--operation', 'money_out,money_out');
+  expect(code).toBe(0);
+  const ids = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line).id);
+  expect(ids).toHaveLength(3);
+  expect(new Set(ids).size).toBe(3);
+});
+
 it('payments are listed, the newest first, by their state and operation, and nothing personal is told', async () => {
   const { code, stdout } = await run('list');
   expect(code).toBe(0);

@@ -140,11 +140,12 @@ function wordsOf<T extends string>(
 ): readonly T[] | undefined {
   // The words are the keys of the table.
   const names = Object.keys(known) as T[];
-  return text?.split(',').map((word) => {
+  const told = text?.split(',').map((word) => {
     const name = names.find((one) => one === word.trim().toUpperCase());
     if (name === undefined) throw new UsageError(`${option} got "${word}", wants of ${names.join(', ')}`);
     return name;
   });
+  return told && [...new Set(told)];
 }
 
 const lineOf = ({ requestedAt, state, operation, amount, id, code, retryUntil }: Listed): string =>
