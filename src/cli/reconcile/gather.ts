@@ -8,7 +8,7 @@ import {
   movementsOf,
 } from '../../money/reconciling/movements.ts';
 import type { Gathered, Look, Readings } from '../../money/reconciling/readings.ts';
-import { type GraphClient, GraphError, HEAD, query } from '../graph.ts';
+import { type GraphClient, GraphError, HEAD, query, queryShown } from '../graph.ts';
 
 /** Nodes of a list that are read at a time. */
 const PAGE = 100;
@@ -108,7 +108,7 @@ export async function gatherMovements(
   }
   const payments = [...known.values()];
   // Credits are read last: of a payment whose webhook is there, the payment is known then.
-  const credits = await wholeList(graph, CREDITS, CreditNode, { after: cursors[0] });
+  const credits = await wholeList(graph, CREDITS, CreditNode, { after: cursors[0] }, shown);
   const paid = await Promise.all(payments.map((payment) => knownPayment(graph, payment)));
   const left = paid.filter((payment) => payment !== undefined && payment !== 'amount-unknown');
   // By the gateway’s clock, which may go behind, it may have been settled just before the baseline, and have moved after it.
@@ -177,11 +177,15 @@ const knownCredit = (credit: z.output<typeof CreditNode>): KnownCredit => ({
   isFromOutside: credit.rawSubCategory === 'SPEI_CREDIT',
 });
 
+/** A credit with a time that cannot be read goes by the time of its receipt. */
+const shown: typeof query = async (...asked) => (await queryShown(...asked)).data;
+
 async function wholeList<T>(
   graph: GraphClient,
   document: string,
   node: z.ZodType<T>,
   variables: object,
+  read = query,
 ): Promise<T[]> {
   const Page = z.object({
     list: z.object({
@@ -192,7 +196,7 @@ async function wholeList<T>(
   const found: T[] = [];
   let page = variables;
   for (;;) {
-    const data = await query(graph, document, page);
+    const data = await read(graph, document, page);
     // The accounts are the client's, everything else is asked for by itself.
     const { list } = Page.parse(Object(data)['client'] ?? data);
     found.push(...list.nodes);

@@ -26,6 +26,8 @@ interface Graph {
   readonly payments?: readonly GraphPayment[];
   /** What a read of a refund's transaction fails with; undefined where it is not known. */
   readonly refundFails?: string;
+  /** Whether a time of the first credit cannot be read. */
+  readonly isTimeUnread?: boolean;
 }
 
 /** Paid out of the account; of unknown outcome where it does not say when it was done. */
@@ -49,7 +51,7 @@ const paymentNode = ({ amount, askedAt, doneAt }: GraphPayment) => ({
 
 /** Answers what the comparison of balances asks of a graph. */
 async function answer(
-  { balance = '0.00', credits = [], payments = [], refundFails }: Graph,
+  { balance = '0.00', credits = [], payments = [], refundFails, isTimeUnread = false }: Graph,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -86,8 +88,11 @@ async function answer(
     );
   };
   const isFailing = refundFails !== undefined && query.includes('transaction {');
-  const errors = [{ message: 'failed', extensions: { code: refundFails } }];
-  json(response, { data: data(), ...(isFailing && { errors }) });
+  const isUnread = isTimeUnread && query.includes('events(');
+  const path = isUnread ? ['list', 'nodes', 0, 'registeredAt'] : undefined;
+  const code = isUnread ? 'UPSTREAM_INVALID' : refundFails;
+  const errors = [{ message: 'failed', path, extensions: { code } }];
+  json(response, { data: data(), ...((isFailing || isUnread) && { errors }) });
 }
 
 it('a payment that was asked for up to a day before the first reading, and was done after it, is known', async () => {
@@ -105,6 +110,24 @@ it('a payment that was asked for up to a day before the first reading, and was d
   );
   expect(movements).toEqual([
     { account: 'a1', cents: -1_234, from: now - 23 * HOUR, to: now + HOUR, isCertain: true },
+  ]);
+});
+
+it('a credit with a time that cannot be read is compared by the time of its receipt', async () => {
+  const now = Date.now();
+  const credits = [{ amount: '12.34', at: now + HOUR }];
+  await using graph = await startUpstream((request, response) => {
+    void answer({ credits, isTimeUnread: true }, request, response);
+  });
+  const baseline = { from: now, to: now, balances: { [ACCOUNT.id]: 0 } };
+  const { movements } = await gatherMovements(
+    { url: graph.url, token: { renews: false, get: async () => 'token' } },
+    [ACCOUNT],
+    { baseline, cursors: ['c1', 'c2'], open: [] },
+    SECOND,
+  );
+  expect(movements).toEqual([
+    { account: 'a1', cents: 1_234, from: now + HOUR, to: now + HOUR, isCertain: true },
   ]);
 });
 
