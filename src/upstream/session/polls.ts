@@ -172,7 +172,8 @@ export class Polls {
       transaction = await reader.read();
     } catch (error) {
       this.#end(poll, requester);
-      if (reader.pollFailed(error)) {
+      // A reading whose reader has left ends without an answer, which says nothing of the service.
+      if (poll.watchers.has(reader) && reader.pollFailed(error)) {
         this.#stepOn(poll, false);
         return;
       }

@@ -7,6 +7,7 @@ import { control, type RunningGateway, sendQuery, startGateway } from '../../hel
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { subscribeOverWebSocket, TRANSPORTS } from '../../helpers/subscriber.ts';
+import { until } from '../../helpers/until.ts';
 
 const STATUS = `subscription ($id: ID!) {
   transactionStatus(transactionId: $id) { kind transaction { id status rawStatus source { ownerId } } }
@@ -92,7 +93,7 @@ describe.each([
   });
   afterAll(() => gateway.stop());
 
-  describe.each(TRANSPORTS)('over %s', (_transport, subscribe) => {
+  describe.each(TRANSPORTS)('over %s', (transport, subscribe) => {
     const follow = (id: string) =>
       subscribe(gateway.graphql, gateway.sandbox.accessToken, { query: STATUS, variables: { id } });
 
@@ -133,6 +134,28 @@ describe.each([
         ...(choices.valuesBeyondTheSpec ? ['CHANGE IN_PROCESS'] : []),
         'CHANGE LIQUIDATED',
       ]);
+    });
+
+    it('a payout whose reader leaves in the midst of a reading is read at once for the others', async () => {
+      // Over a socket a reading is made to its end.
+      if (transport !== 'SSE') return;
+      await control(gateway.sandbox, 'POST', '/sandbox/lost-messages', { type: 'STATUS_UPDATE', times: 1 });
+      const id = await pay(gateway, seeded);
+      await using first = follow(id);
+      await first.received(1);
+      await using second = follow(id);
+      await second.received(1);
+      await advance(gateway.sandbox, choices.moneyOutSeconds);
+      const path = `/v1/clients/${gateway.sandbox.clientId}/transactions/${id}`;
+      await control(gateway.sandbox, 'POST', '/sandbox/faults', { match: { path }, fault: 'hang', times: 1 });
+      await clock.pass(FIRST);
+      await until(async () => {
+        const { faults } = await control(gateway.sandbox, 'GET', '/sandbox/faults');
+        return faults.some(({ used }: { readonly used: number }) => used === 1);
+      });
+      await first.leave();
+      expect(await second.ended).toBeUndefined();
+      expect(statuses(second.results)).toEqual(['SNAPSHOT INITIALIZED', 'CHANGE LIQUIDATED']);
     });
 
     it('a payout that has settled is told at once, and the stream completes', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { left } from '../../../src/upstream/call/errors.ts';
 import type { Polled, Schedule } from '../../../src/upstream/session/polls.ts';
 import type { Transaction } from '../../../src/upstream/transactions.ts';
 import { type Shared, settled, share } from '../../resolvers/events/watching.ts';
@@ -171,6 +172,27 @@ describe('those who leave', () => {
     await settled();
     expect(present.map(({ reads }) => reads)).toEqual([1, 1, 1, 1]);
   });
+});
+
+it('a reading that ends without an answer, as its reader has left, is made at once for those who are still there', async () => {
+  const shared = share();
+  const reading = Promise.withResolvers<null>();
+  const failed: unknown[] = [];
+  const leaving = Object.assign(
+    watcher('merchant', 'payment', () => reading.promise),
+    {
+      pollFailed: (error: unknown) => failed.push(error) > 0,
+    },
+  );
+  const staying = watcher('merchant', 'payment');
+  for (const each of [leaving, staying]) shared.polls.add(each);
+  await live(shared, 3 * SECOND);
+  expect([leaving.reads, staying.reads]).toEqual([1, 0]);
+  shared.polls.remove(leaving);
+  reading.reject(left());
+  await settled();
+  expect(staying.reads).toBe(1);
+  expect(failed).toEqual([]);
 });
 
 it('a reading that waits for its turn is put off by a whole wait where a message brings the state', async () => {
