@@ -40,6 +40,8 @@ export class TransactionStates implements States<TransactionUpdate> {
   readonly schedule = SCHEDULE;
   readonly #transactionId: string;
   #shown: Transaction | null = null;
+  /** As it was read last: a receipt may be there later than the transaction. */
+  #read: Transaction | null = null;
 
   constructor(transactionId: string) {
     this.#transactionId = transactionId;
@@ -59,9 +61,9 @@ export class TransactionStates implements States<TransactionUpdate> {
 
   /** A receipt's messages may name its penny validation in other ways (docs/assumptions.md, "CEP id"). */
   get topics(): readonly string[] {
-    const cep = this.#shown === null ? null : cepOf(this.#shown);
+    const cep = this.#read === null ? null : cepOf(this.#read);
     const validationId = present(cep?.validationId);
-    const trackingKey = cep === null ? null : present(this.#shown?.trackingId);
+    const trackingKey = cep === null ? null : present(this.#read?.trackingId);
     return [
       idTopic('STATUS_UPDATE', this.#transactionId),
       idTopic('MONEY_IN', this.#transactionId),
@@ -80,6 +82,7 @@ export class TransactionStates implements States<TransactionUpdate> {
 
   /** @throws BadInputError when there is no such transaction. */
   read(transaction: Transaction | null, lastTry: boolean): readonly TransactionUpdate[] {
+    this.#read = transaction ?? this.#read;
     if (this.#shown !== null) {
       return transaction !== null && this.isNews(transaction) ? [this.#show(transaction, 'CHANGE')] : [];
     }

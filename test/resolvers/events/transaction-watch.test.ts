@@ -201,6 +201,17 @@ describe('a hint', () => {
     expect(await watch.next()).toBe('CHANGE LIQUIDATED');
   });
 
+  it('is a CEP that names a penny validation by what only a later reading has shown', async () => {
+    const watch = start(transaction('INITIALIZED'), validation('INITIALIZED'), validation('LIQUIDATED'));
+    await watch.next();
+    await watch.ring();
+    expect(watch.reads).toBe(2);
+    watch.send(cep({ id: VALIDATION, status: 'PENDING' }));
+    await settled();
+    expect(watch.reads).toBe(3);
+    expect(await watch.next()).toBe('CHANGE LIQUIDATED');
+  });
+
   it('is not lost where it comes while the transaction is being read for the first time', async () => {
     const first = Promise.withResolvers<Transaction | null>();
     const watch = start(first.promise, transaction('LIQUIDATED'));
