@@ -11,6 +11,7 @@ import { openRestService } from '../../src/app/rest-service.ts';
 import type { ServerConfig } from '../../src/app/server-config.ts';
 import { openStores } from '../../src/app/stores.ts';
 import { systemAlarmClock } from '../../src/common/alarms.ts';
+import { clock, useClock } from '../../src/common/clock.ts';
 import { Party } from '../../src/common/party.ts';
 import { Turns } from '../../src/common/turns.ts';
 import { openMoney } from '../../src/money/open-money.ts';
@@ -139,6 +140,22 @@ it('the REST calls of a comparison of balances are counted as all others are', a
     return counted?.values.some(({ labels, value }) => labels['status'] === '418' && value > 0);
   });
   parts.stores.money.drain();
+});
+
+it('each comparison of balances has the whole time for its REST calls, however long after the start it is made', async () => {
+  const answer: Answer = ({ method }, response) =>
+    method === 'POST' ? json(response, { id: CLIENT_ID, token: 'token' }, 201) : json(response, {}, 418);
+  await using parts = await startParts(answer, { service, reconciling: { everyMs: 20, marginMs: 0 } });
+  serveComparisons(parts.base, parts.stores);
+  const restoreClock = useClock({ ...clock, now: () => Date.now() + 24 * 60 * 60_000 });
+  const { registry } = parts.base.metrics;
+  await until(async () => {
+    const counted = await registry.getSingleMetric('pasarela_balance_comparisons_total')?.get();
+    return counted?.values.some(({ value }) => value > 0);
+  });
+  parts.stores.money.drain();
+  restoreClock();
+  expect(parts.upstream.requests).toContainEqual(expect.stringMatching(/^GET .*\/accounts/));
 });
 
 it('the state of the stores is known also where it cannot be read whether payments are held', async () => {

@@ -38,6 +38,7 @@ describe('a sandbox with a large merchant', () => {
     expect(again.data.map(({ id }: { id: string }) => id)).toEqual(
       accounts.data.map(({ id }: { id: string }) => id),
     );
+    expect(again.totalItem).toBe(accounts.totalItem);
     expect((await control(sandbox, 'GET', '/sandbox/ledger')).balanced).toBe(true);
   });
 
