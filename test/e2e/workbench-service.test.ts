@@ -153,6 +153,22 @@ it('a token that is no longer accepted leads to the form, and the stream goes on
   await page.getByRole('alert').getByText('The token has expired.').waitFor();
 });
 
+it('a refusal of the token in an operation’s own headers asks for no other than the one that is signed in', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
+  await using one = await visit(browser, `${gateway.url}/graphql`);
+  const { page } = one;
+  await page.getByLabel('Access token').fill(service.accessToken);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByLabel('Access token').waitFor({ state: 'detached' });
+  await page.getByRole('tab', { name: 'Headers' }).click();
+  await page.locator('.wb-variables .graphiql-editor:not(.hidden)').click();
+  await page.keyboard.insertText(JSON.stringify({ authorization: 'Bearer a.b.c' }));
+  await play(page);
+  await result(page, /"UNAUTHENTICATED"/);
+  expect(await page.getByLabel('Access token').count()).toBe(0);
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+});
+
 it('whoever signs out leaves no result behind, in no tab', async () => {
   await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
   const query = 'query Who { client { id } }';

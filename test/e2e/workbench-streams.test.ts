@@ -79,6 +79,33 @@ describe('a stream', () => {
     },
   );
 
+  it('over SSE reads names whole, and that nothing was missed, wherever the network has cut what it sends', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await page.evaluate(() => {
+      const { fetch } = window;
+      // The network: it brings each byte alone.
+      const inBytes = async (...request: Parameters<typeof fetch>): Promise<Response> => {
+        const response = await fetch(...request);
+        if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response;
+        const cut = new TransformStream<Uint8Array, Uint8Array>({
+          transform(bytes, controller) {
+            for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+          },
+        });
+        return new Response(response.body?.pipeThrough(cut), response);
+      };
+      Object.assign(window, { fetch: inBytes });
+    });
+    await watchMoneyIn(page);
+    await demo.credit('Íñigo Muñoz');
+    await page.locator('.wb-says', { hasText: '10.00 MXN from Íñigo Muñoz' }).waitFor();
+    await deed(page, 'Cut');
+    await page.getByText('Caught up: nothing was missed.').waitFor();
+    expect(await rows(page).count()).toBe(1);
+    expect(one.failures).toEqual([]);
+  });
+
   it.each(['SSE', 'WS'])(
     'over %s is sent with the token of its own headers, and ends where that is refused, though the page has another',
     async (transport) => {
