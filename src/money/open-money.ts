@@ -7,7 +7,7 @@ import { JOURNAL_RETENTION_MS } from './journal/journal.ts';
 import type { PaymentOutcome } from './payment-outcome.ts';
 import { withPaymentsOff } from './payments-off.ts';
 import type { ComparisonOutcome } from './reconciling/reconciler.ts';
-import type { MoneyRecords } from './record.ts';
+import { type MoneyRecords, RETENTION_MS } from './record.ts';
 import type { SettledBy } from './settling/settler.ts';
 import { openSqliteRecords } from './sqlite/sqlite-record.ts';
 
@@ -44,9 +44,17 @@ interface MoneyMetrics {
   difference(direction: 'more' | 'less'): void;
 }
 
+/**
+ * How long lines of the journal are kept at least in Redis, in ms: a record has only its line to say what was asked for, and one that is
+ * settled at its end is kept for twice its time.
+ */
+const LEAST_JOURNAL_MS = 2 * RETENTION_MS + 24 * 60 * 60 * 1000;
+
 /** Opens money over the store that the options name. Its `stop` closes the store too. */
 export async function openMoney(options: MoneyOptions): Promise<Money> {
-  const opened = await openMoneyRecords(options);
+  const { redisUrl, journalMs = JOURNAL_RETENTION_MS } = options;
+  const leastMs = redisUrl === undefined ? 0 : LEAST_JOURNAL_MS;
+  const opened = await openMoneyRecords({ ...options, journalMs: Math.max(journalMs, leastMs) });
   const { logger, metrics, isOff = false } = options;
   const records = isOff ? withPaymentsOff(opened) : opened;
   const { mismatch: onMismatch, payment: onPayment, settled: onSettled } = metrics ?? {};

@@ -10,12 +10,12 @@ import { JournalEntries } from '../../src/money/journal/entries.ts';
 import { digestOf, partsOf } from '../../src/money/journal/journal.ts';
 import type { JournalStore } from '../../src/money/journal/store.ts';
 import { type Anchor, JOURNAL_PAGE, verifyJournal } from '../../src/money/journal/verify.ts';
-import { openMoneyRecords } from '../../src/money/open-money.ts';
+import { openMoney, openMoneyRecords } from '../../src/money/open-money.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
-import { NOBODYS, SHOWN } from './orders.ts';
+import { NOBODYS, order, SHOWN } from './orders.ts';
 import { STORES, type Store } from './stores.ts';
 
 const DONE = { kind: 'done', status: 201, text: '{}' } as const;
@@ -298,6 +298,22 @@ describe('the lines of a journal', () => {
       .toBeGreaterThanOrEqual(9);
     expect((await verify(records, clientId)).problem).toBeUndefined();
     await records.stop();
+  });
+
+  it('are kept in Redis as long as a record that was settled at its end, whatever is asked for', async () => {
+    await using redis = await startRedis();
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+    const made = order('http://127.0.0.1:1', 'createMoneyOut', randomUUID());
+    const day = KEPT_MS / 31;
+    const stream = `pasarela:money:{${made.clientId}}:journal`;
+    const [gone, kept] = [62, 60].map((days) => `${Date.now() - days * day}-0`);
+    for (const id of [gone, kept]) await redis.admin.xadd(stream, String(id), 'l', 'a line');
+    const money = await openMoney({ redisUrl: redis.url, dataDir, logger, journalMs: KEPT_MS });
+    await money.execute(made, { deadline: Date.now() + 5_000, signal: new AbortController().signal });
+    const [[oldest]] = (await redis.admin.xrange(stream, '-', '+', 'COUNT', 1)) as [[string, string[]]];
+    expect(oldest).toBe(kept);
+    await money.stop();
+    await rm(dataDir, { recursive: true });
   });
 });
 
