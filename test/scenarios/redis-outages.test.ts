@@ -85,19 +85,25 @@ it('what arrives while Redis is down is delivered in the order of its arrival', 
   });
   // Nobody follows the other client yet, so that its log would have to be read.
   const [other] = (await control(fleet.sandbox, 'GET', '/sandbox')).otherClients;
-  const begun = await fetch(gateway.graphql, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${other.accessToken}`,
-      'content-type': 'application/json',
-      accept: 'text/event-stream',
-    },
-    body: JSON.stringify({ query: 'subscription { events { id } }' }),
-  });
+  const begin = (query: string) =>
+    fetch(gateway.graphql, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${other.accessToken}`,
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
+      },
+      body: JSON.stringify({ query }),
+    });
+  const begun = await begin('subscription { events { id } }');
   expect([begun.status, await begun.json()]).toMatchObject([
     503,
     { errors: [{ extensions: { code: 'STORE_UNAVAILABLE' } }] },
   ]);
+  const id = '00000000-0000-4000-8000-000000000000';
+  const ofReceipt = await begin(`subscription { cepStatus(transactionId: "${id}") { kind } }`);
+  expect(ofReceipt.status).toBe(200);
+  expect(await ofReceipt.text()).toMatch(/^event: next\ndata: .*STORE_UNAVAILABLE.*\n\nevent: complete$/m);
   await fleet.redis.start();
   await everybodyHas(100);
   expect(readers[0]?.seen).toEqual(sent);
