@@ -94,6 +94,7 @@ const CAUSES: Readonly<Record<string, () => Promise<void>>> = {
     expect(told.message).toMatch(
       /^Another refund .*, under another key, or by a caller whose keys are not yours/,
     );
+    expect(told.message).toMatch(/does not name the credit of an open refund; .*`pasarela payments show`/);
     expect([await stateOf(first), await stateOf(second)]).toEqual(['UNKNOWN', undefined]);
   },
   'The service has refused it, for a cause that passes': async () => {

@@ -208,7 +208,7 @@ function recordUnreachable(error: unknown): never {
 const NOT_REFUNDED_BECAUSE = {
   refunded: 'The transaction has been refunded already.',
   'other-refund':
-    'Another refund of the transaction was sent within the last 48 hours, under another key, or by a caller whose keys are not yours, and it may have returned the money. This call has sent nothing. Find out what became of the other: payments(operations: [REFUND]) lists it to callers for the whole client, and to one narrowed to a customer only if such a caller has sent it.',
+    'Another refund of the transaction was sent within the last 48 hours, under another key, or by a caller whose keys are not yours, and it may have returned the money. This call has sent nothing. Find out what became of the other: payments(operations: [REFUND]) lists it to callers for the whole client, and to one narrowed to a customer only if such a caller has sent it. The list does not name the credit of an open refund; to an operator `pasarela payments show` names it.',
 } as const;
 
 /** What the caller is told of all that is not done, which has been returned. */
