@@ -21,7 +21,8 @@ const StateType = builder.enumType('PaymentState', {
   description: 'What became of an intent to pay.',
   values: {
     IN_FLIGHT: {
-      description: 'It was asked for, and a call, or the gateway itself, is at it: nothing is known yet.',
+      description:
+        'It was asked for, and the call that sends it is at it, or of money out the gateway itself: nothing is known yet.',
     },
     DONE: {
       description:
