@@ -87,6 +87,11 @@ export class Budget {
     this.#deadline = clock.now() + this.#options.operationTimeoutMs;
   }
 
+  /** Whether its stream takes a seat of its own; over a socket it has that of the socket. */
+  get countsStreams(): boolean {
+    return this.#incoming.openStream !== undefined;
+  }
+
   /** Counts a stream that is about to begin for its caller, and what it keeps. Says why it may not begin. */
   openStream(caller: Caller, kept: KeptBytes): StreamRefusal | undefined {
     return this.#incoming.openStream?.(streamHolder(caller), kept);

@@ -238,36 +238,63 @@ describe('a stream that fails', () => {
 });
 
 describe('a stream beside too many others', () => {
-  const begin = (refusal: StreamRefusal | undefined) => {
+  /** What a plugin's hook makes of a subscription, and the number of times that the field was asked for its stream. */
+  const begin = async (refusal: StreamRefusal | undefined, { isKnown = true, countsStreams = true } = {}) => {
     const source = new Source();
     const counted: unknown[] = [];
-    const context = {
-      identity: { caller: 'alma' },
+    const contextValue = {
+      identity: { identify: () => (isKnown ? Promise.resolve('alma') : Promise.reject(new Error('nobody'))) },
       budget: {
-        openStream: (caller: unknown, kept: unknown) => {
-          counted.push(caller, kept);
+        countsStreams,
+        openStream: (caller: unknown) => {
+          counted.push(caller);
           return refusal;
         },
       },
     };
-    return { source, counted, made: subscribed(useStreamLimit(), context, source) };
+    let reads = 0;
+    let subscribe = (_args: object): unknown => {
+      reads += 1;
+      return source;
+    };
+    // Only these members of the hook's payload are used.
+    const hook = useStreamLimit().onSubscribe as unknown as (payload: object) => void;
+    hook({
+      args: { schema: SCHEMA, document: DOCUMENT, contextValue },
+      subscribeFn: subscribe,
+      setSubscribeFn: (fn: typeof subscribe) => {
+        subscribe = fn;
+      },
+    });
+    return { source, counted, made: await subscribe({}), reads };
   };
 
-  it('is refused, and ends before it has begun', async () => {
-    const { source, made } = begin('caller-full');
+  it('is refused before anything is read for it', async () => {
+    const { made, reads } = await begin('caller-full');
     expect(made).toMatchObject({ errors: [{ extensions: { code: 'TOO_COMPLEX', retryable: true } }] });
-    await turn();
-    expect(source.isStopped).toBe(true);
+    expect(reads).toBe(0);
   });
 
-  it('may come again later, whatever was full', () => {
-    for (const refusal of Object.keys(STREAM_REFUSALS) as StreamRefusal[])
-      expect(begin(refusal).made).toMatchObject({ errors: [{ extensions: { retryable: true } }] });
+  it('may come again later, whatever was full', async () => {
+    for (const refusal of Object.keys(STREAM_REFUSALS) as StreamRefusal[]) {
+      const { made } = await begin(refusal);
+      expect(made).toMatchObject({ errors: [{ extensions: { retryable: true } }] });
+    }
   });
 
-  it('is let in where there is room, and counted as its caller’s', () => {
-    const { source, made, counted } = begin(undefined);
-    expect([made, source.isStopped, counted[0]]).toEqual([source, false, 'alma']);
+  it('is let in where there is room, and counted as its caller’s', async () => {
+    const { source, made, counted, reads } = await begin(undefined);
+    expect([made, counted, reads]).toEqual([source, ['alma'], 1]);
+  });
+
+  it('is left to the field where nobody is identified, and counts for nobody', async () => {
+    const { source, made, counted } = await begin('caller-full', { isKnown: false });
+    expect([made, counted]).toEqual([source, []]);
+  });
+
+  it('has the seat of its socket where it comes over one', async () => {
+    const { source, made, counted } = await begin('caller-full', { countsStreams: false });
+    expect([made, counted]).toEqual([source, []]);
   });
 });
 

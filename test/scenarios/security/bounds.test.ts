@@ -119,6 +119,24 @@ describe('open streams', () => {
     await untilFree();
   });
 
+  it('are refused over SSE before the log is read, and take no place where they cannot begin', async () => {
+    await untilFree();
+    const resume = () =>
+      fetch(gateway.graphql, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'text/event-stream', authorization: caller() },
+        body: JSON.stringify({ query: 'subscription { moneyIn(after: "nowhere") { id } }' }),
+      }).then((response) => response.text());
+    // More than there are places, each of which is asked for before the cursor is looked at.
+    for (let asked = 0; asked < 8; asked += 1)
+      await until(async () => (await resume()).includes('CURSOR_INVALID'));
+    const sockets = ['192.0.2.1', '192.0.2.2'].map((address) => socketFrom(address, caller()));
+    expect(await Promise.all(sockets.map(fateOf))).toEqual(['ack', 'ack']);
+    expect(await resume()).toContain('Too many streams of this caller are open.');
+    await close(...sockets);
+    await untilFree();
+  });
+
   it('take no place whose clients have left before they begin', async () => {
     await using redis = await startRedis();
     const { sandbox } = gateway;
