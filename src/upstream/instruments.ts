@@ -106,7 +106,7 @@ export function createInstrumentLoader(
   return new ListLoader<Instrument, InstrumentFilter>((filter) => {
     const customerId = filter?.customer_id ?? scope.customerId;
     if (!scope.owner(customerId)) return emptyList();
-    const reader = new ListReader(rest, list, lists.paging(list), { customer_id: customerId });
+    const reader = new ListReader(rest, list, lists.paging(list), { ...filter, customer_id: customerId });
     return new SingleReads(reader, readOne, shown);
   });
 }

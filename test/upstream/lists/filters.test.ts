@@ -128,6 +128,23 @@ describe('the instruments of one customer', () => {
     expect(upstream.requests).toHaveLength(calls);
   });
 
+  it('are asked for with each property of the filter, by a caller narrowed to it too', async () => {
+    const items = Array.from({ length: 20 }, (_, number) => ({
+      ...instrument(number),
+      status: number < 10 ? 'ACTIVE' : 'BLOCKED',
+    }));
+    await serve(items, 10);
+    // A property that the service might document for its instruments tomorrow.
+    const status = { status: 'BLOCKED' };
+    const named = [11, 13, 15, 17, 19].map((number) => `instrument-${number}`);
+    const whole = createInstrumentLoader(upstream.rest, customerScope(undefined), lists());
+    const filter = { customer_id: 'customer-1', ...status };
+    expect(ids((await whole.window(0, 10, filter)).items)).toEqual(named);
+    const narrowed = createInstrumentLoader(upstream.rest, customerScope('customer-1'), lists());
+    const own = { customer_id: undefined, ...status };
+    expect(ids((await narrowed.window(0, 10, own)).items)).toEqual(named);
+  });
+
   it('are not shown in part to a caller narrowed to it, where the service gives one of another among them', async () => {
     await serve([instrument(1), { ...instrument(3), customerId: 'customer-0', ownerId: 'customer-0' }], 10);
     const loader = createInstrumentLoader(upstream.rest, customerScope('customer-1'), lists());
