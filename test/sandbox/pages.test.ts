@@ -17,6 +17,15 @@ async function sourcesIn(folder: URL): Promise<string> {
   return (await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')))).join('\n');
 }
 
+/** The query parameters of docs/upstream-api.md, each with the number of its endpoint before it. */
+async function documentedQueries(): Promise<readonly string[]> {
+  const page = await readFile(new URL('../../docs/upstream-api.md', import.meta.url), 'utf8');
+  const rows = page.matchAll(/^\| (\d+) \|.*\bquery (`.*?) \|$/gm);
+  return [...rows].flatMap(([, number, cell = '']) =>
+    [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => `${number} ${name}`),
+  );
+}
+
 const started = z.object({
   id: z.string(),
   metadata: z.object({ dataCep: z.object({ cepUrl: z.url() }) }),
@@ -71,9 +80,11 @@ describe('the pages of the sandbox', () => {
     const { apiKey, accessToken, entries } = reference.parse(read);
     const service = entries.filter(({ number }) => number !== null);
     expect(service.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([...box.endpoints].sort());
-    const asking = service.filter(({ query }) => Object.keys(query).length > 0);
-    // Those for which docs/upstream-api.md has query parameters.
-    expect(asking.map(({ number }) => number)).toEqual([8, 15]);
+    const queries = service.flatMap(({ number, query }) =>
+      Object.keys(query).map((name) => `${number} ${name}`),
+    );
+    expect(queries.toSorted()).toEqual((await documentedQueries()).toSorted());
+    expect(queries).toContain('8 customer_id');
     for (const { method, path, auth, parameters, query, body } of entries) {
       const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => parameters[name] ?? '');
       // As the page does, which leaves out what is empty.
