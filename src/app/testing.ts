@@ -19,13 +19,22 @@ export interface TestGateway extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+export interface TestGatewayOptions {
+  /** The result of `createSandbox` of `@pasarela/sandbox`. */
+  readonly sandbox: SandboxAccess;
+  /** How long the gateway waits for one answer of the sandbox; default `UPSTREAM_TIMEOUT_MS`. */
+  readonly upstreamTimeoutMs?: number;
+  /** How long one operation may take; default `OPERATION_TIMEOUT_MS`. */
+  readonly operationTimeoutMs?: number;
+}
+
 /**
  * Starts a gateway in this process, on a free port of loopback, in front of a running sandbox, and registers its webhooks
- * there. It keeps its events in a folder of its own for as long as it runs.
- *
- * @param options.sandbox the result of `createSandbox` of `@pasarela/sandbox`.
+ * there. It keeps its events in a folder of its own for as long as it runs. Times are real milliseconds, and have the defaults and
+ * bounds of the variables.
  */
-export async function createGateway({ sandbox }: { readonly sandbox: SandboxAccess }): Promise<TestGateway> {
+export async function createGateway(options: TestGatewayOptions): Promise<TestGateway> {
+  const { sandbox, upstreamTimeoutMs, operationTimeoutMs } = options;
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-testing-'));
   const variables = readVariables({
     UPSTREAM_URL: sandbox.url,
@@ -36,6 +45,8 @@ export async function createGateway({ sandbox }: { readonly sandbox: SandboxAcce
     INTROSPECTION: 'true',
     UPSTREAM_REPORT: 'true',
     LOG_LEVEL: 'error',
+    UPSTREAM_TIMEOUT_MS: upstreamTimeoutMs?.toString(),
+    OPERATION_TIMEOUT_MS: operationTimeoutMs?.toString(),
   });
   const server = buildServer(
     { ...configure(variables, sandbox.url), publicUrl: 'self', allowsOrigin: isLocalhost },

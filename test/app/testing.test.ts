@@ -1,21 +1,53 @@
-import { createGateway } from 'pasarela/testing';
+import { createGateway, type TestGateway } from 'pasarela/testing';
 import { expect, it } from 'vitest';
 import { createSandbox } from '#sandbox';
+
+async function ask({ url, token }: TestGateway, query: string, variables: object = {}): Promise<unknown> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query, variables }),
+  });
+  return response.json();
+}
 
 it('a gateway on a sandbox, started in three lines, shows a credit and forgets it when it is closed', async () => {
   await using sandbox = await createSandbox({ seed: 7 });
   const gateway = await createGateway({ sandbox });
   await sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount: '1250.00', concept: 'Three lines' });
   const query = '{ events(last: 1) { nodes { __typename ... on MoneyInEvent { paymentConcept } } } }';
-  const response = await fetch(gateway.url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${gateway.token}` },
-    body: JSON.stringify({ query }),
-  });
-  expect(await response.json()).toMatchObject({
+  expect(await ask(gateway, query)).toMatchObject({
     data: { events: { nodes: [{ __typename: 'MoneyInEvent', paymentConcept: 'Three lines' }] } },
   });
   await gateway.close();
   await expect(fetch(gateway.url)).rejects.toThrow('fetch failed');
   expect((await fetch(`${sandbox.url}/sandbox`)).status).toBe(200);
+});
+
+it('a test that is slow on purpose takes as long as it says', async () => {
+  await using sandbox = await createSandbox({ seed: 7 });
+  const times = { upstreamTimeoutMs: 300, operationTimeoutMs: 1_000 };
+  await using gateway = await createGateway({ sandbox, ...times });
+  const [destinationInstrumentId] = sandbox.clabeInstrumentIds;
+  const begin = performance.now();
+  await sandbox.fail('GET /v1/clients/{clientId}/transactions/{transactionId}', { answer: 'hang' });
+  const read = `{ transaction(id: "${sandbox.transactions.moneyOutId}") { status } }`;
+  expect(await ask(gateway, read)).toMatchObject({ errors: [{ extensions: { code: 'UPSTREAM_TIMEOUT' } }] });
+  await sandbox.fail('POST /v1/transactions/money_out', { answer: 'hang' });
+  const pay = `mutation ($input: CreateMoneyOutInput!) {
+    createMoneyOut(input: $input) { __typename ... on OutcomeUnknown { safeToRetry } } }`;
+  const input = {
+    sourceInstrumentId: sandbox.centralizingInstrumentId,
+    destinationInstrumentId,
+    amount: '10.00',
+    description: 'Pago',
+    externalReference: '1',
+    idempotencyKey: 'slow-on-purpose',
+  };
+  expect(await ask(gateway, pay, { input })).toMatchObject({
+    data: { createMoneyOut: { __typename: 'OutcomeUnknown', safeToRetry: true } },
+  });
+  // The deadlines of one call and one operation by default are 10 s and 30 s.
+  expect(performance.now() - begin).toBeLessThan(9_000);
+  await expect(createGateway({ sandbox, upstreamTimeoutMs: 0 })).rejects.toThrow('UPSTREAM_TIMEOUT_MS');
 });
