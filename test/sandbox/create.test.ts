@@ -176,6 +176,25 @@ test('lost messages are sent to nobody until it heals, and a delivery can be sen
   expect(receiver.received).toHaveLength(2);
 });
 
+test('a receipt in a state that the service does not document is told by a message, until it ends', async () => {
+  await using sandbox = await createSandbox();
+  await using receiver = await openReceiver();
+  await sandbox.registerWebhook({ type: 'CEP', url: receiver.url, token: 'a token' });
+  const { id } = await call(sandbox, 'POST /v1/transactions/penny_validation', {
+    client_id: sandbox.clientId,
+    source_instrument_id: sandbox.centralizingInstrumentId,
+    destination_instrument_id: sandbox.clabeInstrumentIds[0] ?? '',
+  });
+  const { transaction } = await sandbox.receipt(id, { status: 'REJECTED' });
+  expect(transaction.metadata?.dataCep.status).toBe('REJECTED');
+  await sandbox.complete(id, 'failed');
+  const told = ['PENDING', 'REJECTED', 'FAILED'].map((status) => ({
+    body: { payload: { body: { status } } },
+  }));
+  expect(await sandbox.deliveries()).toMatchObject(told);
+  await expect(sandbox.receipt(id, 'never')).rejects.toThrow('nothing_pending');
+});
+
 test('a webhook that is registered by the call is one that the service lists, and gets what arrives', async () => {
   await using sandbox = await createSandbox();
   await using receiver = await openReceiver();

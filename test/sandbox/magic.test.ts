@@ -212,6 +212,11 @@ const COMPLETIONS: Readonly<Record<string, (box: Box, outcome: 'done' | 'failed'
     await box.sandbox.advance({ hours: 4 });
     const { transactionStatus, metadata } = await box.read(body.id);
     expect([transactionStatus, metadata.dataCep.status]).toEqual(['REFUNDED', 'FAILED']);
+    const { body: later } = await box.validate();
+    await box.sandbox.advance({ seconds: 50 });
+    await box.sandbox.complete(later.id, outcome);
+    const settled = await box.read(later.id);
+    expect([settled.transactionStatus, settled.metadata.dataCep.status]).toEqual(['LIQUIDATED', 'FAILED']);
     return body.id;
   },
   async 'credit accepted now'(box, outcome) {

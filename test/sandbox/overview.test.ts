@@ -117,6 +117,33 @@ describe('a receipt on the way', () => {
     expect((await open(box, transactionId)).receipt).toMatchObject({ status, beneficiaryName });
   });
 
+  test('shows a state of which the service tells nothing, at once and at each attempt, until it ends', async () => {
+    await using box = await openSandbox();
+    const transactionId = await validate(box);
+    await box.post('/sandbox/receipts', { transactionId, receipt: 'late' });
+    await box.post('/sandbox/receipts', { transactionId, receipt: { status: 'REJECTED' } });
+    expect((await open(box, transactionId)).receipt).toMatchObject({ status: 'REJECTED' });
+    await box.step(17 * 60);
+    expect((await open(box, transactionId)).receipt).toMatchObject({ status: 'REJECTED' });
+    await box.step(60);
+    const { trail, receipt } = await open(box, transactionId);
+    expect(receipt).toMatchObject({ status: 'COMPLETED', beneficiaryName: expect.any(String) });
+    expect(trail.filter(({ of }) => of === 'receipt').map(({ status }) => status)).toEqual([
+      'PENDING',
+      'REJECTED',
+      'COMPLETED',
+    ]);
+  });
+
+  test('is not shown as one that has ended', async () => {
+    await using box = await openSandbox();
+    const transactionId = await validate(box);
+    for (const status of ['COMPLETED', 'FAILED', 'rejected', ''])
+      expectRefusal(await box.post('/sandbox/receipts', { transactionId, receipt: { status } }), {
+        status: 400,
+      });
+  });
+
   test('keeps each state on its trail once, and is refused once it has come', async () => {
     await using box = await openSandbox();
     const transactionId = await validate(box);

@@ -15,6 +15,7 @@ import {
 import { dataError, notFound } from './errors.ts';
 import { Faults } from './faults.ts';
 import { uuid } from './http.ts';
+import { showReceiptAs } from './operations/cep.ts';
 import { receiveSpeiCredit, refundCredit } from './operations/credits.ts';
 import { someExternalPayer } from './operations/instruments.ts';
 import {
@@ -50,8 +51,18 @@ export const completionOrder = z.strictObject({
 
 export const receiptOrder = z.strictObject({
   transactionId: uuid,
-  receipt: z.enum(['now', 'late', 'never', 'other-holder']),
+  receipt: z.union([
+    z.enum(['now', 'late', 'never', 'other-holder']),
+    z.strictObject({
+      status: z.string().regex(/^(?!(?:COMPLETED|FAILED)$)[A-Z_]{1,40}$/, {
+        error: 'a state such as "REJECTED"; for COMPLETED or FAILED complete it',
+      }),
+    }),
+  ]),
 });
+
+/** What becomes of a receipt, or the state that it shows until it ends. */
+export type ReceiptWish = z.infer<typeof receiptOrder>['receipt'];
 
 /** Simulated time. */
 export interface ClockView {
@@ -160,7 +171,8 @@ export class Control {
 
   /**
    * Says what becomes of a receipt that is still on the way: `now` and `other-holder` complete it at once, the latter in another
-   * name; `late` has it issued at attempt 6; `never` has it end FAILED, at attempt 17.
+   * name; `late` has it issued at attempt 6; `never` has it end FAILED, at attempt 17. `{ status }` is shown at once in place of
+   * PENDING and DELAYED, and changes nothing of how it ends.
    *
    * @throws ApiError 404 where no receipt of this transaction is on the way.
    */
@@ -172,7 +184,11 @@ export class Control {
     const transaction = state.transactions.get(transactionId.toLowerCase());
     const cep = transaction?.cep;
     if (transaction === undefined || cep === undefined || !isOnTheWay(cep)) throw notFound('nothing_pending');
-    if (receipt !== 'now') cep.wish = receipt;
+    if (typeof receipt === 'object') {
+      // The first attempt may be due, and its message comes before this one.
+      await clock.advance(0);
+      showReceiptAs(this.#world, transaction, cep, receipt.status);
+    } else if (receipt !== 'now') cep.wish = receipt;
     if (receipt === 'now' || receipt === 'other-holder') await pending.complete(transaction.id, 'done');
     await clock.advance(0);
     return { transaction: viewTransaction(this.#world, transaction) };

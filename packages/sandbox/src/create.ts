@@ -4,7 +4,9 @@ import {
   type Control,
   completionOrder,
   creditOrder,
+  type ReceiptWish,
   type RequestsView,
+  receiptOrder,
   refundOrder,
 } from './control.ts';
 import { loss, step } from './control-routes.ts';
@@ -83,6 +85,11 @@ export interface TestSandbox extends Sandbox, Omit<ClientView, 'accounts' | 'cla
   advance(span: Span): Promise<ClockView>;
   /** Ends at once what is pending: a transfer, a receipt, a held credit or a customer's validation. */
   complete(id: string, outcome?: Outcome): Promise<Completed>;
+  /**
+   * Says what becomes of the receipt of a penny validation: `now`, `late`, `never` and `other-holder`. `{ status }` is shown, and told
+   * by a CEP message, in place of PENDING and DELAYED, until the receipt ends: a state that the service does not document.
+   */
+  receipt(transactionId: string, receipt: ReceiptWish): Promise<{ transaction: RestTransaction }>;
   /** Has the requests to an endpoint go wrong from now on. */
   fail(endpoint: Endpoint, failure: Failure): Promise<void>;
   /** The next `times` webhook messages of a type, or all of them, are sent to nobody. */
@@ -131,6 +138,8 @@ export async function createSandbox(options: CreateOptions = {}): Promise<TestSa
     },
     complete: async (id, outcome = 'done') =>
       control.complete(check(completionOrder, { id, outcome }, 'complete')),
+    receipt: async (transactionId, receipt) =>
+      control.receipt(check(receiptOrder, { transactionId, receipt }, 'receipt')),
     async fail(endpoint, failure) {
       if (!started.endpoints.has(endpoint)) {
         throw new TypeError(`An endpoint is needed such as "${endpoints[0]}", got "${endpoint}".`);

@@ -1,5 +1,5 @@
 export { alternativeChoices, type Choices, defaultChoices } from './choices.ts';
-export type { ClockView, Completed, RequestsView } from './control.ts';
+export type { ClockView, Completed, ReceiptWish, RequestsView } from './control.ts';
 export type {
   AccountView,
   ClientView,

@@ -3,7 +3,7 @@ import type { Message } from './deliveries.ts';
 import { OWN_INSTITUTION } from './participants.ts';
 import type { Instrument, Transaction } from './state.ts';
 import { formatDate, formatSeconds, formatTimestamp } from './timestamps.ts';
-import { withExtraFields } from './views.ts';
+import { shownStatus, withExtraFields } from './views.ts';
 import type { World } from './world.ts';
 
 /** What an SPEI credit's receiver decides: true accepts (201), false rejects (422) with its reason. */
@@ -39,7 +39,7 @@ export function cepMessage(world: World, validation: Transaction, idMsg: string)
     beneficiary_account: detail.kind === 'clabe' ? detail.clabeNumber : detail.cardNumber,
     beneficiary_name: cep.beneficiaryName ?? null,
     beneficiary_rfc: cep.beneficiaryRfc ?? null,
-    status: cep.status,
+    status: shownStatus(cep),
     processed_at:
       cep.processedAt === undefined ? null : formatTimestamp(cep.processedAt, choices.timestamps.cep),
   };

@@ -6,7 +6,7 @@ import type { RestTransaction } from './rest.ts';
 import type { Seeded } from './seed.ts';
 import type { Cep, Instrument, Step, Transaction, Webhook } from './state.ts';
 import { formatTimestamp } from './timestamps.ts';
-import { viewTransaction } from './views.ts';
+import { shownStatus, viewTransaction } from './views.ts';
 import type { World } from './world.ts';
 
 /** How many transactions the page shows. */
@@ -30,7 +30,7 @@ export interface TransactionView {
   description: string;
   source: PartyView;
   destination: PartyView;
-  receipt: { status: Cep['status']; url: string } | null;
+  receipt: { status: string; url: string } | null;
   /** How many of its webhooks stand how. */
   webhooks: Record<Delivery['state'], number>;
 }
@@ -57,7 +57,7 @@ export interface TransactionDetailView {
   /** The requests that made, read or refunded it; the status is null where no complete answer was sent. */
   calls: { at: string; method: string; path: string; status: number | null }[];
   deliveries: DeliveryView[];
-  receipt: { status: Cep['status']; url: string; beneficiaryName: string | null } | null;
+  receipt: { status: string; url: string; beneficiaryName: string | null } | null;
 }
 
 export function viewOverview(world: World, demo: Seeded, faults: FaultView[]): OverviewView {
@@ -127,9 +127,9 @@ export function viewTransactionDetail(world: World, transaction: Transaction): T
   };
 }
 
-const viewReceipt = ({ origin }: World, { status, validationId }: Cep) => ({
-  status,
-  url: `${origin}/cep/${validationId}`,
+const viewReceipt = ({ origin }: World, cep: Cep) => ({
+  status: shownStatus(cep),
+  url: `${origin}/cep/${cep.validationId}`,
 });
 
 const viewParty = ({ alias, detail, accountId }: Instrument): PartyView => ({

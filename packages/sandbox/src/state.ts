@@ -94,6 +94,8 @@ export interface Instrument extends Audit {
 
 export interface Cep {
   validationId: string;
+  /** The `id_msg` of all its messages, where those share one. */
+  messageId: string;
   status: 'PENDING' | 'DELAYED' | 'COMPLETED' | 'FAILED';
   createdAt: number;
   beneficiaryName?: string;
@@ -101,6 +103,8 @@ export interface Cep {
   processedAt?: number;
   /** What somebody has asked of the receipt, over what its receiver says. */
   wish?: 'late' | 'never' | 'other-holder';
+  /** A state that somebody wants shown, in place of PENDING and DELAYED, until the receipt ends. */
+  shownAs?: string;
 }
 
 export interface Transaction extends Audit {

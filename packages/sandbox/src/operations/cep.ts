@@ -1,6 +1,7 @@
 import { magicOf, says } from '../magic.ts';
 import { cepMessage } from '../messages.ts';
 import type { Cep, Transaction } from '../state.ts';
+import { shownStatus } from '../views.ts';
 import type { World } from '../world.ts';
 import { settlementSeconds } from './money-out.ts';
 
@@ -28,13 +29,7 @@ const FIRST_DELAYED_ATTEMPT = 4;
  * The CEP of one that says "Other holder" names somebody else than the holder it was registered with.
  */
 export function followCep(world: World, validation: Transaction, cep: Cep): void {
-  const sharedId = world.ids.uuid('message');
-  const tell = () => {
-    note(world, validation, cep);
-    const idMsg = world.choices.cepSharesMessageId ? sharedId : world.ids.uuid('message');
-    const message = cepMessage(world, validation, idMsg);
-    if (message !== undefined) world.deliveries.enqueue(message);
-  };
+  const tell = () => tellOf(world, validation, cep);
   const end = world.pending.add(validation.id, {
     done: () => {
       complete(world, validation, cep);
@@ -61,8 +56,22 @@ export function followCep(world: World, validation: Transaction, cep: Cep): void
   schedule(1);
 }
 
+/** Has a receipt on the way show a state, in reads and in a message now, until it ends. */
+export function showReceiptAs(world: World, validation: Transaction, cep: Cep, status: string): void {
+  cep.shownAs = status;
+  tellOf(world, validation, cep);
+}
+
+function tellOf(world: World, validation: Transaction, cep: Cep): void {
+  note(world, validation, cep);
+  const idMsg = world.choices.cepSharesMessageId ? cep.messageId : world.ids.uuid('message');
+  const message = cepMessage(world, validation, idMsg);
+  if (message !== undefined) world.deliveries.enqueue(message);
+}
+
 /** The attempts that find the receipt in a state that it has already are no step of its trail. */
-function note({ clock }: World, { trail }: Transaction, { status }: Cep): void {
+function note({ clock }: World, { trail }: Transaction, cep: Cep): void {
+  const status = shownStatus(cep);
   if (trail.findLast(({ of }) => of === 'receipt')?.status === status) return;
   trail.push({ at: clock.now(), of: 'receipt', status });
 }

@@ -54,7 +54,12 @@ export function startPennyValidation(
     subCategory: 'SPEI_DEBIT',
     status: 'INITIALIZED',
   });
-  transaction.cep = { validationId: world.ids.uuid('validation'), status: 'PENDING', createdAt: now };
+  transaction.cep = {
+    validationId: world.ids.uuid('validation'),
+    messageId: world.ids.uuid('message'),
+    status: 'PENDING',
+    createdAt: now,
+  };
   post(world, transaction, ledgerAccount(account.id), SPEI);
   liquidateLater(world, transaction);
   followCep(world, transaction, transaction.cep);
