@@ -47,6 +47,8 @@ export interface Money {
   reconcile(clients: ReadonlyMap<string, ReconcilingCalls>, options: ReconcilingOptions): void;
   /** How many calls of `execute` have not ended. */
   inFlight(): number;
+  /** How many answers, and keys to be given back, this process has to write to the record, which did not take them. */
+  unwritten(): number;
   /** Resolves with true if the record could be written now, so that an order would be sent. Never fails. */
   isAvailable(): Promise<boolean>;
   /** Resolves with the reasons for which payments are held; with none if they are not. Rejects if that cannot be read. */
@@ -126,6 +128,7 @@ export function createMoney(options: MoneyParts): Money {
       track(reconcileBalances(clients, parts, stopping.signal));
     },
     inFlight: () => inFlight,
+    unwritten: persistence.waiting,
     isAvailable: () => records.isAvailable(),
     held: () => records.held(),
     drain,

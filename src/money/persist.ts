@@ -18,6 +18,8 @@ export interface Persistence {
    * @returns true if the step is known to be done.
    */
   persist(what: What, name: RecordName, step: () => Promise<void>): Promise<boolean>;
+  /** How many steps have failed and are repeated now: what they write is in the memory of this process alone. */
+  waiting(): number;
   /**
    * Tries every open step at once, again and again until `over` aborts, and a last time. Resolves when all have ended, also those whose
    * first try was under way.
@@ -45,7 +47,6 @@ export function createPersistence(
   const open = new Set<Promise<unknown>>();
   const stopping = new AbortController();
   let over = new AbortController().signal;
-  /** How many steps are repeated now. */
   let waiting = 0;
 
   /** @param told is what the log says of the step, with the payment's id once the store has said it */
@@ -99,6 +100,7 @@ export function createPersistence(
 
   return {
     persist: (what, name, step) => track(take({ what, name, step })),
+    waiting: () => waiting,
     stop: async (given = AbortSignal.abort()) => {
       over = given;
       stopping.abort();

@@ -8,6 +8,7 @@ interface WatchedMoney {
   /** The reasons for which payments are held; none while they are not. Rejects if that cannot be read. */
   held(): Promise<readonly unknown[]>;
   inFlight(): number;
+  unwritten(): number;
   /** In ms since the epoch; 0 before the first pass, undefined where nothing is settled under the gateway's own token. */
   lastPass(): number | undefined;
   readonly payments: UnknownPayments;
@@ -63,14 +64,6 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
     },
   });
   new Gauge({
-    name: 'pasarela_payments_in_flight',
-    help: 'Calls of payment mutations that have not ended.',
-    registers,
-    collect() {
-      this.set(watched?.inFlight() ?? 0);
-    },
-  });
-  new Gauge({
     name: 'pasarela_settler_last_pass_timestamp_seconds',
     help: 'When this process has last gone through the payments that it settles under its own token, of the client whose were gone through the longest ago; 0 before that, absent in passthrough.',
     registers,
@@ -81,6 +74,7 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
       });
     },
   });
+  watchProcess(registers, () => watched);
   watchUnknown(registers, () => watched);
   // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
   for (const mutation of MONEY_MUTATIONS) {
@@ -110,6 +104,26 @@ async function show(
   const value = money === undefined ? undefined : await read(money).catch(() => undefined);
   if (value === undefined) gauge.remove();
   else gauge.set(value);
+}
+
+/** What this process has under way, and what it still has to write. */
+function watchProcess(registers: Registry[], watched: () => WatchedMoney | undefined): void {
+  new Gauge({
+    name: 'pasarela_payments_in_flight',
+    help: 'Calls of payment mutations that have not ended.',
+    registers,
+    collect() {
+      this.set(watched()?.inFlight() ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'pasarela_payments_unwritten',
+    help: 'Answers to payments, and keys to be given back, that the record did not take: this process has them in its memory alone, and tries on.',
+    registers,
+    collect() {
+      this.set(watched()?.unwritten() ?? 0);
+    },
+  });
 }
 
 /** Payments of unknown outcome: those of two days by the age of the oldest, and how many are older. */

@@ -52,6 +52,7 @@ it('tells the answers that come while Redis is killed, and stores them when it i
   upstream.letGo();
   for (const result of await Promise.all(paying))
     expect(result).toMatchObject({ kind: 'done', replayed: false });
+  expect(money.unwritten()).toBe(keys.length);
   await redis.start();
   for (const key of keys) {
     // A call that looks before the answer is stored is told "unknown", which is no lie; soon it is told the answer.

@@ -97,7 +97,13 @@ it('says in seconds how long things took, and why a call or a request has no ans
 it('says when the settler has gone through the payments last, 0 before that, and nothing where there is none', async () => {
   let lastPass: number | undefined = 1_796_000_000_500;
   const payments = { oldestUnknown: async () => undefined, oldUnknown: async () => 0 };
-  metrics.money.watch({ held: async () => [], inFlight: () => 0, lastPass: () => lastPass, payments });
+  metrics.money.watch({
+    held: async () => [],
+    inFlight: () => 0,
+    unwritten: () => 0,
+    lastPass: () => lastPass,
+    payments,
+  });
   const shown = async () => (await scrape())('settler_last_pass_timestamp_seconds');
   expect(await shown()).toBe(1_796_000_000.5);
   lastPass = 0;
@@ -106,18 +112,20 @@ it('says when the settler has gone through the payments last, 0 before that, and
   expect(await shown()).toBeUndefined();
 });
 
-it('asks of payments whether they are held, how many run, and how old the oldest unknown is', async () => {
+it('asks of payments whether they are held, how many run, how much of them is unwritten, and how old the oldest unknown is', async () => {
   let held: readonly unknown[] = [];
   let oldest: () => Promise<number | undefined> = async () => undefined;
   metrics.money.watch({
     held: async () => held,
     inFlight: () => 3,
+    unwritten: () => 2,
     lastPass: () => undefined,
     payments: { oldestUnknown: () => oldest(), oldUnknown: async () => 2 },
   });
   const before = await scrape();
   expect(before('payments_held')).toBe(0);
   expect(before('payments_in_flight')).toBe(3);
+  expect(before('payments_unwritten')).toBe(2);
   expect(before('payments_oldest_unknown_seconds')).toBe(0);
 
   held = [{ why: 'stopped' }];
@@ -139,6 +147,7 @@ it('is read also while what it asks cannot be told, and says nothing of payments
   const money = {
     held: async (): Promise<readonly unknown[]> => [{ why: 'stopped' }],
     inFlight: () => 0,
+    unwritten: () => 1,
     lastPass: () => undefined,
     payments: { oldestUnknown: async (): Promise<number | undefined> => 0, oldUnknown: async () => 3 },
   };
@@ -156,6 +165,7 @@ it('is read also while what it asks cannot be told, and says nothing of payments
   // Zero would say that there is none, and end an alert.
   for (const one of told) expect(value(one)).toBeUndefined();
   expect(value('payments_in_flight')).toBe(0);
+  expect(value('payments_unwritten')).toBe(1);
   expect(value('ready')).toBe(0);
   expect(value('redis_up{store="events"}')).toBeUndefined();
 });
