@@ -58,7 +58,7 @@ export interface Payments {
     matches: (payment: PaymentRecord) => boolean,
     mayGoOn?: () => Promise<boolean>,
   ): Promise<PaymentsPage>;
-  /** Returns the id of the record of this name. */
+  /** Returns the id of the record of this name, for the log. */
   idOf(name: RecordName): Promise<string>;
   /**
    * Returns when the oldest payment of unknown outcome of the last two days was asked for, in ms since the epoch; undefined if
@@ -80,8 +80,15 @@ const NEXT_BATCH = 200;
 const MOST_COUNTED = 200;
 const ID = /^[\w-]{43}$/;
 
-/** @param served clients whose payments the process settles, whether or not it has paid for them */
-export function createPayments(records: MoneyRecords, served: Iterable<string> = []): Payments {
+/**
+ * @param served clients whose payments the process settles, whether or not it has paid for them
+ * @param logIds says the keys of the ids that the log is told
+ */
+export function createPayments(
+  records: MoneyRecords,
+  served: Iterable<string> = [],
+  logIds: Pick<MoneyRecords, 'idKey'> = records,
+): Payments {
   const named = async (clientId: string, record: PaymentRecord): Promise<RecordedPayment> => ({
     ...record,
     id: idOf(await records.idKey(clientId), record.hash),
@@ -138,7 +145,7 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
         .map((record): RecordedPayment => ({ ...record, id: idOf(key, record.hash) }));
       return { payments, goesOn: found.length > size || endedAt !== undefined, endedAt };
     },
-    idOf: async ({ clientId, hash }) => idOf(await records.idKey(clientId), hash),
+    idOf: async ({ clientId, hash }) => idOf(await logIds.idKey(clientId), hash),
     ...unknownPayments(records, served),
     sealKey: (clientId) => records.idKey(clientId),
   };

@@ -85,6 +85,7 @@ export function createPersistence(
     waiting -= 1;
     if (!isDone) return;
     await isTold;
+    told.paymentId ??= await paymentIdOf(records, name);
     logger.info({ ...told, waiting }, WRITTEN);
   };
 

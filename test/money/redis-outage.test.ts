@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
+import { recordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
+import { createPayments } from '../../src/money/payment-reads.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
@@ -63,6 +65,31 @@ it('tells the answers that come while Redis is killed, and stores them when it i
     expect(later).toMatchObject({ replayed: true });
     expect(upstream.ledger.get(key)).toBe(1);
   }
+  await until(() => money.unwritten() === 0);
+});
+
+it('names in the log the payment whose answer waits, of a client of which it has paid before', async () => {
+  const lines: [object, string][] = [];
+  const write = (...line: [object, string]) => void lines.push(line);
+  const told = (text: string) =>
+    lines.filter(([, message]) => message.includes(text)).map(([fields]) => fields);
+  const logging = createMoney({ records, logger: { ...logger, info: write, warn: write } });
+  await pay('before', logging);
+  upstream.faults.push('held');
+  const paying = pay('named', logging);
+  await until(() => upstream.received.length === 2);
+  await redis.kill();
+  upstream.letGo();
+  await paying;
+  await until(() => told('trying on').length === 1);
+  await redis.start();
+  await until(() => told('written after all').length === 1);
+  const paymentId = await createPayments(records).idOf(
+    recordName(order(upstream.url, 'createInternalTransaction', 'named')),
+  );
+  expect(told('trying on')).toMatchObject([{ what: 'answer', paymentId, waiting: 1 }]);
+  expect(told('written after all')).toMatchObject([{ what: 'answer', paymentId, waiting: 0 }]);
+  await logging.stop();
 });
 
 it('keeps what was sent through the death of Redis and of the gateway', async () => {

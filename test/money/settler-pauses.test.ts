@@ -517,6 +517,29 @@ it('a step that the store does not take is tried again until the time of a stop 
   expect(ended).toEqual([false, false, false, false, true]);
 });
 
+it('the log names the payment of a step once the store can say it, where it could not at first', async () => {
+  const { ambient } = createTime(1_000);
+  const written = Promise.withResolvers<object>();
+  const logger: Logger = { ...silentLogger, info: (fields) => written.resolve(fields) };
+  let isAway = true;
+  const idKey = async () => {
+    if (isAway) throw new Error('The store is away.');
+    return later();
+  };
+  const step = async () => {
+    if (isAway) throw new Error('The store is away.');
+  };
+  const persistence = createPersistence({ idKey }, ambient, logger);
+  expect(await persistence.persist('answer', NAME, step)).toBe(false);
+  expect(persistence.waiting()).toBe(1);
+  isAway = false;
+  expect(await written.promise).toMatchObject({
+    paymentId: expect.stringMatching(/^[\w-]{43}$/),
+    waiting: 0,
+  });
+  expect(persistence.waiting()).toBe(0);
+});
+
 it('the log names the payment of a step that is tried on, and says when nothing waits any more', async () => {
   const { ambient } = createTime(1_000);
   const lines: [object, string][] = [];
