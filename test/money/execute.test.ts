@@ -935,6 +935,26 @@ describe('refundTransaction', () => {
     expect(read).toBeUndefined();
   });
 
+  it('is not allowed while another key has noted one that never leaves, and is sent once that key is given back', async () => {
+    const other = { ...make('refundTransaction'), key: 'another-intent' };
+    const caller = new AbortController();
+    let beside: MoneyResult | undefined;
+    const first = moneyOver({
+      markSent: async (...args) => {
+        const isMarked = await records.markSent(...args);
+        beside = await money.execute(other, limits());
+        caller.abort();
+        return isMarked;
+      },
+    });
+    const result = await first.execute(make('refundTransaction'), limits(LONG, caller.signal));
+    expect(beside).toMatchObject({ kind: 'refund-not-allowed', because: 'other-refund' });
+    expect(result).toMatchObject({ kind: 'nothing-moved' });
+    expect(posts()).toBe(0);
+    expect(await money.execute(other, limits())).toMatchObject({ kind: 'done', replayed: false });
+    await first.stop();
+  });
+
   it('is never recorded as sent where the gateway refuses it, and its key is free', async () => {
     const made = make('refundTransaction');
     const refusal = { kind: 'failed', error: new GivenUpError('refused', { dispatched: false }) } as const;
