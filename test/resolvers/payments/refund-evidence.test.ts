@@ -107,3 +107,44 @@ it.each([
   if (payment === undefined) throw new Error('it is due');
   expect(await lookForRefund(payment, service.rest, records)).toEqual({ kind: 'open', seen: 'unreadable' });
 });
+
+it.each([
+  ['open', 2_000, { kind: 'done' }],
+  ['open', 2_001, { kind: 'open', seen: 'too-many' }],
+  ['done', 2_000, { kind: 'done' }],
+  ['done', 2_001, { kind: 'open', seen: 'too-many' }],
+] as const)(
+  'beside refunds of other credits that are %s, %i of them, a refund is %j',
+  async (kind, count, found) => {
+    await using cleanup = new AsyncDisposableStack();
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-refunds-'));
+    cleanup.defer(() => rm(dataDir, { recursive: true }));
+    const records = openSqliteRecords(join(dataDir, 'money.sqlite'));
+    cleanup.defer(() => records.stop());
+    const credit = randomUUID();
+    const read = {
+      id: credit,
+      amount: '75.00',
+      currency: 'MXN',
+      category: 'CREDIT_TRANS',
+      subCategory: 'SPEI_CREDIT',
+    };
+    await using service = await startUpstream((_request, response) =>
+      json(response, { ...read, transactionStatus: 'REFUNDED' }),
+    );
+    const { name } = await lose(records, credit);
+    const mine = await records.read(name);
+    await records.hasten(name);
+    const payment = await records.takeOpen(name, 'settler', 1_000);
+    if (payment === undefined || mine === undefined) throw new Error('it is due');
+    const another = { ...mine, original: randomUUID() };
+    const search: MoneyRecords['search'] = async ({ classes, beyond, limit }) => {
+      if (!classes.includes(kind)) return { records: [], next: undefined };
+      const from = Number(beyond?.hash ?? 0);
+      const to = Math.min(count, from + limit);
+      const page = Array.from({ length: to - from }, (_, at) => ({ ...another, hash: `${from + at}` }));
+      return { records: page, next: to < count ? { createdAt: 0, hash: `${to}` } : undefined };
+    };
+    expect(await lookForRefund(payment, service.rest, { ...records, search })).toMatchObject(found);
+  },
+);
