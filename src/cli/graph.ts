@@ -35,7 +35,8 @@ export interface Shown {
 }
 
 const Result = z.object({
-  data: z.unknown(),
+  // Absent where an operation was refused before it began.
+  data: z.unknown().optional(),
   errors: z
     .array(
       z.object({
@@ -92,9 +93,10 @@ async function ask(url: string, token: string, document: string, variables: obje
       { cause },
     );
   }
-  const result = Result.safeParse(answer).data;
-  if (result === undefined) throw new CommandError(`What answers at ${url} is not GraphQL.`);
-  const { data, errors = [] } = result;
+  const { data, errors = [] } = Result.safeParse(answer).data ?? {};
+  // A proxy may answer in JSON too.
+  if (data == null && errors.length === 0)
+    throw new GatewayAwayError(`What answers at ${url} is not GraphQL.`);
   if (errors[0] !== undefined && !areUnread(data, errors)) throw new GraphError(errors[0]);
   return { data, unread: errors };
 }

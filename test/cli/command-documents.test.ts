@@ -50,3 +50,21 @@ it('the commands run at a gateway that lists what they send, and nothing else', 
     errors: [{ extensions: { code: 'FORBIDDEN' } }],
   });
 });
+
+it('a gateway that does not list them is named by its refusal, and events forward does not try on', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-documents-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'none.json');
+  await writeFile(file, '{}');
+  const gateway = await startGateway({ config: { trustedDocuments: openTrustedDocuments([file]) } });
+  cleanup.defer(() => gateway.stop());
+  const environment = {
+    PORT: new URL(gateway.url).port,
+    PASARELA_TOKEN: gateway.sandbox.accessToken,
+    DATA_DIR: folder,
+  };
+  const told = { code: 1, stderr: expect.stringContaining('FORBIDDEN') };
+  expect(await pasarela(['events', 'forward', '--to', `file://${folder}`], environment)).toMatchObject(told);
+  expect(await pasarela(['events', 'replay'], environment)).toMatchObject(told);
+});

@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { startSandbox } from '#sandbox';
 import { programOf } from '../../helpers/entry.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
+import { json, startUpstream } from '../../helpers/http-stub.ts';
 import { folder } from '../../helpers/packages.ts';
 import { until } from '../../helpers/until.ts';
 import { documentOf, MUTATIONS, payable } from '../../scenarios/faults/payments.ts';
@@ -78,26 +79,40 @@ it('finds a credit whose webhook was lost, a payment made elsewhere and a fee, a
   expect(await run()).toEqual(nothing);
 });
 
-it('goes on reading while no gateway answers, and ends with 1 when it is told to end', {
+it('goes on reading while no gateway answers, or one ends, and ends with 1 when it is told to end', {
   timeout: 300_000,
 }, async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconcile-'));
-  const [program = '', ...first] = programOf('src/cli/pasarela.ts');
-  const args = ['reconcile', '--url', 'http://127.0.0.1:1/graphql', '--every', '1'];
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [folder(program), ...first, ...args], {
-    env: { PATH, PASARELA_TOKEN: 'token', DATA_DIR: dataDir },
+  const message = 'This process is shutting down.';
+  const answers = [{ errors: [{ message, extensions: { code: 'DRAINING' } }] }, { message: 'Bad gateway' }];
+  let asked = 0;
+  await using ending = await startUpstream((request, response) => {
+    request.resume();
+    json(response, answers[asked++ % answers.length]);
   });
-  let told = '';
-  child.stderr.on('data', (chunk) => {
-    told += String(chunk);
-  });
-  const isOver = () => child.exitCode !== null;
-  await until(() => told.split('The next reading is tried all the same.').length > 2 || isOver());
-  child.kill('SIGTERM');
-  if (!isOver()) await once(child, 'exit');
-  expect([child.exitCode, told]).toEqual([1, expect.stringMatching(/(No gateway answers.*\n){2}/)]);
-  await rm(dataDir, { recursive: true });
+  const refusal = /(DRAINING.*\n.* is not GraphQL.*\n)/;
+  const cases = [
+    ['http://127.0.0.1:1/graphql', /(No gateway answers.*\n){2}/] as const,
+    [ending.url, refusal] as const,
+  ];
+  for (const [url, lines] of cases) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconcile-'));
+    const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+    const args = ['reconcile', '--url', url, '--every', '1'];
+    const { PATH = '' } = process.env;
+    const child = spawn(process.execPath, [folder(program), ...first, ...args], {
+      env: { PATH, PASARELA_TOKEN: 'token', DATA_DIR: dataDir },
+    });
+    let told = '';
+    child.stderr.on('data', (chunk) => {
+      told += String(chunk);
+    });
+    const isOver = () => child.exitCode !== null;
+    await until(() => told.split('The next reading is tried all the same.').length > 2 || isOver());
+    child.kill('SIGTERM');
+    if (!isOver()) await once(child, 'exit');
+    expect([child.exitCode, told]).toEqual([1, expect.stringMatching(lines)]);
+    await rm(dataDir, { recursive: true });
+  }
 });
 
 it('does not read without a pause', async () => {
