@@ -145,9 +145,9 @@ async function sync(args: readonly string[]): Promise<0> {
         await take(step, rest, receiver);
       }
     }
-    for (const { webhook } of found.filter(({ isActive, leads }) => isActive && leads !== 'here')) {
+    for (const { webhook, isActive } of found) {
       const isOther = !planned.some(({ id }) => id === webhook.id);
-      if (isOther && types.some((type) => type === webhook.webhookType)) {
+      if (isActive && isOther && types.some((type) => type === webhook.webhookType)) {
         remark(
           `Another ${webhook.webhookType} webhook is active, ${webhook.id}: pasarela webhooks list shows it.`,
         );

@@ -128,6 +128,17 @@ describe('pasarela webhooks sync', () => {
     expect(other).toMatchObject({ url, webhookStatus: 'ACTIVE' });
   });
 
+  it('points out the second of two that lead here, as two runs at once make', async () => {
+    const { clientId } = running();
+    const twice = [0, 1].map(() => register('CEP', ingressUrl(PUBLIC_URL, clientId, 'CEP', SECRET)));
+    const ids = await Promise.all(twice);
+    const { stdout, stderr } = await run('sync', '--types', 'CEP', '--json');
+    const [{ id }] = JSON.parse(stdout);
+    const second = ids.find((one) => one !== id);
+    expect(stderr).toContain(`Another CEP webhook is active, ${second}`);
+    expect(await registered()).toHaveLength(2);
+  });
+
   it('says what the service said when it refuses', async () => {
     await control(running(), 'POST', '/sandbox/faults', {
       match: { method: 'POST', path: '/v1/clients/*/webhooks' },
