@@ -67,15 +67,21 @@ export async function query(graph: GraphClient, document: string, variables: obj
  * @throws CommandError if the gateway cannot be asked, GraphError if it answers with any other error
  */
 export async function queryShown(graph: GraphClient, document: string, variables: object): Promise<Shown> {
-  const token = await graph.token.get();
+  const token = await tokenFor(graph);
   try {
     return await ask(graph.url, token, document, variables);
   } catch (error) {
     const isRefused = error instanceof GraphError && error.code === 'UNAUTHENTICATED';
     if (!isRefused || !graph.token.renews) throw error;
-    return ask(graph.url, await graph.token.get(token), document, variables);
+    return ask(graph.url, await tokenFor(graph, token), document, variables);
   }
 }
+
+/** Returns a token, from a source that may be away for a while, as the gateway may. */
+const tokenFor = ({ token }: GraphClient, refused?: string): Promise<string> =>
+  token.get(refused).catch((cause: unknown) => {
+    throw cause instanceof CommandError ? new GatewayAwayError(cause.message, { cause }) : cause;
+  });
 
 async function ask(url: string, token: string, document: string, variables: object): Promise<Shown> {
   let answer: unknown;
@@ -134,7 +140,7 @@ export function describe({ message, extensions = {} }: GraphFailure): string {
   return `${String(code ?? 'ERROR')}: ${message}${start}`;
 }
 
-/** No gateway answers at the address. */
+/** No gateway answers at the address, or no token for it can be had. */
 export class GatewayAwayError extends CommandError {}
 
 /** The gateway has answered with an error. */

@@ -42,7 +42,7 @@ needs a --state of its own: on the same file it takes the reading that the timer
   --url      address of the graph; that of the gateway of this environment where it is left out
   --state    file that keeps the readings; reconcile.json in DATA_DIR where it is left out
   --margin   by how many seconds the clocks of the gateway and of the service may differ, with the way between; 5
-  --every    goes on until Ctrl-C, reading so often; a gateway that is away is asked again the next time
+  --every    goes on until Ctrl-C, reading so often; where the gateway is away, or no token can be had, it tries again the next time
   --json     one difference a line, for machines
 
   pasarela reconcile --every 3600 --json >> differences.jsonl
@@ -71,7 +71,7 @@ Exit codes: 0 nothing is missing as far as it sees, which says nothing of an unk
 };
 
 /**
- * Goes on until a signal. A gateway that is away is asked again at the next time.
+ * Goes on until a signal. Where the gateway is away, or no token can be had, it tries again at the next time.
  *
  * @returns how many differences were told, or readings failed
  * @throws CommandError where asking again would be in vain

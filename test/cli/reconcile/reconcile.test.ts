@@ -79,7 +79,7 @@ it('finds a credit whose webhook was lost, a payment made elsewhere and a fee, a
   expect(await run()).toEqual(nothing);
 });
 
-it('goes on reading while no gateway answers, or one ends, and ends with 1 when it is told to end', {
+it('goes on reading while no gateway answers, one ends or no token can be had, and ends with 1 when it is told to end', {
   timeout: 300_000,
 }, async () => {
   const message = 'This process is shutting down.';
@@ -89,18 +89,19 @@ it('goes on reading while no gateway answers, or one ends, and ends with 1 when 
     request.resume();
     json(response, answers[asked++ % answers.length]);
   });
-  const refusal = /(DRAINING.*\n.* is not GraphQL.*\n)/;
-  const cases = [
-    ['http://127.0.0.1:1/graphql', /(No gateway answers.*\n){2}/] as const,
-    [ending.url, refusal] as const,
+  const away = 'http://127.0.0.1:1/graphql';
+  const cases: readonly (readonly [url: string, lines: RegExp, environment?: Record<string, string>])[] = [
+    [away, /(No gateway answers.*\n){2}/],
+    [ending.url, /(DRAINING.*\n.* is not GraphQL.*\n)/],
+    [ending.url, /(PASARELA_TOKEN_FILE.*\n){2}/, { PASARELA_TOKEN_FILE: '/nowhere' }],
   ];
-  for (const [url, lines] of cases) {
+  for (const [url, lines, environment = { PASARELA_TOKEN: 'token' }] of cases) {
     const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconcile-'));
     const [program = '', ...first] = programOf('src/cli/pasarela.ts');
     const args = ['reconcile', '--url', url, '--every', '1'];
     const { PATH = '' } = process.env;
     const child = spawn(process.execPath, [folder(program), ...first, ...args], {
-      env: { PATH, PASARELA_TOKEN: 'token', DATA_DIR: dataDir },
+      env: { PATH, ...environment, DATA_DIR: dataDir },
     });
     let told = '';
     child.stderr.on('data', (chunk) => {
