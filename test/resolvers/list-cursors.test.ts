@@ -1,5 +1,7 @@
+import { isObjectType } from 'graphql';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
+import { buildSchema } from '../../src/schema/index.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 
@@ -24,6 +26,7 @@ const ofCustomer = (id: string, field: string): List => ({
   name: `customer(${id}).${field}`,
   document: (pages) => `{ of: customer(id: "${id}") { ${aliased(field, pages)} } }`,
 });
+const PAGE_ARGUMENTS: ReadonlySet<string> = new Set(['first', 'after', 'last', 'before']);
 const EVENTS: List = { name: 'events', document: (pages) => `{ ${aliased('events', pages)} }` };
 /** As many pages of events as one operation of a narrowed caller may ask for. */
 const AT_ONCE = 4;
@@ -90,6 +93,24 @@ async function cursorsOf(
   }
   return answers;
 }
+
+it('each argument by which a list of the service is selected or ordered makes a list of its own here', () => {
+  const tried = listsFor(['id']).map(({ name }) => name);
+  const found: string[] = [];
+  for (const owner of ['Client', 'Customer']) {
+    const type = buildSchema().getType(owner);
+    if (!isObjectType(type)) throw new Error(`${owner} is no object type`);
+    for (const { name, type: of, args } of Object.values(type.getFields())) {
+      if (!String(of).includes('Connection')) continue;
+      for (const { name: argument } of args.filter((arg) => !PAGE_ARGUMENTS.has(arg.name))) {
+        const list = new RegExp(`^${owner}\\b.*\\.${name} .*\\b${argument}:`, 'i');
+        expect(tried, `${owner}.${name} takes ${argument}`).toContainEqual(expect.stringMatching(list));
+        found.push(argument);
+      }
+    }
+  }
+  expect(found).toContain('customerId');
+});
 
 it('a cursor is taken by its own list alone, forward and back, by all callers of the list alike', async () => {
   const [one = '', other = ''] = customers;
