@@ -138,15 +138,15 @@ export function watchTrustedDocuments(
 }
 
 /**
- * Returns a text that changes with each file, also if a link leads to another one, as when Kubernetes replaces a ConfigMap. Why a file
- * cannot be looked at, reading it tells.
+ * Returns a text that changes with each file and with who may read it, also if a link leads to another one, as when Kubernetes replaces a
+ * ConfigMap. Why a file cannot be looked at, reading it tells.
  */
 const stateOf = (paths: readonly string[]): string =>
   paths
     .map((path) => {
       try {
-        const { dev, ino, size, mtimeNs } = statSync(path, { bigint: true });
-        return `${dev}:${ino}:${size}:${mtimeNs}`;
+        const { dev, ino, size, mtimeNs, mode, uid, gid } = statSync(path, { bigint: true });
+        return `${dev}:${ino}:${size}:${mtimeNs}:${mode}:${uid}:${gid}`;
       } catch {
         return 'none';
       }

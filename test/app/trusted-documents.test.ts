@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -80,6 +80,21 @@ it('a file that cannot be looked at any more leaves what was read before, and is
   vi.advanceTimersByTime(LOOK_MS);
   expect(told).toEqual([expect.any(Error), undefined]);
   expect(documents.get('two')).toBe('{ __typename }');
+  stop();
+});
+
+it('a file that this process may read again, with nothing else about it changed, is read', async () => {
+  await write('one');
+  const documents = openTrustedDocuments([file], LOOK_MS);
+  const told: unknown[] = [];
+  const stop = documents.watch((problem) => told.push(problem));
+  // Of a superuser the system refuses nothing, so here both looks succeed.
+  await chmod(file, 0o200);
+  vi.advanceTimersByTime(LOOK_MS);
+  await chmod(file, 0o600);
+  vi.advanceTimersByTime(LOOK_MS);
+  expect(told).toHaveLength(2);
+  expect(told.at(-1)).toBeUndefined();
   stop();
 });
 
