@@ -24,23 +24,24 @@ export class KnownCallers {
   /**
    * Returns the caller that a token stands for, without a promise if it is known.
    *
-   * @param ask finds it out, for all who ask about the same token meanwhile: it goes on while one of them waits.
+   * @param ask finds it out, for all who ask about the same token meanwhile, of the same source: it goes on while one of them waits.
    * @param fresh true to ask again, whatever was found a moment ago or is being found. Until there is an answer the token is believed as
    * before, and where there is none it stays so.
+   * @param source in whose turn it is asked; who comes from another waits for no turn of this one. Empty where it is asked at once.
    */
-  find(token: string, ask: Ask, fresh: boolean, asker: Asker): MaybePromise<Caller> {
+  find(token: string, ask: Ask, fresh: boolean, asker: Asker, source = ''): MaybePromise<Caller> {
     // What was asked before may be answered as it was before.
     if (fresh) this.#asking.forget(token);
-    return (fresh ? undefined : this.#known.get(token)) ?? this.#ask(token, ask, asker);
+    return (fresh ? undefined : this.#known.get(token)) ?? this.#ask(token, ask, asker, source);
   }
 
-  #ask(token: string, ask: Ask, asker: Asker): Promise<Caller> {
-    const others = this.#asking.underWay(token)?.details;
+  #ask(token: string, ask: Ask, asker: Asker, source: string): Promise<Caller> {
+    const others = this.#asking.underWay(token, source)?.details;
     if (others?.isGone === false) return others.wait(asker, LATE);
     const work = new SharedWork<Caller>();
-    const question = this.#asking.begin(token, '', work.result, work);
+    const question = this.#asking.begin(token, source, work.result, work);
     const caller = work.wait(asker, LATE);
-    const isCurrent = () => this.#asking.isCurrent(token, '', question);
+    const isCurrent = () => this.#asking.isCurrent(token, source, question);
     work.begin(async (party) => {
       try {
         const found = await ask(party, isCurrent);

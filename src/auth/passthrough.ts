@@ -142,7 +142,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
       const requester = { caller: source, group: source, failureDomain };
       const askFirst: Ask = (party, isCurrent) =>
         ask(token, restFor, read, { party, isCurrent, fresh, source });
-      return known.find(token, askFirst, fresh, { ...asker, requester });
+      return known.find(token, askFirst, fresh, { ...asker, requester }, source);
     },
   };
 }

@@ -364,6 +364,25 @@ describe('a token that the service decides on', () => {
     expect(upstream.requests).toHaveLength(100);
   });
 
+  it('waits for no place of another address from which it comes as well', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const held = Promise.withResolvers<void>();
+    service.held = held.promise;
+    const crowd = Array.from({ length: 100 }, (_, index) =>
+      identify(tokenOf({ client_id: CLIENT }, `${index}`)),
+    );
+    const token = tokenOf({ client_id: OTHER }, 'moves');
+    const both = [identify(token), identify(token, false, 'address 192.0.2.2')];
+    const over = Promise.allSettled([...crowd, ...both]);
+    // A question of the crowd that ends gives its place to the next.
+    await Promise.race([until(() => upstream.requests.some((url) => url.includes(OTHER))), ...crowd]);
+    expect(upstream.requests.some((url) => url.includes(OTHER))).toBe(true);
+    held.resolve();
+    expect((await Promise.all(both)).map(({ clientId }) => clientId)).toEqual([OTHER, OTHER]);
+    await over;
+  });
+
   it('is not asked about at once again where a proxy refuses it, by a stranger', async () => {
     using time = stillTime();
     const { service, upstream, identify } = await start();
