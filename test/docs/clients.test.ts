@@ -31,6 +31,7 @@ const LONGER = [
   'refund',
   'sign-out',
   'unit-test',
+  'app-test',
 ];
 /** What `test/e2e/once.test.ts` runs in a browser. */
 const IN_BROWSERS = ['once', 'banners'];
@@ -62,7 +63,9 @@ async function prepare(): Promise<void> {
   for (const [name, code] of snippets) {
     const here = code
       .replaceAll('http://127.0.0.1:4000/graphql', gateway.graphql)
-      .replaceAll(/http:\/\/127\.0\.0\.1:4010\b/g, gateway.sandbox.url);
+      .replaceAll(/http:\/\/127\.0\.0\.1:4010\b/g, gateway.sandbox.url)
+      .replace("'@pasarela/sandbox'", `'${folder('packages/sandbox/src/index.ts')}'`)
+      .replace("'pasarela/testing'", `'${folder('src/app/testing.ts')}'`);
     await writeFile(join(work, `${name}.js`), here);
   }
   await copyFile(folder('schema.graphql'), join(work, 'schema.graphql'));
@@ -447,9 +450,12 @@ process.exit();`,
   );
 });
 
-it('the unit test of the page passes', async () => {
-  const output = await run(process.execPath, [join(work, 'unit-test.js')], work);
-  expect(output).toContain('pass 1');
+it.each([
+  ['unit-test', 2],
+  ['app-test', 5],
+])('the tests of the page pass: %s', async (name, count) => {
+  const output = await run(process.execPath, [join(work, `${name}.js`)], work);
+  expect(output).toContain(`pass ${count}\n`);
 });
 
 it('what was not shown goes to the mutation that it was sent with, although both have one input', async () => {
