@@ -178,9 +178,16 @@ async function misfitsOf(documents: ReadonlyMap<string, string>): Promise<readon
   const { buildSchema } = await import('../../schema/index.ts');
   const graph = buildSchema();
   const texts = new Map([...documents].map(([id, text]) => [text, id]));
+  const misfit = (text: string) => {
+    try {
+      return validate(graph, parse(text))[0];
+    } catch (error) {
+      return error;
+    }
+  };
   return [...texts].flatMap(([text, hash]) => {
-    const [error] = validate(graph, parse(text));
-    return error === undefined ? [] : [`${hash.slice(0, 12)}…: ${error.message}`];
+    const error = misfit(text);
+    return error === undefined ? [] : [`${hash.slice(0, 12)}…: ${reasonOf(error)}`];
   });
 }
 
