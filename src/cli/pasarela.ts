@@ -123,6 +123,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.done);
   throw error;
 });
+// A remark that cannot be written is dropped: it must not cut off what the command does.
+process.stderr.on('error', () => undefined);
 
 const code = await main(process.argv.slice(2));
 if (code !== undefined) process.exitCode = code;

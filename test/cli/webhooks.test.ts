@@ -1,9 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { type Registration, readRegistrations } from '../../src/cli/registrations.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
+import { programOf } from '../helpers/entry.ts';
 import { control } from '../helpers/gateway.ts';
+import { folder } from '../helpers/packages.ts';
 import { pasarela } from './run.ts';
 
 const SECRET = 'the secret of now that is long enough';
@@ -126,6 +130,16 @@ describe('pasarela webhooks sync', () => {
     expect((await run('sync')).stderr).toContain(`Another MONEY_IN webhook is active, ${id}`);
     const other = (await registered()).find((webhook: { id: string }) => webhook.id === id);
     expect(other).toMatchObject({ url, webhookStatus: 'ACTIVE' });
+  });
+
+  it('registers all types also where nobody reads its remarks any more', async () => {
+    const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+    const args = [folder(program), ...first, 'webhooks', 'sync'];
+    const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'], ...environment } });
+    child.stderr.destroy();
+    child.stdout.resume();
+    const [code] = await once(child, 'exit');
+    expect([code, await registered()]).toEqual([0, [{}, {}, {}].map(() => expect.anything())]);
   });
 
   it('points out the second of two that lead here, as two runs at once make', async () => {
