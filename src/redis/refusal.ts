@@ -25,6 +25,17 @@ export async function refusalOf(redis: RedisClient, server: Redis): Promise<stri
   }
 }
 
+/** What a user lacks the right to, or another program's key stands in the way of, is refused in words that begin so. */
+const LASTING = /^(NOPERM|ERR|WRONGTYPE) /;
+const PLACE = / script: \w+, on @user_script.*$/s;
+
+/**
+ * Returns the words in which Redis has refused a command that it would refuse again; undefined for every other error, as those
+ * that {@link refusalOf} finds, and those of a failover.
+ */
+export const lastingRefusal = ({ message }: Error): string | undefined =>
+  LASTING.test(message) ? message.replace(PLACE, '').replace(/\.$/, '') : undefined;
+
 /** Returns a key of a slot that the server owns; undefined for a node of a Cluster that owns none. */
 function keyOn(redis: RedisClient, server: Redis): string | undefined {
   if (!(redis instanceof Cluster)) return KEY;

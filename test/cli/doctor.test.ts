@@ -263,6 +263,19 @@ it.each([
 });
 
 it.each([
+  ['scripts', ['&*', '-@scripting'], /'eval'/],
+  ["clients' keys", ['&*', 'resetkeys', '~pasarela:*'], /one of the keys/],
+  ['channels, as a new user of Redis does', ['resetchannels'], /one of the channels/],
+])('finds that the user of Redis lacks the right to %s', async (_what, rules, message) => {
+  await using redis = await startRedis();
+  await redis.admin.acl('SETUSER', 'gateway', 'on', '>hunter2', '~*', '+@all', ...rules);
+  await expectOnly(
+    { REDIS_URL: redis.url.replace('//', '//gateway:hunter2@') },
+    { check: 'redis', status: 'warning', message, cure: /"Rights"/ },
+  );
+});
+
+it.each([
   ['keeps nothing on disk', ['--save', ''], /without appendonly yes/, /appendonly yes/],
   [
     'syncs once a second',

@@ -40,6 +40,14 @@ const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
   ],
 ];
 
+/** Commands that change nothing: one for each kind of right that the gateway needs and the look at a primary does not. */
+const RIGHTS = [
+  ['eval', 'return 1', '0'],
+  ['hdel', '{pasarela}:meta', 'probe'],
+  ['xdel', '{pasarela}:log', '0-1'],
+  ['publish', '{pasarela}:events', ''],
+] as const;
+
 /** Checks that Redis answers, that it keeps what it is given, and that a copy of it exists. */
 export async function lookAtRedis({
   REDIS_URL,
@@ -83,6 +91,7 @@ export async function lookAtRedis({
       const [, cure] = CURES.find(([setting]) => setting.test(text)) ?? [];
       found.warning(text, cure ?? 'Look at docs/redis.md, "Settings".');
     }
+    await lookAtRights(redis, found);
     const writes = new DurableWrites(REDIS_URL.reveal(), TIMEOUT_MS);
     await writes.look(redis);
     if (!writes.isDurable) {
@@ -109,6 +118,20 @@ export async function lookAtRedis({
     redis.disconnect();
   }
   return found.list;
+}
+
+/** Finds rights that the user of `REDIS_URL` lacks. */
+async function lookAtRights(redis: RedisClient, found: Findings): Promise<void> {
+  const reasons = new Set<string>();
+  for (const [command, ...args] of RIGHTS)
+    reasons.add(await redis.call(command, ...args).then(() => '', reasonOf));
+  for (const reason of reasons) {
+    if (!reason.startsWith('NOPERM')) continue;
+    found.warning(
+      `refuses a right to the user of REDIS_URL: ${reason}. Events wait in the spool, nobody can follow them, or no money moves`,
+      cureOf(reason),
+    );
+  }
 }
 
 /** Resolves once commands can be sent. Rejects with the last error of the connection. */

@@ -2,6 +2,7 @@ import { clock, type Timer } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { inTime } from '../../redis/in-time.ts';
+import { lastingRefusal } from '../../redis/refusal.ts';
 import { withoutCommand } from '../../redis/script.ts';
 import { decodeEntry, type Entry } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
@@ -38,6 +39,8 @@ export class RedisChannels {
   #next: 'nothing' | 'lost' | 'all' = 'nothing';
   #retry: Timer | undefined;
   #failing = false;
+  /** In which words Redis has refused a channel since the last check, as for want of the right to it. */
+  #refusal: string | undefined;
 
   constructor(open: (events: SubscriberEvents) => Subscribers, logger: Logger, metrics: EventMetrics) {
     this.#logger = logger;
@@ -55,7 +58,13 @@ export class RedisChannels {
 
   /** True if no subscription is lost, and another one could be made. */
   get isComplete(): boolean {
-    return this.#subscribers.isReady && !this.#subscriptions.values().some(({ lost }) => lost);
+    const isWhole = !this.#subscriptions.values().some(({ lost }) => lost);
+    return this.#subscribers.isReady && isWhole && this.#refusal === undefined;
+  }
+
+  /** Why another one could not be made: sentences for the operator, where Redis has said so. */
+  get problems(): readonly string[] {
+    return this.#refusal === undefined ? [] : [`Redis refuses the channels of events: ${this.#refusal}.`];
   }
 
   /** Throws `StoreUnavailableError`. */
@@ -83,6 +92,7 @@ export class RedisChannels {
    * its time-out, and is replaced.
    */
   check(): void {
+    this.#refusal = undefined;
     this.#renew('all');
   }
 
@@ -166,7 +176,11 @@ export class RedisChannels {
 
   async #subscribe(clientId: string): Promise<void> {
     const { channel } = redisKeys(clientId);
-    const on = await inTime(this.#subscribers.subscribe(channel), DEADLINE_MS);
+    const on = await inTime(this.#subscribers.subscribe(channel), DEADLINE_MS).catch((error: Error) => {
+      this.#refusal = lastingRefusal(error);
+      throw error;
+    });
+    this.#refusal = undefined;
     const subscription = this.#subscriptions.get(clientId);
     // The listener may have gone meanwhile.
     if (subscription === undefined) this.#subscribers.unsubscribe(channel, on);

@@ -211,7 +211,8 @@ export class RedisLog extends LogReader implements RemoteLog {
     );
     const [writable, answers] = await Promise.all([this.#writers.check(), readable]);
     const available = writable && answers && this.#channels.isComplete;
-    const { problems: reasons, risks } = this.#writers;
+    const { risks } = this.#writers;
+    const reasons = [...this.#writers.problems, ...this.#channels.problems];
     return {
       writable,
       available,

@@ -1,7 +1,9 @@
+import { clock } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type DurableWrites, UnacknowledgedError } from '../../redis/durable-write.ts';
 import { inTime } from '../../redis/in-time.ts';
+import { lastingRefusal } from '../../redis/refusal.ts';
 import { type Script, withoutCommand } from '../../redis/script.ts';
 import { OtherHistoryError, StoreUnavailableError, UnreplicatedError } from '../errors.ts';
 import { list, word } from './reply.ts';
@@ -10,6 +12,8 @@ import { SettingsWatch } from './settings-watch.ts';
 
 /** Connections that write. WAIT holds up one until the replicas have answered; the others go on meanwhile. */
 const WRITERS = 3;
+/** For how long a refusal is told of that is not repeated, in milliseconds. A spool tries again much sooner. */
+const REFUSED_FOR_MS = 10_000;
 
 export interface RedisWritersOptions {
   connect(): RedisClient;
@@ -29,6 +33,8 @@ export class RedisWriters {
   /** In the order of use: the one that was used last is last. */
   readonly #inTurn: RedisClient[];
   readonly #settings: SettingsWatch;
+  /** By script and first key: in which words Redis refused a write last, and when. A look tries no script, and no key of a client. */
+  readonly #refusals = new Map<string, { readonly words: string; readonly at: number }>();
   /** The last logged reason why a write would not stay; empty for none. */
   #logged = '';
   /** Number of replicas at the last look. */
@@ -45,7 +51,8 @@ export class RedisWriters {
 
   /** Why a write would not stay now: sentences for the operator. Empty if it would. */
   get problems(): readonly string[] {
-    return this.#options.writes.problems;
+    const refusals = new Set(this.#refusals.values().map(({ words }) => `Redis refuses events: ${words}.`));
+    return [...this.#options.writes.problems, ...refusals];
   }
 
   /** How Redis may lose what it has taken, as far as its settings and counters tell: sentences for the operator. */
@@ -66,10 +73,12 @@ export class RedisWriters {
   /** Looks at every primary. Resolves with true if all answer and a write on them would stay. Never fails. */
   async check(): Promise<boolean> {
     const { writes } = this.#options;
+    for (const [write, { at }] of this.#refusals)
+      if (clock.monotonic() - at > REFUSED_FOR_MS) this.#refusals.delete(write);
     try {
       await writes.look(this.connections.find(({ status }) => status === 'ready') ?? this.#first);
       this.#count(writes.replicas);
-      return writes.isDurable;
+      return writes.isDurable && this.#refusals.size === 0;
     } catch {
       return false;
     } finally {
@@ -101,8 +110,11 @@ export class RedisWriters {
     args: readonly (string | number)[],
   ): Promise<readonly unknown[]> {
     const { writes, deadlineMs } = this.#options;
+    const write = `${durable.sha} ${keys[0]}`;
     try {
-      return list(await inTime(writes.write(this.next(), durable, keys, args), deadlineMs));
+      const reply = list(await inTime(writes.write(this.next(), durable, keys, args), deadlineMs));
+      this.#refusals.delete(write);
+      return reply;
     } catch (cause) {
       const options = { cause: withoutCommand(cause) };
       // A server that hides its history cannot be held to it.
@@ -110,9 +122,10 @@ export class RedisWriters {
         const history = historyOf(cause.replid, word(list(cause.reply)[0]));
         throw new UnreplicatedError('Replicas lack what was written.', history, options);
       }
-      const Refusal = options.cause.message.includes(OTHER_HISTORY)
-        ? OtherHistoryError
-        : StoreUnavailableError;
+      const isOther = options.cause.message.includes(OTHER_HISTORY);
+      const words = isOther ? undefined : lastingRefusal(options.cause);
+      if (words !== undefined) this.#refusals.set(write, { words, at: clock.monotonic() });
+      const Refusal = isOther ? OtherHistoryError : StoreUnavailableError;
       throw new Refusal('The event log could not be written.', options);
     }
   }
@@ -128,10 +141,11 @@ export class RedisWriters {
   /** Logs each state once, so that an outage is one line. */
   #logProblems(): void {
     const { writes, logger } = this.#options;
-    const problems = writes.problems.join(' ');
+    const problems = this.problems.join(' ');
     if (problems === this.#logged) return;
     this.#logged = problems;
     if (problems === '') logger.info({}, 'Redis keeps events and payments again');
+    else if (writes.problems.length === 0) logger.warn({}, `Events go to the spool: ${problems}`);
     else logger.warn({}, `Events go to the spool, and no payment is sent: ${problems}`);
   }
 }

@@ -1,12 +1,16 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { SEEN_FOR_MS } from '../../../src/events/entry.ts';
 import { StoreUnavailableError, UnreplicatedError } from '../../../src/events/errors.ts';
+import { openEventLog } from '../../../src/events/open.ts';
 import { APPEND, historyOf, RECALL } from '../../../src/events/redis/scripts.ts';
 import { RedisWriters } from '../../../src/events/redis/writers.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/connection.ts';
 import { DurableWrites, UnacknowledgedError } from '../../../src/redis/durable-write.ts';
 import type { Script } from '../../../src/redis/script.ts';
-import { recordingLogger } from '../../helpers/events.ts';
+import { moneyIn, recordingLogger } from '../../helpers/events.ts';
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -88,3 +92,37 @@ it('a write that replicas lack is told as such where it has appended, to a serve
     expect(error).not.toBeInstanceOf(UnreplicatedError);
   }
 });
+
+it.each([
+  ['script', ['&*', '-@scripting'], /^Redis refuses events: NOPERM .*'evalsha'/],
+  ['command of a script', ['&*', '-xadd'], /^Redis refuses events: .*run .*command/],
+  ['key of a client', ['&*', 'resetkeys', '~pasarela:*'], /^Redis refuses events: NOPERM .*key/],
+  // Redis lets a new user have none.
+  ['channel', ['resetchannels'], /^Redis refuses the channels of events: NOPERM .*channel/],
+])(
+  'a user of Redis without the right to a %s is told of until the right is given',
+  async (_what, rules, words) => {
+    const user = 'careful';
+    await redis.admin.acl('SETUSER', user, 'reset', 'on', '>password', '~*', '+@all', ...rules);
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-rights-'));
+    const logger = recordingLogger();
+    const redisUrl = redis.url.replace('//', `//${user}:password@`);
+    const log = await openEventLog({ redisUrl, dataDir, retention: 10, logger });
+    const follow = () => log.follow('c').then((events) => events.return?.());
+    expect(await log.health()).toMatchObject({ available: true });
+    expect(await log.append('c', moneyIn())).toMatchObject({ answer: { status: 201 }, cursor: null });
+    await follow().catch(() => undefined);
+    await until(async () => {
+      const { available, writable, reasons = [] } = await log.health();
+      return !available && writable && reasons.length === 1 && words.test(reasons[0] ?? '');
+    });
+    await redis.admin.acl('SETUSER', user, '~*', '&*', '+@all');
+    await until(async () => (await log.health()).spooled === 0);
+    await follow();
+    expect(await log.health()).toMatchObject({ available: true, writable: true, spooled: 0 });
+    const told = logger.lines.map(({ message }) => message).filter((text) => text.includes('no payment'));
+    expect(told).toEqual([]);
+    await log.stop();
+    await rm(dataDir, { recursive: true });
+  },
+);
