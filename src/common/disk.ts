@@ -1,22 +1,29 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { entropy } from './entropy.ts';
 
 /** The disk of this machine. */
 export interface Disk {
   /** Opens a database. `busyTimeoutMs` is how long it waits for another process that writes, in milliseconds. */
   open(path: string, busyTimeoutMs?: number): DatabaseSync;
-  /** Replaces the content of a private file, completely or not at all. `by` names the process among those that write it. */
-  replace(path: string, text: string, by: number): Promise<void>;
+  /** Replaces the content of a private file, completely or not at all, also where other processes do so at the same moment. */
+  replace(path: string, text: string): Promise<void>;
 }
 
 const system: Disk = {
   open: (path, timeout) => new DatabaseSync(path, timeout === undefined ? {} : { timeout }),
-  async replace(path, text, by) {
-    const own = `${path}.${by}`;
+  async replace(path, text) {
+    // Processes in two containers may have the same number.
+    const own = `${path}.${entropy.uuid()}`;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writeFile(own, text, { mode: 0o600 });
-    await rename(own, path);
+    try {
+      await writeFile(own, text, { mode: 0o600 });
+      await rename(own, path);
+    } catch (error) {
+      await rm(own, { force: true }).catch(() => undefined);
+      throw error;
+    }
   },
 };
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -14,15 +14,29 @@ it('a file that is replaced has all of its new content, and nothing is left besi
   const path = join(folder, 'file');
   // More than is written at once.
   for (const text of ['first', 'second '.repeat(1_000_000), '']) {
-    await disk.replace(path, text, 1);
+    await disk.replace(path, text);
     expect((await readFile(path, 'utf8')) === text).toBe(true);
   }
   expect(await readdir(folder)).toEqual(['file']);
 });
 
+it('a file that several processes replace at one moment has the whole content of one of them, and each is told that it could', async () => {
+  const path = join(folder, 'file');
+  const texts = ['first ', 'second '].map((text) => text.repeat(1_000_000));
+  await Promise.all(texts.map((text) => disk.replace(path, text)));
+  expect(texts.includes(await readFile(path, 'utf8'))).toBe(true);
+  expect(await readdir(folder)).toEqual(['file']);
+});
+
+it('nothing is left of a content that could not be put into its place', async () => {
+  await mkdir(join(folder, 'file', 'full'), { recursive: true });
+  await expect(disk.replace(join(folder, 'file'), 'text')).rejects.toThrow();
+  expect(await readdir(folder)).toEqual(['file']);
+});
+
 it('a file, and the folder that is made for it, are kept from other users', async () => {
   const own = join(folder, 'own');
-  await disk.replace(join(own, 'file'), 'text', 1);
+  await disk.replace(join(own, 'file'), 'text');
   for (const path of [own, join(own, 'file')]) expect((await stat(path)).mode & 0o077).toBe(0);
 });
 

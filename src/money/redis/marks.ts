@@ -73,7 +73,7 @@ export class RedisMarks {
       for (const [client, mark] of this.#marks.entries())
         if (isBehind(merged.get(client) ?? NOTHING, mark)) merged.set(client, mark);
       try {
-        await disk.replace(this.#path, JSON.stringify(Object.fromEntries(merged)), process.pid);
+        await disk.replace(this.#path, JSON.stringify(Object.fromEntries(merged)));
       } catch {
         // `doctor` and the spool tell of a folder that cannot be written.
         this.#isStale = true;
