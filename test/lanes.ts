@@ -52,6 +52,7 @@ export const LONG_LANE: readonly string[] = [
   'test/events/spool/spooled-log.test.ts',
   'test/events/sqlite/sqlite-log.test.ts',
   'test/graphql/layers.property.test.ts',
+  'test/ingress/decider-replicas.test.ts',
   'test/ingress/fuzz.test.ts',
   'test/money/execute.test.ts',
   'test/money/faults.property.test.ts',

@@ -95,3 +95,22 @@ it('every command that docs/events.md names exists', async () => {
   });
   for (const option of options) expect(stdout).toContain(option);
 });
+
+it('the seconds after which docs/events.md says that a credit is answered are those of its waits', async () => {
+  const waits = [
+    ['src/ingress/body.ts', 'DEADLINE_MS'],
+    ['src/events/spool/spooled-log.ts', 'PATIENCE_MS'],
+    ['src/events/redis/redis-log.ts', 'TIMEOUT_MS'],
+    ['src/ingress/decider.ts', 'TIMEOUT_MS'],
+    ['src/events/redis/redis-log.ts', 'TIMEOUT_MS'],
+  ] as const;
+  const seconds = await Promise.all(
+    waits.map(async ([file, name]) => {
+      const [, value] = new RegExp(`^const ${name} = (\\d+);`, 'm').exec(await readPage(file)) ?? [];
+      return Number(value) / 1000;
+    }),
+  );
+  const told = /^The gateway answers (\d+) s after the headers at most: (.*)$/m.exec(page);
+  expect([...(told?.[2] ?? '').matchAll(/(\d+) s for/g)].map(([, each]) => Number(each))).toEqual(seconds);
+  expect(Number(told?.[1])).toBe(seconds.reduce((sum, each) => sum + each));
+});

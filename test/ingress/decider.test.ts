@@ -11,6 +11,7 @@ import { freePort, startRedis } from '../helpers/redis.ts';
 
 const NO_REASON = { status: 422, error: 'no refundReason' };
 const TIME_OUT = { error: 'TimeoutError' };
+const TOO_LONG = { error: 'UND_ERR_RES_EXCEEDED_MAX_SIZE' };
 
 describe('an SPEI credit on which somebody decides', () => {
   it.each([200, 201])('is accepted with %i', async (status) => {
@@ -59,6 +60,7 @@ describe('an SPEI credit on which somebody decides', () => {
     ['is silent', 'silence', TIME_OUT],
     ['never ends its answer', { status: 422, body: '{"refundReason":"no"}', stalls: true }, TIME_OUT],
     ['never ends the answer by which it accepts', { status: 200, body: '{', stalls: true }, TIME_OUT],
+    ['accepts in more than 64 KiB', { status: 200, body: 'x'.repeat(64 * 1024 + 1) }, TOO_LONG],
   ] as const)('is neither accepted nor rejected when the decider %s', async (_, verdict, why) => {
     await using decider = await startDecider(verdict);
     let stored = 0;
@@ -82,6 +84,20 @@ describe('an SPEI credit on which somebody decides', () => {
     expect((await ingress.post(type, body)).status).toBe(400);
     expect(decider.asked).toEqual([]);
     expect(ingress.quarantined().map((row) => row.reason)).toEqual(['misnamed']);
+  });
+
+  it('is asked about again when it comes again without a verdict, and gets the verdict of then', async () => {
+    await using failing = await startDecider({ status: 500 });
+    await using no = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    await using before = await startIngress({ decisionUrl: failing.url });
+    const { clientId, log } = before;
+    await using after = await startIngress({ clientId, log, decisionUrl: no.url });
+    const credit = speiCredit();
+    const statuses: number[] = [];
+    for (const ingress of [before, before, after, before])
+      statuses.push((await ingress.post('MONEY_IN', credit)).status);
+    expect(statuses).toEqual([503, 503, 422, 422]);
+    expect([failing.asked.length, no.asked.length]).toEqual([2, 1]);
   });
 
   it('is answered as before when it comes again, and nobody is asked', async () => {
