@@ -264,8 +264,8 @@ const NOT_UTF8 = {
 const FULL = {
   own: [
     429,
-    'The requests of this caller or address that are being sent hold too many bytes.',
+    'The requests under way of this client, subject, customer or address hold too many bytes.',
     'bodies_of_sender',
   ],
-  all: [503, 'The requests that are being sent to this server hold too many bytes.', 'bodies'],
+  all: [503, 'The requests under way on this server hold too many bytes.', 'bodies'],
 } as const;

@@ -20,11 +20,11 @@ interface AdmittedContext {
 
 export interface AdmissionOptions {
   /**
-   * How many operations of one caller may be under way: as many as REST calls (`UPSTREAM_CALLS_PER_CALLER`), since more of
+   * How many queries of one caller may be under way: as many as REST calls (`UPSTREAM_CALLS_PER_CALLER`), since more of
    * them would only wait for each other's.
    */
   readonly perCaller: number;
-  /** How many operations of one caller may wait (`OPERATIONS_QUEUE`). */
+  /** How many queries of one caller may wait, and how many mutations (`OPERATIONS_QUEUE`). */
   readonly queue: number;
   /** Told of how many operations wait, when that changes. */
   readonly onWaiting: (count: number) => void;
@@ -39,7 +39,7 @@ const MESSAGES: Readonly<Record<Full, string>> = {
   caller:
     'No seat became free in time: this caller has as many operations under way as it may. Ask again later.',
   group:
-    'No seat became free in time: the callers of this client or customer have as many operations under way as they may. Ask again later.',
+    'No seat became free in time: the callers of this client, customer or address together have as many operations under way as they may. Ask again later.',
   process:
     'No seat became free in time: all callers together have as many operations under way as they may. Ask again later.',
 };

@@ -429,7 +429,11 @@ it('who waits in vain is told that no seat became free, and who leaves meanwhile
 
 it.each([
   ['caller', { caller: 'one', group: 'one' }, 'this caller has'],
-  ['group', { caller: 'another', group: 'one' }, 'the callers of this client or customer have'],
+  [
+    'group',
+    { caller: 'another', group: 'one' },
+    'the callers of this client, customer or address together have',
+  ],
   ['process', { caller: 'one', group: 'another' }, 'all callers together have'],
 ])(
   'who waits in vain is told that the seats of the %s are taken, and so is the operator, with the wait',

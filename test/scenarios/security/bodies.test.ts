@@ -85,7 +85,9 @@ describe('bodies that never end', () => {
     for (const { text } of refused()) {
       expect(text).toMatch(/^HTTP\/1\.1 429 /);
       expect(text.toLowerCase()).toContain('retry-after: 1');
-      expect(text).toContain('hold too many bytes. Try again later.');
+      expect(text).toContain(
+        'The requests under way of this client, subject, customer or address hold too many bytes. Try again later.',
+      );
       const [, requestId] = /x-request-id: (\S+)/i.exec(text) ?? [];
       const extensions = { code: 'RATE_LIMITED', retryAfterMs: 1_000, requestId };
       expect(text).toContain(JSON.stringify(extensions));
