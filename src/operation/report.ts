@@ -1,3 +1,4 @@
+import type { Full } from '../common/refusals.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
 import type { Executor, Transport, Way } from './way.ts';
 
@@ -13,6 +14,7 @@ export class Report {
   #executor: Executor | undefined;
   #because: string | undefined;
   #isShared = false;
+  #full: Full | undefined;
   #calls: CallRecord[] = [];
   #sharedCalls: readonly CallRecord[] = [];
   /** Look-ups of sessions that have been let go of since. */
@@ -40,6 +42,16 @@ export class Report {
   executedBy(executor: Executor, because: string | undefined): void {
     this.#executor = executor;
     this.#because = because;
+  }
+
+  /** It was refused, as this was full. */
+  refusedFor(full: Full): void {
+    this.#full = full;
+  }
+
+  /** What was full where it was refused a seat; undefined where it was not, or shares the refusal of another. */
+  get full(): Full | undefined {
+    return this.#full;
   }
 
   /** The REST calls made so far, in the order in which they were answered. */

@@ -94,6 +94,7 @@ function start(identify: () => Promise<unknown>, made: () => void = () => undefi
 }
 
 const LIMITED = { level: 'warn', message: 'requests are refused, as a limit is reached' };
+const DONE = { level: 'debug', message: 'An operation has its result' };
 const QUERY = '{ events { pageInfo { hasNextPage } } }';
 const SUBSCRIPTION = 'subscription { events { id } }';
 
@@ -130,7 +131,7 @@ it('what a process refuses as it ends is counted like any other operation, and l
     ['subscription', 'error'],
   ]);
   expect(log.map((line) => JSON.parse(line))).toMatchObject([
-    { level: 'debug', message: 'An operation has its result', requestId: 'r1', type: 'query' },
+    { ...DONE, requestId: 'r1', type: 'query', code: 'DRAINING' },
   ]);
 });
 
@@ -141,7 +142,7 @@ it('a gap that is told instead of a result counts once, as one reader’s', asyn
   expect(counted).toEqual([['gap', 1]]);
 });
 
-it('an operation that is refused for its caller’s others is counted as refused, once, and the log says whose it is', async () => {
+it('an operation that is refused for its caller’s others is counted as refused, once, and the log says whose it is, and by the request what was full', async () => {
   const held = Promise.withResolvers<never>();
   let asked = 0;
   const { ask, counted, log } = start(() => {
@@ -155,6 +156,8 @@ it('an operation that is refused for its caller’s others is counted as refused
   const warned = log.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
   const line = { ...LIMITED, limit: 'operations', full: 'queue', of: 'client', clientId: 'c1', refused: 1 };
   expect(warned).toEqual([line]);
+  const done = log.map((line) => JSON.parse(line)).filter(({ level }) => level === 'debug');
+  expect(done).toMatchObject([{ ...DONE, requestId: 'r1', code: 'RATE_LIMITED', full: 'queue' }]);
   held.reject(new UnauthenticatedError('nobody'));
   await first;
   expect(counted).toHaveLength(1);

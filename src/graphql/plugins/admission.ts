@@ -6,6 +6,7 @@ import { Party, type Requester, type Waiter } from '../../common/party.ts';
 import { type Full, noteRefusal } from '../../common/refusals.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
+import type { Report } from '../../operation/report.ts';
 import { preparedOperation } from '../documents/prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
@@ -16,6 +17,7 @@ interface AdmittedContext {
     'requester' | 'credential' | 'isStranger' | 'onceIdentified' | 'isOverSocket'
   >;
   readonly budget: Pick<Budget, 'waiters' | 'deadline'>;
+  readonly report: Pick<Report, 'refusedFor'>;
 }
 
 export interface AdmissionOptions {
@@ -199,6 +201,7 @@ class Admission {
     // One who has left is refused nothing.
     if (context.budget.waiters?.isGone !== true) {
       noteRefusal('operations');
+      context.report.refusedFor(full);
       this.#options.onRefused(requester.group, full);
     }
     const atOnce = queue === this.#mutations ? MUTATIONS_PER_CALLER : this.#options.perCaller;

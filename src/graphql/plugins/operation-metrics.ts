@@ -1,6 +1,7 @@
 import type { OperationTypeNode } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
+import type { Full } from '../../common/refusals.ts';
 import type { Budget } from '../../operation/budget.ts';
 import { toldOfGroup } from '../../operation/caller-keys.ts';
 import type { Identity } from '../../operation/identity.ts';
@@ -39,13 +40,17 @@ export interface Done {
    * asked for; undefined where it has none of these.
    */
   readonly oldestReadMs: number | undefined;
+  /** The code of its first error; undefined where it has none. */
+  readonly code: unknown;
+  /** What was full where it was refused a seat. */
+  readonly full: Full | undefined;
 }
 
 /** What this plugin needs of an operation's context. */
 interface DoneContext {
   readonly requestId: string;
   readonly identity: Pick<Identity, 'requester'>;
-  readonly report: Pick<Report, 'way' | 'oldestSharedAt'>;
+  readonly report: Pick<Report, 'way' | 'oldestSharedAt' | 'full'>;
   readonly budget: Pick<Budget, 'eventLogMs'>;
 }
 
@@ -73,10 +78,12 @@ export function useOperationMetrics(
           const { report, requestId, budget, identity } = args.contextValue;
           const operationName = operation?.name?.slice(0, NAME_LENGTH);
           const { eventLogMs } = budget;
-          const { oldestSharedAt, way } = report;
+          const { oldestSharedAt, way, full } = report;
           const oldestReadMs = oldestSharedAt === undefined ? undefined : Math.max(0, start - oldestSharedAt);
           const whose = toldOfGroup(identity.requester.group);
-          tell(way, { requestId, type, operationName, ...whose, milliseconds, eventLogMs, oldestReadMs });
+          const code = result.errors?.[0]?.extensions['code'];
+          const waits = { milliseconds, eventLogMs, oldestReadMs };
+          tell(way, { requestId, type, operationName, ...whose, ...waits, code, full });
         },
       };
     },

@@ -5,6 +5,7 @@ import type { Full } from '../../../src/common/refusals.ts';
 import { Waiters } from '../../../src/common/waiters.ts';
 import { type AdmissionOptions, useAdmission } from '../../../src/graphql/plugins/admission.ts';
 import type { Budget } from '../../../src/operation/budget.ts';
+import { Report } from '../../../src/operation/report.ts';
 import { readMetric } from '../../helpers/fleet.ts';
 import { control, type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
 import { connect } from '../../helpers/socket.ts';
@@ -167,6 +168,7 @@ function admitting(options: Partial<AdmissionOptions> = {}) {
       contextValue: {
         identity,
         budget: { waiters: undefined, deadline: clock.now() + 60_000, ...given },
+        report: new Report(),
       },
     };
     const setExecuteFn = (fn: typeof run): void => {

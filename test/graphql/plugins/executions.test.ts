@@ -4,6 +4,7 @@ import { Waiters } from '../../../src/common/waiters.ts';
 import { withOneExecutionHook } from '../../../src/graphql/execution-hook.ts';
 import { useAdmission } from '../../../src/graphql/plugins/admission.ts';
 import { createDrain } from '../../../src/graphql/plugins/drain.ts';
+import { Report } from '../../../src/operation/report.ts';
 import { stillTime } from '../../helpers/still-time.ts';
 
 const SCHEMA = buildSchema('type Query { a: Int } type Mutation { a: Int }');
@@ -48,6 +49,7 @@ describe('operations of one caller beyond its share', () => {
       const contextValue = {
         identity: { requester: { caller, group: caller }, isOverSocket },
         budget: { waiters, deadline: Date.now() + ms },
+        report: new Report(),
       };
       return Promise.resolve(
         execute([plugin], { schema: SCHEMA, document, contextValue }, () => {
