@@ -275,28 +275,34 @@ const Verify = typed(\`mutation Verify($input: CreatePennyValidationInput!) { cr
 } }\`);
 const kept = new Map();
 const storage = {
-  getItem: (name) => kept.get(name) ?? null,
-  setItem: (name, value) => void kept.set(name, value),
-  removeItem: (name) => void kept.delete(name),
+  // As AsyncStorage of a phone answers.
+  getItem: async (name) => kept.get(name) ?? null,
+  setItem: async (name, value) => void kept.set(name, value),
+  removeItem: async (name) => void kept.delete(name),
 };
 const source = createFetch({ url, token });
 const store = memoryIntents();
 const open = () => openForm(storage, 'ana', '7f3a', { sourceInstrumentId: '${ids.sourceInstrumentId}' });
-open().keep({ destinationInstrumentId: '${ids.destinationInstrumentId}' });
-const { fields } = open();
+await (await open()).keep({ destinationInstrumentId: '${ids.destinationInstrumentId}' });
+const { fields } = await open();
 const paid = [];
-// The first screen has gone before anybody saw the end; the second one is another tab.
 const see = ({ result }) => void paid.push(result.transaction.id);
-await open().press(source, Verify, store, (outcome) => { see(outcome); throw new Error('gone'); }).catch(({ message }) => console.log(message));
-await open().press(source, Verify, store, see);
-console.log(new Set(paid).size, open().fields.externalReference === fields.externalReference);
+const gone = ({ message }) => console.log(message);
+// The first screen has gone before anybody saw the end, and the app ends as the second one drops its fields. The third is another tab.
+await (await open()).press(source, Verify, { store }, (outcome) => { see(outcome); throw new Error('gone'); }).catch(gone);
+const { removeItem } = storage;
+storage.removeItem = async () => { throw new Error('ended'); };
+await (await open()).press(source, Verify, { store }, see).catch(gone);
+storage.removeItem = removeItem;
+await (await open()).press(source, Verify, { store }, see);
+console.log(new Set(paid).size, (await open()).fields.externalReference === fields.externalReference);
 const createPennyValidation = { __typename: 'OutcomeUnknown', message: 'Nobody knows.', safeToRetry: false, retryUntil: null };
 const unclear = { query: async () => ({ data: { createPennyValidation } }) };
-const { status } = await openForm(storage, 'ana', '8c21', {}).press(unclear, Verify, store, () => {});
+const { status } = await (await openForm(storage, 'ana', '8c21', {})).press(unclear, Verify, { store }, () => {});
 console.log(status, kept.has('form 8c21 of ana'));
 process.exit();`,
   );
-  expect(output).toBe('gone\n1 false\nunknown true\n');
+  expect(output).toBe('gone\nended\n1 false\nunknown true\n');
 });
 
 it('a list that was there before is shown once, and the feed goes on behind it', async () => {
@@ -481,6 +487,77 @@ await finishAll(source, mutations, store, ({ status, intent }) => console.log(in
 console.log(Object.values(keys).map(({ size }) => size).join());`,
   );
   expect(output).toBe('createMoneyOut done\ncreateInternalTransaction done\n1,1\n');
+});
+
+it('a start shows first the refusals that nobody has seen, and sends nothing that is a day old or was never paid', async () => {
+  const output = await runBeside(
+    'start',
+    `import { memoryIntents, pay } from '@pasarela/client';
+import { finishAll } from './unsettled.js';
+const document = 'mutation ($input: In!) { createMoneyOut(input: $input) { __typename } }';
+const answers = { refused: { __typename: 'ValidationError', code: 'INVALID_INPUT', message: 'No.' }, done: { __typename: 'PaidSuccess' } };
+const sent = [];
+let isUp = true;
+const source = {
+  async query(text, { input }) {
+    sent.push(input?.description);
+    if (!isUp) throw new Error('The network is gone.');
+    return { data: { paid: answers[input.description] ?? answers.done } };
+  },
+};
+const store = memoryIntents();
+const press = (description) => pay(source, document, { description }, { store, patienceMs: 0 });
+for (const description of ['refused', 'done']) await press(description);
+isUp = false;
+for (const description of ['lost', 'a day old', 'ready']) await press(description);
+const hours = (count) => new Date(Date.now() - count * 3_600_000).toISOString();
+const changes = { refused: { createdAt: hours(2) }, 'a day old': { createdAt: hours(24) }, ready: { unanswered: 0 } };
+const before = await store.load();
+await store.save(before.map((intent) => ({ ...intent, ...changes[intent.input.description] })), before);
+[isUp, sent.length] = [true, 0];
+const show = ({ status, intent }) => console.log(status, intent.input.description);
+const names = (intents) => intents.map(({ input }) => input.description).toSorted().join();
+console.log(names(await finishAll(source, { createMoneyOut: document }, store, show)), '|', sent.join());
+const left = new AbortController();
+left.abort();
+await finishAll(source, { createMoneyOut: document }, store, show, left.signal).catch(() => {});
+console.log(sent.join());`,
+  );
+  expect(output).toBe('refused refused\ndone done\ndone lost\na day old,ready | lost\nlost\n');
+});
+
+it('a sign-out leaves the payment that is under way: its key stays, and nothing more of it is sent', async () => {
+  const output = await runBeside(
+    'sign-out',
+    `import { pay, unsettled } from '@pasarela/client';
+import { signIn } from './sign-out.js';
+import { token } from './app.js';
+const kept = new Map();
+const storage = {
+  getItem: async (key) => kept.get(key) ?? null,
+  setItem: async (key, value) => void kept.set(key, value),
+  removeItem: async (key) => void kept.delete(key),
+};
+const { payments, signal, signOut } = signIn('ana', token, storage, () => {});
+let sent = 0;
+let isSent;
+const first = new Promise((resolve) => { isSent = resolve; });
+const source = {
+  async query() {
+    sent += 1;
+    isSent();
+    throw new Error('The network is gone.');
+  },
+};
+const document = 'mutation ($input: In!) { createMoneyOut(input: $input) { __typename } }';
+const paying = pay(source, document, { amount: '1.00' }, { store: payments, signal });
+await first;
+await signOut();
+const before = sent;
+console.log((await paying).status, (await unsettled(payments)).length, sent === before);
+process.exit();`,
+  );
+  expect(output).toBe('unknown 1 true\n');
 });
 
 it('two processes of a backend on one store pay an input once, and the one that is late writes nothing', async () => {
