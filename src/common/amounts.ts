@@ -5,6 +5,7 @@ const ZEROS = /^0*$/;
 /** Longer than any amount of money. It bounds the text that a regular expression sees. */
 const MAX_LENGTH = 64;
 const DECIMALS = 2;
+const UP_TO_TWO_DECIMALS = /^(-?\d+)(?:\.(\d{1,2}))?$/;
 
 /**
  * Returns an amount of pesos with exactly two decimals: `1.5` becomes `1.50`. It only adds or removes zeros, so that nothing
@@ -19,6 +20,15 @@ export function toAmount(value: unknown): string | undefined {
   const [, sign, whole, fraction = ''] = DECIMAL.exec(value) ?? [];
   if (whole === undefined || !ZEROS.test(fraction.slice(DECIMALS))) return undefined;
   return `${sign}${BigInt(whole)}.${fraction.slice(0, DECIMALS).padEnd(DECIMALS, '0')}`;
+}
+
+/**
+ * Returns the centavos of an amount of pesos with at most two decimals, undefined for anything else. It reads a text of any length: give
+ * it what `toAmount` makes of a text that is not known to be an amount.
+ */
+export function toCents(amount: string): bigint | undefined {
+  const [, pesos, cents = ''] = UP_TO_TWO_DECIMALS.exec(amount) ?? [];
+  return pesos === undefined ? undefined : BigInt(`${pesos}${cents.padEnd(DECIMALS, '0')}`);
 }
 
 /** A JavaScript number keeps at least this many digits of a JSON number. */

@@ -1,3 +1,4 @@
+import { toCents } from '../../common/amounts.ts';
 import type { Movement } from './compare.ts';
 import { inTurns, type Turn } from './in-turns.ts';
 
@@ -128,11 +129,8 @@ class Halves {
 
 const nameOf = ({ account, cents }: Movement): string => `${account} ${cents}`;
 
-/** Centavos of an amount of pesos with up to two decimals. */
-export function centavos(amount: string): number {
-  const [, sign = '', pesos = '0', cents = ''] = /^(-?)(\d+)(?:\.(\d{1,2}))?$/.exec(amount) ?? [];
-  return (sign === '-' ? -1 : 1) * (Number(pesos) * 100 + Number(cents.padEnd(2, '0')));
-}
+/** Centavos of an amount of pesos with up to two decimals, as a number, by which balances and movements are added up; 0 for anything else. */
+export const centavos = (amount: string): number => Number(toCents(amount) ?? 0n);
 
 /** Pesos with a sign and two decimals. */
 export const signedPesos = (cents: number): string =>

@@ -1,3 +1,4 @@
+import { toCents } from '../../common/amounts.ts';
 import type { UpstreamAnswer } from '../../common/attempt.ts';
 import type { MoneyMutation } from '../../money/intent.ts';
 import type { Comparison } from '../../money/outcome.ts';
@@ -72,8 +73,6 @@ const isOther = (found: Optional, wanted: string | undefined): boolean => {
   return shown !== null && wanted !== undefined && shown.toLowerCase() !== wanted.toLowerCase();
 };
 
-/** An amount in centavos; what is no amount stays as it is, and equals no other. */
-const centavos = (amount: string): string => {
-  const [, pesos, cents = ''] = /^(\d+)(?:\.(\d{1,2}))?$/.exec(amount) ?? [];
-  return pesos === undefined ? amount : String(BigInt(pesos) * 100n + BigInt(cents.padEnd(2, '0')));
-};
+/** An amount in centavos. One below zero, and what is no amount, stays as it is, and equals no other. */
+const centavos = (amount: string): bigint | string =>
+  (amount.startsWith('-') ? undefined : toCents(amount)) ?? amount;
