@@ -2,7 +2,7 @@ import { glob } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { VARIABLE_NAMES } from '../../src/app/variables.ts';
-import { LIMITS } from '../../src/common/refusals.ts';
+import { FULL, LIMITS } from '../../src/common/refusals.ts';
 import { ROOT, readPage } from './pages.ts';
 
 /** The rows of docs/layers.md, "Every refusal": a label, and the files that count it. */
@@ -50,5 +50,19 @@ it('each refusal says by what it is counted, and whether a payment can meet it',
     const [, countedBy = '', payments] = cells;
     expect(countedBy, label).toMatch(KEYS);
     expect(['yes', 'no', 'those of the socket', 'over a socket'], label).toContain(payments);
+  }
+});
+
+it('each reason of RATE_LIMITED is a row, whose message and metric are those of the code', async () => {
+  const page = await readPage('docs/layers.md');
+  const section = page.split('\n## ').find((part) => part.startsWith('RATE_LIMITED')) ?? '';
+  const reasons = [...section.matchAll(/^\| `(\w+)` \| ([^|]+) \| [^|]+ \| ([^|]+) \|/gm)];
+  expect(reasons.map(([, reason]) => reason)).toEqual([...FULL, 'bodies_of_sender', 'bodies']);
+  const admission = await readPage('src/graphql/plugins/admission.ts');
+  const fastPath = await readPage('src/transport/http-fast-path.ts');
+  for (const [, reason = '', message = '', countedAs] of reasons) {
+    const isOfBodies = reason.startsWith('bodies');
+    expect(isOfBodies ? fastPath : admission, reason).toMatch(new RegExp(`'${message}\\b`));
+    expect(countedAs).toContain(`\`${isOfBodies ? 'limit' : 'full'}="${reason}"\``);
   }
 });
