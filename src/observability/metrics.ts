@@ -115,7 +115,7 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
   for (const wait of ['queue', 'turn']) waits.zero({ wait });
   const callsWaiting = new Gauge({
     name: 'pasarela_upstream_calls_waiting',
-    help: 'REST calls that wait for a seat, as their caller, its client or customer, or all callers together have as many under way as they may.',
+    help: 'REST calls that wait for a seat, as their caller, its client, customer or address, or all callers together have as many under way as they may.',
     registers,
   });
   return {

@@ -24,7 +24,7 @@ export function createOperationMetrics(registry: Registry): OperationMetrics {
   const registers = [registry];
   const operationsWaiting = new Gauge({
     name: 'pasarela_operations_waiting',
-    help: 'Operations that wait for a seat, as their caller, its client or customer, or all callers together have as many under way as they may.',
+    help: 'Operations that wait for a seat, as their caller, its client, customer or address, or all callers together have as many under way as they may.',
     registers,
   });
   const waits = new Histogram({
