@@ -36,7 +36,7 @@ async function startProvider() {
         .setProtectedHeader({ alg: 'ES256', kid })
         .setIssuer(ISSUER)
         .setAudience(AUDIENCE)
-        .setExpirationTime('10h')
+        .setExpirationTime('1y')
         .sign(privateKey);
     },
   };
@@ -72,11 +72,13 @@ it.each(WIRES)(
     await deliver('before');
     await until(() => streams.every((one) => has(one, 'before')));
     provider.withdraw('ends');
-    await clock.pass(TEN_MINUTES);
     const wanted =
       transport === 'SSE' ? { kind: 'error', code: 'UNAUTHENTICATED' } : { kind: 'closed', code: 4403 };
-    const why = await until(() => ends.heard.find(({ kind }) => kind === wanted.kind));
-    expect(why).toMatchObject(wanted);
+    const end = () => ends.heard.find(({ kind }) => kind === wanted.kind);
+    // On a busy machine a question may be under way as the key goes, or last longer than one waits for the keys. It is asked again ten
+    // minutes later.
+    while (end() === undefined) await clock.pass(TEN_MINUTES);
+    expect(end()).toMatchObject(wanted);
     await deliver('after');
     await until(() => has(stays, 'after'));
     expect(has(ends, 'after')).toBe(false);
