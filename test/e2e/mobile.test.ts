@@ -13,6 +13,7 @@ import { until } from '../helpers/until.ts';
 import { keepsUnanswered } from './kept-payment.ts';
 import { closesOf, recordCloses, showApp, verify } from './mobile-page.ts';
 import { describeSignedIn } from './mobile-signed-in.ts';
+import { describeStarts } from './mobile-starts.ts';
 
 const EXAMPLE = 'examples/mobile';
 /** Long enough to read a screen with, and short enough to be outlived. */
@@ -330,6 +331,8 @@ it('speaks English, is dark at night, and nothing is wider than the screen', asy
 });
 
 describeSignedIn(() => ({ origin: site.origin, browser, failures }));
+
+describeStarts(() => ({ origin: site.origin, browser, failures }));
 
 it('has asked nobody but the gateway and its own server, and nothing has failed', () => {
   expect(foreign).toEqual([]);

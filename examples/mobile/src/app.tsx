@@ -12,7 +12,7 @@ import { Speaking, useSpeech } from './ui/i18n.tsx';
 import { Failure, Header, Loading, Notice, type Tab, Tabs } from './ui/parts.tsx';
 import { kindOf } from './ui/problem.ts';
 import { useStyles } from './ui/theme.ts';
-import { forgetPayments } from './verify/payments.ts';
+import { forgetPayments } from './verify/intents.ts';
 import { Verify } from './verify/screen.tsx';
 
 export function App() {
@@ -86,11 +86,32 @@ interface SignedInProps {
 const NOTHING = {};
 
 function SignedIn({ session, onRefused }: SignedInProps) {
-  const socket = useMemo(() => createSocket({ url: session.endpoint, token: session.token }), [session]);
-  useEffect(() => () => socket.close(), [socket]);
+  const { socket, leaving } = useMemo(
+    () => ({
+      socket: createSocket({ url: session.endpoint, token: session.token }),
+      leaving: new AbortController(),
+    }),
+    [session],
+  );
+  useEffect(
+    () => () => {
+      // A payment that is under way would open the socket again, and go on behind the sign-out.
+      leaving.abort();
+      socket.close();
+    },
+    [socket, leaving],
+  );
   const { data, problem, again } = useQuery(socket, CLIENT, NOTHING);
   if (data !== undefined) {
-    return <Screens clientId={data.client.id} socket={socket} session={session} onRefused={onRefused} />;
+    return (
+      <Screens
+        clientId={data.client.id}
+        socket={socket}
+        signal={leaving.signal}
+        session={session}
+        onRefused={onRefused}
+      />
+    );
   }
   return problem === undefined ? <Loading /> : <Failure problem={problem} onRetry={again} />;
 }
@@ -98,9 +119,10 @@ function SignedIn({ session, onRefused }: SignedInProps) {
 interface ScreensProps extends SignedInProps {
   readonly clientId: string;
   readonly socket: ReturnType<typeof createSocket>;
+  readonly signal: AbortSignal;
 }
 
-function Screens({ clientId, socket, session, onRefused }: ScreensProps) {
+function Screens({ clientId, socket, signal, session, onRefused }: ScreensProps) {
   const { styles } = useStyles();
   const { bottom } = useSafeAreaInsets();
   const [tab, setTab] = useState<Tab>('verify');
@@ -119,7 +141,7 @@ function Screens({ clientId, socket, session, onRefused }: ScreensProps) {
         {tab === 'moneyIn' ? (
           <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
         ) : (
-          <Verify source={socket} owner={owner} isLive={feed.status === 'live'} />
+          <Verify source={socket} owner={owner} isLive={feed.status === 'live'} signal={signal} />
         )}
       </View>
       <Tabs tab={tab} inset={bottom} onTab={setTab} />

@@ -2,11 +2,12 @@ import type { Source } from '@pasarela/client';
 import { useEffect, useState } from 'react';
 import { Pressable, ScrollView, Text, TextInput, View } from 'react-native';
 import { useSpeech } from '../ui/i18n.tsx';
+import type { Messages } from '../ui/messages.ts';
 import { Button, Failure, Loading, Notice } from '../ui/parts.tsx';
 import { contains } from '../ui/search.ts';
 import { useStyles } from '../ui/theme.ts';
 import type { PayingAccount, Receiver } from './documents.ts';
-import type { OpenVerification, Payments } from './payments.ts';
+import type { OpenVerification, Payments, RefusedVerification } from './payments.ts';
 import { type Receivers, useReceivers } from './use-receivers.ts';
 
 interface ChooseProps {
@@ -30,13 +31,15 @@ type ChooseFormProps = Omit<ChooseProps, 'source'> & {
   readonly more: (() => void) | undefined;
 };
 
-function ChooseForm({ found, more, open, payments: { sending, problem, send } }: ChooseFormProps) {
+function ChooseForm({ found, more, open, payments: { refused, sending, problem, send } }: ChooseFormProps) {
   const { styles, colors } = useStyles();
   const { t } = useSpeech();
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<string>();
   const { receivers, payer, isLooking, read, total, hasMore } = found;
   const matching = receivers.filter((receiver) => contains(wordsOf(receiver), search));
+  const receiverOf = ({ destinationInstrumentId }: OpenVerification['input']) =>
+    receivers.find(({ id }) => id === destinationInstrumentId);
   const isSearching = search.trim() !== '' && matching.length < SHOWN;
   useEffect(() => {
     if (isSearching) more?.();
@@ -57,11 +60,14 @@ function ChooseForm({ found, more, open, payments: { sending, problem, send } }:
           {t.choose.title}
         </Text>
         <Text style={styles.lead}>{t.choose.lead}</Text>
+        {refused.map((each) => (
+          <Refused key={each.key} verification={each} receiver={receiverOf(each.input)} />
+        ))}
         {open.map((each) => (
           <Open
             key={each.key}
             verification={each}
-            receiver={receivers.find(({ id }) => id === each.input.destinationInstrumentId)}
+            receiver={receiverOf(each.input)}
             disabled={sending}
             onAsk={each.ask}
           />
@@ -114,15 +120,29 @@ interface OpenProps {
   readonly onAsk: () => void;
 }
 
+function wordsFor(standing: OpenVerification['standing'], { unknown }: Messages) {
+  const { open, ask, sent, show, late, sendLate, unpaid, send } = unknown;
+  const words = {
+    sent: { notice: sent, action: show },
+    unanswered: { notice: open, action: ask },
+    late: { notice: late, action: sendLate },
+    unpaid: { notice: unpaid, action: send },
+  };
+  return words[standing];
+}
+
 /** A verification whose end nobody has seen. Before one is let go of, a person is asked: the next one moves money again. */
-function Open({ verification: { input, isSent, forget }, receiver, disabled, onAsk }: OpenProps) {
+function Open({ verification: { input, standing, forget }, receiver, disabled, onAsk }: OpenProps) {
   const { t } = useSpeech();
   const [isDoubted, setDoubted] = useState(false);
   const alias = receiver?.alias ?? input.destinationInstrumentId;
-  const { open, sent, ask, show, forget: learned, sure, yes, no } = t.unknown;
+  const { drop, forget: learned, sure, yes, no } = t.unknown;
+  const { notice, action } = wordsFor(standing, t);
+  // Nothing was paid of it, and no call of it is under way.
+  const isUnpaid = standing === 'unpaid';
   return (
     <View style={{ gap: 8 }} role="group" aria-label={alias}>
-      <Notice>{isDoubted ? sure(alias) : isSent ? sent(alias) : open(alias)}</Notice>
+      <Notice>{isDoubted ? sure(alias) : notice(alias)}</Notice>
       {isDoubted ? (
         <>
           <Button title={yes} disabled={disabled} onPress={() => forget?.()} />
@@ -130,10 +150,33 @@ function Open({ verification: { input, isSent, forget }, receiver, disabled, onA
         </>
       ) : (
         <>
-          <Button title={isSent ? show : ask} disabled={disabled} onPress={onAsk} />
-          {forget !== undefined && <Button title={learned} onPress={() => setDoubted(true)} />}
+          <Button title={action} disabled={disabled} onPress={onAsk} />
+          {forget !== undefined && (
+            <Button
+              title={isUnpaid ? drop : learned}
+              disabled={isUnpaid && disabled}
+              onPress={isUnpaid ? forget : () => setDoubted(true)}
+            />
+          )}
         </>
       )}
+    </View>
+  );
+}
+
+interface RefusedProps {
+  readonly verification: RefusedVerification;
+  readonly receiver: Receiver | undefined;
+}
+
+/** A verification that was refused before somebody saw it. */
+function Refused({ verification: { input, reason, seen }, receiver }: RefusedProps) {
+  const { t } = useSpeech();
+  const alias = receiver?.alias ?? input.destinationInstrumentId;
+  return (
+    <View style={{ gap: 8 }} role="group" aria-label={alias}>
+      <Notice bad>{t.unknown.refused(alias, reason)}</Notice>
+      <Button title={t.unknown.seen} onPress={seen} />
     </View>
   );
 }

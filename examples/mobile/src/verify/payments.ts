@@ -1,31 +1,19 @@
-import {
-  finish,
-  forget,
-  forgetSettled,
-  type Intent,
-  intentStore,
-  type Outcome,
-  pay,
-  type Source,
-  unsettled,
-} from '@pasarela/client';
-import AsyncStorage from '@react-native-async-storage/async-storage';
-import { randomUUID } from 'expo-crypto';
-import { useCallback, useEffect, useMemo, useState } from 'react';
-import type { StartVerificationMutation } from '../gql/graphql.ts';
+import { forget, type Intent, type Outcome, type Source } from '@pasarela/client';
+import { useCallback, useEffect, useState } from 'react';
 import { useSpeech } from '../ui/i18n.tsx';
 import type { Messages } from '../ui/messages.ts';
 import { explainRefusal } from '../ui/problem.ts';
-import { START_VERIFICATION } from './documents.ts';
-
-export interface Verification {
-  readonly sourceInstrumentId: string;
-  readonly destinationInstrumentId: string;
-}
-
-interface Order extends Verification {
-  readonly externalReference: string;
-}
+import {
+  hasEnded,
+  inputOf,
+  nameOf,
+  type Refusal,
+  type Result,
+  type Standing,
+  standingOf,
+  useIntents,
+  type Verification,
+} from './intents.ts';
 
 /**
  * The reference of a person's cents: where an answer is lost, it tells them from another person's to the same account. It is
@@ -37,31 +25,27 @@ function referenceOf(owner: string): string {
   return String(1 + sum);
 }
 
-const KEPT = 'pasarela.intents.';
-
-/** Of one person: ids and keys, no names. */
-const storeOf = (owner: string) => intentStore(AsyncStorage, `${KEPT}${owner}`);
-
-/** Forgets the payments of all persons whose end was seen. Each other one keeps its key, so that it is not paid again. */
-export async function forgetPayments(): Promise<void> {
-  const keys = await AsyncStorage.getAllKeys();
-  for (const key of keys.filter((each) => each.startsWith(KEPT))) {
-    await forgetSettled(intentStore(AsyncStorage, key));
-  }
-}
-
 export interface OpenVerification {
   readonly key: string;
   readonly input: Verification;
-  /** True if the cent was sent, and nobody has seen the end of its receipt. */
-  readonly isSent: boolean;
-  /** Asks what became of it, and shows that. It sends no other one. */
+  /** `sent` if the cent was sent, and nobody has seen the end of its receipt. */
+  readonly standing: Standing;
+  /** Asks what became of it, and shows that; sends it where it was not. It sends no other one. */
   ask(): void;
   /**
-   * Lets go of it, once somebody has found out elsewhere what became of it: the next one is another payment. Undefined as
-   * long as asking may still tell, or as the receipt has not been asked for.
+   * Lets go of it: one that is unpaid, or once somebody has found out elsewhere what became of it. The next one is another payment.
+   * Undefined as long as asking may still tell, or as the receipt has not been asked for.
    */
   readonly forget: (() => void) | undefined;
+}
+
+/** A verification that was refused before somebody saw it. It has moved nothing. */
+export interface RefusedVerification {
+  readonly key: string;
+  readonly input: Verification;
+  readonly reason: string;
+  /** To be called once somebody has seen it. */
+  seen(): void;
 }
 
 /** What somebody has seen who leaves a verification: its end, that it is told no more, or neither. */
@@ -70,6 +54,7 @@ export type Leaving = 'seen' | 'untold' | 'early';
 export interface Payments {
   /** Verifications of which nobody has seen the end: the app was closed, or the network was gone. Undefined until they are read. */
   readonly open: readonly OpenVerification[] | undefined;
+  readonly refused: readonly RefusedVerification[];
   readonly sending: boolean;
   readonly problem: string | undefined;
   /** The transaction of the verification that is on the screen. */
@@ -85,54 +70,39 @@ export interface Payments {
  *
  * @param owner as the session names it: the keys of one are no keys of another
  * @param isLive true while the gateway is there: when it comes back, those without an answer are asked about again.
+ * @param signal aborted as the session ends: nothing more is sent
  */
-export function usePayments(source: Source, owner: string, isLive: boolean): Payments {
+export function usePayments(source: Source, owner: string, isLive: boolean, signal: AbortSignal): Payments {
   const { t } = useSpeech();
-  const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string>();
-  const [shown, setShown] = useState<Done>();
   const untold = useCallback(() => setProblem(t.unstorable), [t]);
-  const { open, unclear, setUnclear, asked, look, press, goOn, store } = useIntents(source, owner, untold);
-
-  const show = async (asking: Promise<Outcome<Result> | undefined>): Promise<void> => {
-    setProblem(undefined);
-    setSending(true);
-    const outcome = await asking;
-    setSending(false);
-    if (outcome?.status === 'done') setShown(outcome);
-    else if (outcome !== undefined) setProblem(told(outcome, t));
-  };
-  /** Goes on with those without an answer: nothing else does. Those that were sent are in the list. */
-  const goOnWithAll = (intents: readonly Intent[]): void => {
-    for (const intent of intents.filter((each) => !isSent(each) && !asked.has(nameOf(inputOf(each))))) {
-      void goOn(intent).then((outcome) => {
-        // Of those that nobody knows more of than before, the list tells.
-        if (outcome?.status === 'refused') setProblem(told(outcome, t));
-      });
-    }
-  };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: looked for once, at the start.
-  useEffect(() => {
-    void look().then(async ([only, ...more]) => {
-      if (only !== undefined && more.length === 0) await show(goOn(only));
-    });
-  }, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the gateway is there again.
-  useEffect(() => {
-    if (isLive) void look().then(goOnWithAll);
-  }, [isLive]);
+  const intents = useIntents(source, owner, signal, untold);
+  const { open, refusals, unclear, setUnclear, look, press, goOn, store } = intents;
+  const { sending, shown, setShown, show } = useShown(intents.dropRefusal, setProblem);
+  useGoingOn(source, isLive, intents, show);
   const letGo = async (key: string): Promise<void> => {
     setProblem(undefined);
     await forget(store, key).catch(untold);
     await look();
   };
   return {
-    open: open?.map((intent) => ({
-      key: intent.idempotencyKey,
-      input: inputOf(intent),
-      isSent: isSent(intent),
-      ask: () => void show(goOn(intent)),
-      forget: unclear.includes(intent.idempotencyKey) ? () => void letGo(intent.idempotencyKey) : undefined,
+    open: open?.map((intent) => {
+      const { idempotencyKey: key } = intent;
+      const standing = standingOf(intent);
+      const isFree = standing === 'unpaid' || unclear.includes(key);
+      return {
+        key,
+        input: inputOf(intent),
+        standing,
+        ask: () => void show(goOn(intent)),
+        forget: isFree ? () => void letGo(key) : undefined,
+      };
+    }),
+    refused: refusals.map((refusal) => ({
+      key: refusal.intent.idempotencyKey,
+      input: inputOf(refusal.intent),
+      reason: told(refusal, t),
+      seen: () => void intents.dropRefusal(refusal),
     })),
     sending,
     problem,
@@ -148,65 +118,60 @@ export function usePayments(source: Source, owner: string, isLive: boolean): Pay
   };
 }
 
-/** What the store keeps of verifications of which nobody has seen the end. @param untold called if the store fails. */
-function useIntents(source: Source, owner: string, untold: () => void) {
-  const store = useMemo(() => storeOf(owner), [owner]);
-  /** Those that are asked about. */
-  const asked = useMemo(() => new Set<string>(), []);
-  const [open, setOpen] = useState<readonly Intent[]>();
-  /** Keys of those of which asking tells nothing more. */
-  const [unclear, setUnclear] = useState<readonly string[]>([]);
+type Intents = ReturnType<typeof useIntents>;
+type Show = (asking: Promise<Outcome<Result> | undefined>) => Promise<void>;
 
-  const look = useCallback(async (): Promise<readonly Intent[]> => {
-    const found = await unsettled(store).catch(untold);
-    setOpen(found ?? []);
-    return found ?? [];
-  }, [store, untold]);
-  /** @returns undefined if the phone could not keep the intent: nothing was sent without it. */
-  const ask = async (
-    input: Verification,
-    begin: () => Promise<Outcome<Result>>,
-  ): Promise<Outcome<Result> | undefined> => {
-    asked.add(nameOf(input));
-    const outcome = await begin().catch(() => undefined);
-    asked.delete(nameOf(input));
-    if (outcome === undefined) untold();
-    else {
-      const { idempotencyKey } = outcome.intent;
-      const isOne = isUnclear(outcome);
-      setUnclear((before) => [
-        ...before.filter((key) => key !== idempotencyKey),
-        ...(isOne ? [idempotencyKey] : []),
-      ]);
-    }
-    await look();
-    return outcome;
+/** What the person waits for: a verification that is followed, or why there is none. */
+function useShown(dropRefusal: Intents['dropRefusal'], setProblem: (problem: string | undefined) => void) {
+  const { t } = useSpeech();
+  const [sending, setSending] = useState(false);
+  const [shown, setShown] = useState<Done>();
+  /** The one that `problem` tells of. */
+  const [refusal, setRefusal] = useState<Refusal>();
+  const show: Show = async (asking) => {
+    setProblem(undefined);
+    setSending(true);
+    // Who presses again has seen why the last one was refused. An app that was closed before shows it at its next start.
+    setRefusal(undefined);
+    if (refusal !== undefined) await dropRefusal(refusal);
+    const outcome = await asking;
+    setSending(false);
+    if (outcome?.status === 'refused') setRefusal(outcome);
+    if (outcome?.status === 'done') setShown(outcome);
+    else if (outcome !== undefined) setProblem(told(outcome, t));
   };
-  const press = (input: Order) =>
-    ask(input, () => pay(source, START_VERIFICATION, input, { store, newKey: randomUUID }));
-  // Nobody has pressed: `pay` would send another one where it has ended meanwhile.
-  const goOn = (intent: Intent) =>
-    ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store }));
-  return { store, open, unclear, setUnclear, asked, look, press, goOn };
+  return { sending, shown, setShown, show };
 }
 
-type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
+/** Goes on with what has no answer, at the start and whenever the gateway is there again: nothing else does. */
+function useGoingOn(source: Source, isLive: boolean, intents: Intents, show: Show): void {
+  const { asked, look, goOn, addRefusal } = intents;
+  const goOnWith = async (intent: Intent): Promise<void> => {
+    if (standingOf(intent) === 'late' && !(await hasEnded(source, intent))) return;
+    if (asked.has(nameOf(inputOf(intent)))) return;
+    const outcome = await goOn(intent);
+    // Of all others the list tells.
+    if (outcome?.status === 'refused') addRefusal(outcome);
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: looked for once, at the start.
+  useEffect(() => {
+    void look().then(async ([only, ...more]) => {
+      if (only === undefined || more.length > 0 || standingOf(only) === 'late') return;
+      await show(goOn(only));
+    });
+  }, []);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the gateway is there again.
+  useEffect(() => {
+    if (!isLive) return;
+    void look().then((found) => {
+      for (const intent of found) {
+        if (standingOf(intent) !== 'sent' && !asked.has(nameOf(inputOf(intent)))) void goOnWith(intent);
+      }
+    });
+  }, [isLive]);
+}
+
 type Done = Extract<Outcome<Result>, { status: 'done' }>;
-
-const nameOf = (input: Verification): string => JSON.stringify(input);
-
-// No other payments are made here.
-const inputOf = ({ input }: Intent) => input as unknown as Verification;
-
-const isSent = ({ result }: Intent): boolean =>
-  (result as Partial<Result> | undefined)?.__typename === 'CreatePennyValidationSuccess';
-
-/**
- * True if asking tells nothing more for now. With a `code` the last call was refused, and one before it has no answer: the
- * gateway cannot call that the end.
- */
-const isUnclear = (outcome: Outcome<Result>): boolean =>
-  outcome.status === 'unknown' && (!outcome.safeToRetry || outcome.code !== undefined);
 
 function told(outcome: Exclude<Outcome<Result>, { status: 'done' }>, t: Messages): string {
   if (outcome.status === 'refused') return explainRefusal(outcome.code, outcome.message, t);

@@ -9,11 +9,13 @@ interface VerifyProps {
   readonly owner: string;
   /** True while the gateway is there. */
   readonly isLive: boolean;
+  /** Aborted as the session ends. */
+  readonly signal: AbortSignal;
 }
 
 /** The choice of an account, and what becomes of its verification. A start of the app goes on where the last one was. */
-export function Verify({ source, owner, isLive }: VerifyProps) {
-  const payments = usePayments(source, owner, isLive);
+export function Verify({ source, owner, isLive, signal }: VerifyProps) {
+  const payments = usePayments(source, owner, isLive, signal);
   const { open, followed, leave } = payments;
   if (open === undefined) return <Loading />;
   if (followed !== undefined) {

@@ -1,0 +1,151 @@
+import {
+  finish,
+  forgetSettled,
+  type Intent,
+  type IntentStore,
+  intentStore,
+  type Outcome,
+  pay,
+  type Source,
+  unsettled,
+} from '@pasarela/client';
+import AsyncStorage from '@react-native-async-storage/async-storage';
+import { randomUUID } from 'expo-crypto';
+import { useCallback, useMemo, useRef, useState } from 'react';
+import type { StartVerificationMutation } from '../gql/graphql.ts';
+import { BECAME, START_VERIFICATION } from './documents.ts';
+
+export interface Verification {
+  readonly sourceInstrumentId: string;
+  readonly destinationInstrumentId: string;
+}
+
+export interface Order extends Verification {
+  readonly externalReference: string;
+}
+
+export type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
+export type Refusal = Extract<Outcome<Result>, { status: 'refused' }>;
+
+/** `late` and `unpaid` wait for a press: a start sends neither. */
+export type Standing = 'sent' | 'unanswered' | 'late' | 'unpaid';
+
+const KEPT = 'pasarela.intents.';
+
+/** Of one person: ids and keys, no names. */
+const storeOf = (owner: string) => intentStore(AsyncStorage, `${KEPT}${owner}`);
+
+/** Forgets the payments of all persons whose end was seen. Each other one keeps its key, so that it is not paid again. */
+export async function forgetPayments(): Promise<void> {
+  const keys = await AsyncStorage.getAllKeys();
+  for (const key of keys.filter((each) => each.startsWith(KEPT))) {
+    await forgetSettled(intentStore(AsyncStorage, key));
+  }
+}
+
+const HOURS_23 = 23 * 3_600_000;
+
+export function standingOf({ result, unanswered, createdAt }: Intent): Standing {
+  if ((result as Partial<Result> | undefined)?.__typename === 'CreatePennyValidationSuccess') return 'sent';
+  if (result !== undefined) return 'unanswered';
+  if (unanswered === 0) return 'unpaid';
+  // A call that has never arrived would pay now, and the person may have found out otherwise.
+  return Date.now() - Date.parse(createdAt) > HOURS_23 ? 'late' : 'unanswered';
+}
+
+// No other payments are made here.
+export const inputOf = ({ input }: Intent) => input as unknown as Verification;
+
+export const nameOf = (input: Verification): string => JSON.stringify(input);
+
+/**
+ * True if asking tells nothing more for now. With a `code` the last call was refused, and one before it has no answer: the
+ * gateway cannot call that the end.
+ */
+const isUnclear = (outcome: Outcome<Result>): boolean =>
+  outcome.status === 'unknown' && (!outcome.safeToRetry || outcome.code !== undefined);
+
+/** Those whose end nobody has seen: those that may have moved a cent, and the others. */
+async function unseen(store: IntentStore): Promise<{ open: readonly Intent[]; others: readonly Intent[] }> {
+  const open = await unsettled(store);
+  const keys = new Set(open.map(({ idempotencyKey }) => idempotencyKey));
+  const isOther = ({ idempotencyKey, acknowledgedAt }: Intent) =>
+    acknowledgedAt === undefined && !keys.has(idempotencyKey);
+  return { open, others: (await store.load()).filter(isOther) };
+}
+
+/**
+ * What the store keeps of verifications of which nobody has seen the end.
+ *
+ * @param signal leaves those that are under way @param untold called if the store fails
+ */
+export function useIntents(source: Source, owner: string, signal: AbortSignal, untold: () => void) {
+  const store = useMemo(() => storeOf(owner), [owner]);
+  /** Those that are asked about. */
+  const asked = useMemo(() => new Set<string>(), []);
+  const [open, setOpen] = useState<readonly Intent[]>();
+  const [refusals, setRefusals] = useState<readonly Refusal[]>([]);
+  /** Keys of those of which asking tells nothing more. */
+  const [unclear, setUnclear] = useState<readonly string[]>([]);
+
+  const addRefusal = (refusal: Refusal) => setRefusals((before) => [...before, refusal]);
+  const dropRefusal = async (refusal: Refusal): Promise<void> => {
+    setRefusals((before) => before.filter((each) => each !== refusal));
+    // If the phone cannot keep that it was seen, it is shown once more.
+    await refusal.acknowledge().catch(() => {});
+  };
+  const gathered = useRef<Promise<void>>(undefined);
+  /** Reads the refusals before anything is sent, because what is sent drops those of more than an hour. Sends nothing. */
+  const gather = async (): Promise<void> => {
+    const { others } = await unseen(store);
+    for (const intent of others.filter(({ result }) => result !== undefined)) {
+      const outcome = await finish(source, START_VERIFICATION, intent, { store, signal });
+      if (outcome.status === 'refused') addRefusal(outcome);
+    }
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: gathered once.
+  const look = useCallback(async (): Promise<readonly Intent[]> => {
+    gathered.current ??= gather().catch(untold);
+    await gathered.current;
+    const found = await unseen(store).catch(untold);
+    const unpaid = found?.others.filter(
+      (each) =>
+        each.result === undefined && standingOf(each) === 'unpaid' && !asked.has(nameOf(inputOf(each))),
+    );
+    setOpen([...(found?.open ?? []), ...(unpaid ?? [])]);
+    return found?.open ?? [];
+  }, [store, untold]);
+  /** @returns undefined if the phone could not keep the intent: nothing was sent without it. */
+  const ask = async (
+    input: Verification,
+    begin: () => Promise<Outcome<Result>>,
+  ): Promise<Outcome<Result> | undefined> => {
+    asked.add(nameOf(input));
+    const outcome = await begin().catch(() => undefined);
+    asked.delete(nameOf(input));
+    if (outcome === undefined) untold();
+    else {
+      const { idempotencyKey } = outcome.intent;
+      const isOne = isUnclear(outcome);
+      setUnclear((before) => [
+        ...before.filter((key) => key !== idempotencyKey),
+        ...(isOne ? [idempotencyKey] : []),
+      ]);
+    }
+    await look();
+    return outcome;
+  };
+  const press = (input: Order) =>
+    ask(input, () => pay(source, START_VERIFICATION, input, { store, newKey: randomUUID, signal }));
+  // `pay` would send another one where it has ended meanwhile.
+  const goOn = (intent: Intent) =>
+    ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store, signal }));
+  return { store, open, refusals, addRefusal, dropRefusal, unclear, setUnclear, asked, look, press, goOn };
+}
+
+/** True if the gateway knows how a payment has ended. Asking for that sends nothing. */
+export const hasEnded = (source: Source, { idempotencyKey: key }: Intent): Promise<boolean> =>
+  source.query(BECAME, { key }).then(
+    ({ data }) => data?.payment?.state === 'DONE' || data?.payment?.state === 'REFUSED',
+    () => false,
+  );
