@@ -31,7 +31,7 @@ export interface Choices {
   valuesBeyondTheSpec: boolean;
   /** Whether every object in an answer or a webhook carries fields that the spec does not know. */
   extraFields: boolean;
-  /** Whether fields that the spec does not promise are left out. */
+  /** Whether fields that an answer may lack are left out. */
   leaveOutOptional: boolean;
   /** Body of 401, 403, 404 and 409. */
   errorPages: 'json' | 'html';
