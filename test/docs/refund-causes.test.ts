@@ -34,9 +34,14 @@ const ask = async (document: string, variables: object, claims: object = {}) => 
   return (await gateway.query(document, { ...variables }, { authorization })).data;
 };
 const REFUND = `mutation ($input: RefundTransactionInput!) { refundTransaction(input: $input) {
-  __typename ... on UserError { code message upstream { httpStatus } } } }`;
-const refund = async (transactionId: string, idempotencyKey: string = randomUUID(), claims: object = {}) => {
-  const input = { transactionId, idempotencyKey, as: { reason: 'No' } };
+  __typename ... on UserError { code message upstream { httpStatus } } ... on RefundTransactionSuccess { replayed } } }`;
+const refund = async (
+  transactionId: string,
+  idempotencyKey: string = randomUUID(),
+  claims: object = {},
+  reason = 'No',
+) => {
+  const input = { transactionId, idempotencyKey, as: { reason } };
   return (await ask(REFUND, { input }, claims)).refundTransaction;
 };
 const stateOf = async (key: string) =>
@@ -84,11 +89,7 @@ const CAUSES: Readonly<Record<string, () => Promise<void>>> = {
   },
   'Another refund of it was sent in the last 48 hours': async () => {
     const [id, first, second] = [await credit(), randomUUID(), randomUUID()];
-    const path = `/v1/clients/*/transactions/${id}/refund`;
-    const rule = { match: { method: 'POST', path }, fault: { status: 503 } };
-    await control(gateway.sandbox, 'POST', '/sandbox/faults', rule);
-    expect(await refund(id, first)).toMatchObject({ __typename: 'OutcomeUnknown' });
-    await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+    await lost(id, first);
     const told = await refund(id, second);
     expect(told).toMatchObject(BY_GATEWAY);
     expect(told.message).toMatch(
@@ -137,4 +138,50 @@ it('each cause has a row in both languages', async () => {
 
 it.each(Object.entries(CAUSES))('%s: what the table says', async (_cause, isTrue) => {
   await isTrue();
+});
+
+const REUSED = { __typename: 'ConflictError', code: 'IDEMPOTENCY_KEY_REUSED' };
+const UNKNOWN = { __typename: 'OutcomeUnknown' };
+
+/** A refund whose answer is lost. */
+async function lost(id: string, key: string): Promise<void> {
+  const match = { method: 'POST', path: '/v1/clients/*/transactions/*/refund' };
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', { match, fault: { status: 503 } });
+  expect(await refund(id, key)).toMatchObject(UNKNOWN);
+  await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+}
+
+/** By the first column of the table of second calls: the credit, its first refund, and the answers of the other columns. */
+const SECOND_CALLS: Readonly<
+  Record<
+    string,
+    { credit(): Promise<string>; first(id: string, key: string): Promise<unknown>; told: readonly object[] }
+  >
+> = {
+  'is unknown': { credit, first: lost, told: [UNKNOWN, REUSED, BY_GATEWAY] },
+  'is done': {
+    credit,
+    first: async (id, key) => expect(await refund(id, key)).toMatchObject(DONE),
+    told: [{ ...DONE, replayed: true }, REUSED, BY_GATEWAY],
+  },
+  'was refused by the service': {
+    credit: unanswered,
+    first: async (id, key) => expect(await refund(id, key)).toMatchObject(BY_SERVICE),
+    told: [BY_SERVICE, REUSED, BY_SERVICE],
+  },
+  'was refused by the gateway': {
+    credit: async () => world.transactions.internalTransactionId,
+    first: async (id, key) => expect(await refund(id, key)).toMatchObject(BY_GATEWAY),
+    told: [BY_GATEWAY, BY_GATEWAY, BY_GATEWAY],
+  },
+};
+
+it.each(Object.entries(SECOND_CALLS))('a second call where the first refund %s', async (row, second) => {
+  expect(await readPage('docs/refunds.md')).toContain(`\n| ${row}`);
+  const [id, key, [again, otherInput, otherKey]] = [await second.credit(), randomUUID(), second.told];
+  await second.first(id, key);
+  expect(await refund(id, key)).toMatchObject(again ?? {});
+  expect(await refund(id, key, {}, 'Another')).toMatchObject(otherInput ?? {});
+  expect(await refund(id)).toMatchObject(otherKey ?? {});
+  expect(await refund(id, key, { sub: 'another' })).toMatchObject(otherKey ?? {});
 });
