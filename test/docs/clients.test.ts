@@ -31,6 +31,7 @@ const LONGER = [
   'refund',
   'sign-out',
   'unit-test',
+  'gateway-test',
   'app-test',
 ];
 /** What `test/e2e/once.test.ts` runs in a browser. */
@@ -458,6 +459,7 @@ process.exit();`,
 
 it.each([
   ['unit-test', 2],
+  ['gateway-test', 2],
   ['app-test', 5],
 ])('the tests of the page pass: %s', async (name, count) => {
   const output = await run(process.execPath, [join(work, `${name}.js`)], work);

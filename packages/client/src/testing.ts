@@ -10,7 +10,7 @@ import {
   within,
 } from './source.ts';
 
-/** For unit tests of an app: without network and clock. The test gives every answer. */
+/** For unit tests of an app: without a network. The test gives every answer. The pauses of `pay` and `follow` pass on the platform's timers. */
 
 export interface FakeCall {
   /** The request that would be sent. */
