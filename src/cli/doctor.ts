@@ -29,7 +29,9 @@ export const doctor: Command = {
 Looks at what the gateway rests on, from where it is run, with the variables that the gateway has: the configuration, the
 folder, the port, Redis and its persistence settings, the upstream, the clock, the token, the address that the provider is
 given, the webhooks registered there for each client, and where they are set the identity provider, the decider and the
-trusted documents. It changes nothing but the access token, as below. It runs beside a gateway as well as before one.
+trusted documents. It changes nothing but the access token, as below, and a file that it writes to DATA_DIR and removes. It runs
+beside a gateway as well as before one. A cure that changes a variable needs a restart: docs/unknown-payments.md, "Restarts", says
+when a gateway may be restarted.
 
 In service mode the gateway's own API key and secret are tried, by the service's list of credentials. The access token is the
 one that processes with the same two share in Redis, or, where there is none, a new one, which it stores there for them (should

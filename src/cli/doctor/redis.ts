@@ -167,7 +167,7 @@ function failureOf(error: unknown): readonly [reason: string, cure: string] {
 
 function cureOf(reason: string): string {
   if (/NOAUTH|WRONGPASS/.test(reason)) {
-    return 'Put the right user and password into REDIS_URL: redis://user:password@host:6379.';
+    return 'Where gateways run, have Redis take their old password again: they need no restart for that. Otherwise put the right user and password into REDIS_URL: redis://user:password@host:6379.';
   }
   if (reason.includes('NOPERM') && reason.includes("'select'")) {
     return `${KEPT_IN_0} give the user of REDIS_URL the rights of docs/redis.md, "Rights".`;
