@@ -5,7 +5,7 @@ import type { RecordName } from './intent.ts';
 import { paymentIdOf } from './payment-reads.ts';
 import type { MoneyRecords } from './record.ts';
 
-/** `answer` is one that came; `release` gives back the key of a payment that was not sent, of which no answer is waiting. */
+/** `answer` is one that came; `release` gives back the key of a payment by which nothing has moved: it was not sent, or was turned away. */
 type What = 'answer' | 'release';
 
 /** Takes steps that must reach the store in the end, though nobody waits for them. */
