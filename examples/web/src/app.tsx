@@ -9,7 +9,7 @@ import { SignIn } from './sign-in.tsx';
 import { Failure, Loading, Main } from './ui/feedback.tsx';
 import { Header } from './ui/header.tsx';
 import { useRoute } from './ui/route.ts';
-import { forgetPayments } from './verify/payments.ts';
+import { forgetPayments } from './verify/intents.ts';
 import { Verify } from './verify/screen.tsx';
 
 /** Undefined while it is looked for, null where a person has to sign in. */
@@ -32,6 +32,10 @@ export function App() {
     );
   }, []);
   useEffect(find, [find]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: one for each session.
+  const leaving = useMemo(() => new AbortController(), [session]);
+  // A payment that is under way would open the socket again, and go on behind the sign-out.
+  useEffect(() => () => leaving.abort(), [leaving]);
   useEffect(() => {
     // The screens are gone by now, and nothing is saved after this.
     if (session !== null || left !== 'signed out') return;
@@ -71,19 +75,26 @@ export function App() {
     setSession(null);
   };
   return (
-    <SignedIn session={session} onSignOut={() => leave('signed out')} onRefused={() => leave('refused')} />
+    <SignedIn
+      session={session}
+      signal={leaving.signal}
+      onSignOut={() => leave('signed out')}
+      onRefused={() => leave('refused')}
+    />
   );
 }
 
 interface SignedInProps {
   readonly session: Session;
+  /** Aborted as the session ends. */
+  readonly signal: AbortSignal;
   readonly onSignOut: () => void;
   readonly onRefused: () => void;
 }
 
-function SignedIn({ session, onSignOut, onRefused }: SignedInProps) {
+function SignedIn({ session, signal, onSignOut, onRefused }: SignedInProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new callback is no reason to connect again.
-  const graph = useMemo(() => openGraph(session, onRefused), [session]);
+  const graph = useMemo(() => openGraph(session, signal, onRefused), [session]);
   return (
     <Provider value={graph.client}>
       <Header signedIn onSignOut={session.simulateCredit === undefined ? onSignOut : undefined} />

@@ -10,14 +10,21 @@ export interface Graph {
   readonly client: Client;
   /** For what is followed and paid. */
   readonly source: Source;
+  /** Aborted as the session ends: for what is paid. */
+  readonly signal: AbortSignal;
 }
 
 /**
  * Everything goes over one WebSocket, under the session's token of the moment.
  *
+ * @param signal aborted as the session ends
  * @param onRefused called where the gateway does not accept the token, and no other can be had.
  */
-export function openGraph({ endpoint, token, renews }: Session, onRefused: () => void): Graph {
+export function openGraph(
+  { endpoint, token, renews }: Session,
+  signal: AbortSignal,
+  onRefused: () => void,
+): Graph {
   const client = new Client({
     url: endpoint,
     preferGetMethod: false,
@@ -28,5 +35,5 @@ export function openGraph({ endpoint, token, renews }: Session, onRefused: () =>
       sourceExchange(createSocket({ url: endpoint, token })),
     ],
   });
-  return { client, source: urqlSource(client) };
+  return { client, source: urqlSource(client), signal };
 }

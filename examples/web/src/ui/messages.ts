@@ -71,6 +71,14 @@ const es = {
     forget: 'Ya lo aclaré con mi proveedor',
     sure: (alias: string) =>
       `¿Te dijo tu proveedor qué pasó con el centavo a ${alias}? Si se olvida, la próxima verificación es otro pago.`,
+    late: (alias: string) =>
+      `Hace más de 23 horas que pediste verificar a ${alias}, y no hay respuesta. Si el centavo no salió entonces, puede salir ahora.`,
+    sendLate: 'Enviar de todos modos',
+    unpaid: (alias: string) => `No salió ningún centavo a ${alias}.`,
+    send: 'Enviar',
+    drop: 'No enviar',
+    refused: (alias: string, reason: string) => `No se verificó a ${alias}, y no salió dinero. ${reason}`,
+    seen: 'Entendido',
     yes: 'Sí, olvidarlo',
     no: 'Todavía no',
   },
@@ -217,6 +225,14 @@ const en: Messages = {
     forget: 'My provider has told me',
     sure: (alias) =>
       `Has your provider told you what became of the cent to ${alias}? Once it is forgotten, the next verification is another payment.`,
+    late: (alias) =>
+      `You asked for the verification of ${alias} over 23 hours ago, and there is no answer. If the cent did not leave then, it may leave now.`,
+    sendLate: 'Send it all the same',
+    unpaid: (alias) => `No cent left to ${alias}.`,
+    send: 'Send',
+    drop: 'Do not send',
+    refused: (alias, reason) => `${alias} was not verified, and no money moved. ${reason}`,
+    seen: 'I have seen it',
     yes: 'Yes, forget it',
     no: 'Not yet',
   },

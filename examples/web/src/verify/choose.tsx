@@ -1,9 +1,10 @@
 import { type FormEvent, useEffect, useState } from 'react';
 import { Failure, Loading } from '../ui/feedback.tsx';
 import { useSpeech } from '../ui/i18n.tsx';
+import type { Messages } from '../ui/messages.ts';
 import { contains } from '../ui/search.ts';
 import type { PayingAccount, Receiver } from './documents.ts';
-import type { OpenVerification, Payments } from './payments.ts';
+import type { OpenVerification, Payments, RefusedVerification } from './payments.ts';
 import { type Listed, type Receivers, useReceivers } from './use-receivers.ts';
 
 export function Choose({ payments }: { readonly payments: Payments }) {
@@ -28,6 +29,8 @@ function ChooseForm({ found: { receivers, accounts }, payments }: ChooseFormProp
   const { send, sending, problem } = payments;
   const { more } = receivers;
   const matching = receivers.items.filter((receiver) => contains(wordsOf(receiver), search));
+  const receiverOf = ({ destinationInstrumentId }: OpenVerification['input']) =>
+    receivers.items.find(({ id }) => id === destinationInstrumentId);
   const isSearching = search.trim() !== '' && matching.length < ENOUGH;
   useEffect(() => {
     if (isSearching) more?.();
@@ -44,11 +47,14 @@ function ChooseForm({ found: { receivers, accounts }, payments }: ChooseFormProp
     <form className="narrow" onSubmit={submit}>
       <h1>{t.choose.title}</h1>
       <p className="lead">{t.choose.lead}</p>
+      {payments.refused.map((each) => (
+        <Refused key={each.key} verification={each} receiver={receiverOf(each.input)} />
+      ))}
       {payments.open.map((each) => (
         <Open
           key={each.key}
           verification={each}
-          receiver={receivers.items.find(({ id }) => id === each.input.destinationInstrumentId)}
+          receiver={receiverOf(each.input)}
           disabled={sending}
           onAsk={each.ask}
         />
@@ -136,18 +142,32 @@ interface OpenProps {
   readonly onAsk: () => void;
 }
 
+function wordsFor(standing: OpenVerification['standing'], { unknown }: Messages) {
+  const { open, ask, sent, show, late, sendLate, unpaid, send } = unknown;
+  const words = {
+    sent: { notice: sent, action: show },
+    unanswered: { notice: open, action: ask },
+    late: { notice: late, action: sendLate },
+    unpaid: { notice: unpaid, action: send },
+  };
+  return words[standing];
+}
+
 /**
  * A verification whose end nobody has seen. It is still here after a reload. Before one is let go of, a person is asked: the
  * next one moves money again.
  */
-function Open({ verification: { input, isSent, forget }, receiver, disabled, onAsk }: OpenProps) {
+function Open({ verification: { input, standing, forget }, receiver, disabled, onAsk }: OpenProps) {
   const { t } = useSpeech();
   const [isDoubted, setDoubted] = useState(false);
   const alias = receiver?.alias ?? input.destinationInstrumentId;
-  const { open, sent, ask, show, forget: learned, sure, yes, no } = t.unknown;
+  const { drop, forget: learned, sure, yes, no } = t.unknown;
+  const { notice, action } = wordsFor(standing, t);
+  // Nothing was paid of it, so there is nothing to ask a provider.
+  const isUnpaid = standing === 'unpaid';
   return (
     <div role="status" className="notice open">
-      <span>{isDoubted ? sure(alias) : isSent ? sent(alias) : open(alias)}</span>
+      <span>{isDoubted ? sure(alias) : notice(alias)}</span>
       {isDoubted ? (
         <>
           <button type="button" disabled={disabled} onClick={forget}>
@@ -160,15 +180,39 @@ function Open({ verification: { input, isSent, forget }, receiver, disabled, onA
       ) : (
         <>
           <button type="button" disabled={disabled} onClick={onAsk}>
-            {isSent ? show : ask}
+            {action}
           </button>
           {forget !== undefined && (
-            <button type="button" className="quiet" onClick={() => setDoubted(true)}>
-              {learned}
+            <button
+              type="button"
+              className="quiet"
+              disabled={isUnpaid && disabled}
+              onClick={isUnpaid ? forget : () => setDoubted(true)}
+            >
+              {isUnpaid ? drop : learned}
             </button>
           )}
         </>
       )}
+    </div>
+  );
+}
+
+interface RefusedProps {
+  readonly verification: RefusedVerification;
+  readonly receiver: Receiver | undefined;
+}
+
+/** A verification that was refused before somebody saw it. */
+function Refused({ verification: { input, reason, seen }, receiver }: RefusedProps) {
+  const { t } = useSpeech();
+  const alias = receiver?.alias ?? input.destinationInstrumentId;
+  return (
+    <div role="status" className="notice bad open">
+      <span>{t.unknown.refused(alias, reason)}</span>
+      <button type="button" onClick={seen}>
+        {t.unknown.seen}
+      </button>
     </div>
   );
 }

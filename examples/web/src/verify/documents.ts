@@ -119,6 +119,15 @@ export const START_VERIFICATION = graphql(`
   }
 `);
 
+/** Tells what became of a key, and sends nothing. */
+export const BECAME = graphql(`
+  query Became($key: String!) {
+    payment(idempotencyKey: $key) {
+      state
+    }
+  }
+`);
+
 export const VERIFICATION = graphql(`
   query Verification($transactionId: ID!) {
     transaction(id: $transactionId) {

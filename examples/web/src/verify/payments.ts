@@ -1,31 +1,23 @@
-import {
-  finish,
-  forget,
-  forgetSettled,
-  type Intent,
-  intentStore,
-  type Outcome,
-  pay,
-  type Source,
-  unsettled,
-} from '@pasarela/client';
-import { useCallback, useEffect, useMemo, useState } from 'react';
-import type { StartVerificationMutation } from '../gql/graphql.ts';
+import { finish, type Intent, type Outcome, unsettled } from '@pasarela/client';
+import { useCallback, useEffect, useState } from 'react';
+import type { Graph } from '../graph/graph.ts';
 import { useSpeech } from '../ui/i18n.tsx';
 import type { Messages } from '../ui/messages.ts';
 import { explainRefusal } from '../ui/problem.ts';
 import { verification } from '../ui/route.ts';
-import { keysWith, storage } from '../ui/storage.ts';
 import { START_VERIFICATION } from './documents.ts';
-
-export interface Verification {
-  readonly sourceInstrumentId: string;
-  readonly destinationInstrumentId: string;
-}
-
-interface Order extends Verification {
-  readonly externalReference: string;
-}
+import {
+  hasEnded,
+  inputOf,
+  nameOf,
+  type Refusal,
+  type Result,
+  type Standing,
+  standingOf,
+  transactionOf,
+  useIntents,
+  type Verification,
+} from './intents.ts';
 
 /**
  * The reference of a person's cents: where an answer is lost, it tells them from another person's to the same account. It is
@@ -37,33 +29,33 @@ function referenceOf(owner: string): string {
   return String(1 + sum);
 }
 
-const KEPT = 'pasarela.intents.';
-
-/** Of one person, for all tabs of this browser: ids and keys, no names. */
-const storeOf = (owner: string) => intentStore(storage, `${KEPT}${owner}`);
-
-/** Forgets the payments of all persons whose end was seen. Each other one keeps its key, so that it is not paid again. */
-export async function forgetPayments(): Promise<void> {
-  for (const key of keysWith(KEPT)) await forgetSettled(intentStore(storage, key));
-}
-
 export interface OpenVerification {
   readonly key: string;
   readonly input: Verification;
-  /** True if the cent was sent, and nobody has seen the end of its receipt. */
-  readonly isSent: boolean;
-  /** Asks what became of it, and shows that. It sends no other one. */
+  /** `sent` if the cent was sent, and nobody has seen the end of its receipt. */
+  readonly standing: Standing;
+  /** Asks what became of it, and shows that; sends it where it was not. It sends no other one. */
   ask(): void;
   /**
-   * Lets go of it, once somebody has found out elsewhere what became of it: the next one is another payment. Undefined as
-   * long as asking may still tell, or as the receipt has not been asked for.
+   * Lets go of it: one that is unpaid, or once somebody has found out elsewhere what became of it. The next one is another payment.
+   * Undefined as long as asking may still tell, or as the receipt has not been asked for.
    */
   readonly forget: (() => void) | undefined;
+}
+
+/** A verification that was refused before somebody saw it. It has moved nothing. */
+export interface RefusedVerification {
+  readonly key: string;
+  readonly input: Verification;
+  readonly reason: string;
+  /** To be called once somebody has seen it. */
+  seen(): void;
 }
 
 export interface Payments {
   /** Verifications of which nobody has seen the end: the answer was lost, or the page was closed before its receipt came. */
   readonly open: readonly OpenVerification[];
+  readonly refused: readonly RefusedVerification[];
   readonly sending: boolean;
   readonly problem: string | undefined;
   /** Starts a verification, or asks what became of an equal one that is open. On success the address moves on to it. */
@@ -77,41 +69,97 @@ export interface Payments {
 /**
  * The verifications of one person in this browser. One payment each, whatever happens to the network or the page.
  *
+ * @param graph nothing more is sent once its `signal` is aborted
  * @param owner as the session names it: the keys of one are no keys of another
  * @param isLive true while the gateway is there: when it comes back, those without an answer are asked about again.
  */
-export function usePayments(source: Source, owner: string, isLive: boolean): Payments {
+export function usePayments(graph: Graph, owner: string, isLive: boolean): Payments {
   const { t } = useSpeech();
-  const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string>();
   const untold = useCallback(() => setProblem(t.unstorable), [t]);
-  const { open, unclear, setUnclear, asked, look, press, goOn, store } = useIntents(source, owner, untold);
+  const intents = useIntents(graph, owner, untold);
+  const { open, refusals, unclear, press, goOn } = intents;
+  const { sending, show } = useShown(intents.dropRefusal, setProblem);
+  useGoingOn(graph, isLive, intents);
+  const letGo = (intent: Intent): void => {
+    setProblem(undefined);
+    void intents.letGo(intent);
+  };
+  return {
+    open: open.map((intent) => {
+      const standing = standingOf(intent);
+      const isFree = standing === 'unpaid' || unclear.includes(intent.idempotencyKey);
+      return {
+        key: intent.idempotencyKey,
+        input: inputOf(intent),
+        standing,
+        ask: () => void show(goOn(intent)),
+        forget: isFree ? () => letGo(intent) : undefined,
+      };
+    }),
+    refused: refusals.map((refusal) => ({
+      key: refusal.intent.idempotencyKey,
+      input: inputOf(refusal.intent),
+      reason: told(refusal, t),
+      seen: () => void intents.dropRefusal(refusal),
+    })),
+    sending,
+    problem,
+    send: (input) => show(press({ ...input, externalReference: referenceOf(owner) })),
+    ...useEnds(graph, intents),
+  };
+}
 
+type Intents = ReturnType<typeof useIntents>;
+
+/** What the person waits for: the address of a verification, or why there is none. */
+function useShown(dropRefusal: Intents['dropRefusal'], setProblem: (problem: string | undefined) => void) {
+  const { t } = useSpeech();
+  const [sending, setSending] = useState(false);
+  /** The one that `problem` tells of. */
+  const [refusal, setRefusal] = useState<Refusal>();
   const show = async (asking: Promise<Outcome<Result> | undefined>): Promise<void> => {
     setProblem(undefined);
     setSending(true);
+    // Who presses again has seen why the last one was refused. A page that was closed before shows it at its next start.
+    setRefusal(undefined);
+    if (refusal !== undefined) await dropRefusal(refusal);
     const outcome = await asking;
     setSending(false);
+    if (outcome?.status === 'refused') setRefusal(outcome);
     // The address shows it from now on, also after a reload.
     if (outcome?.status === 'done') location.hash = verification(outcome.result.transaction.id);
     else if (outcome !== undefined) setProblem(told(outcome, t));
   };
-  /** Goes on with those without an answer: nothing else does. Those that were sent are in the list. */
-  const goOnWithAll = (intents: readonly Intent[]): void => {
-    for (const intent of intents.filter((each) => !isSent(each) && !asked.has(nameOf(inputOf(each))))) {
-      void goOn(intent).then((outcome) => {
-        // Of those that nobody knows more of than before, the list tells.
-        if (outcome?.status === 'refused') setProblem(told(outcome, t));
-      });
-    }
+  return { sending, show };
+}
+
+/** Goes on with what has no answer, whenever the gateway is there: nothing else does. */
+function useGoingOn({ source }: Graph, isLive: boolean, intents: Intents): void {
+  const { asked, look, goOn, addRefusal } = intents;
+  const goOnWith = async (intent: Intent): Promise<void> => {
+    if (standingOf(intent) === 'late' && !(await hasEnded(source, intent))) return;
+    if (asked.has(nameOf(inputOf(intent)))) return;
+    const outcome = await goOn(intent);
+    // Of all others the list tells.
+    if (outcome?.status === 'refused') addRefusal(outcome);
   };
   useEffect(() => {
     void look();
   }, [look]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when the gateway is there again.
   useEffect(() => {
-    if (isLive) void look().then(goOnWithAll);
+    if (!isLive) return;
+    void look().then((found) => {
+      for (const intent of found) {
+        if (standingOf(intent) !== 'sent' && !asked.has(nameOf(inputOf(intent)))) void goOnWith(intent);
+      }
+    });
   }, [isLive]);
+}
+
+/** What the screen of a transaction tells of its end. */
+function useEnds({ source }: Graph, { store, look, setUnclear }: Intents): Pick<Payments, 'seen' | 'untold'> {
   const sentAs = useCallback(
     async (transactionId: string): Promise<readonly Intent[]> =>
       (await unsettled(store)).filter((intent) => transactionOf(intent) === transactionId),
@@ -128,96 +176,15 @@ export function usePayments(source: Source, owner: string, isLive: boolean): Pay
     },
     [source, store, look, sentAs],
   );
-  const untoldOf = useCallback(
+  const untold = useCallback(
     async (transactionId: string): Promise<void> => {
       const keys = (await sentAs(transactionId)).map(({ idempotencyKey }) => idempotencyKey);
       setUnclear((before) => [...before, ...keys]);
     },
     [sentAs, setUnclear],
   );
-  const letGo = async (key: string): Promise<void> => {
-    setProblem(undefined);
-    await forget(store, key).catch(untold);
-    await look();
-  };
-  return {
-    open: open.map((intent) => ({
-      key: intent.idempotencyKey,
-      input: inputOf(intent),
-      isSent: isSent(intent),
-      ask: () => void show(goOn(intent)),
-      forget: unclear.includes(intent.idempotencyKey) ? () => void letGo(intent.idempotencyKey) : undefined,
-    })),
-    sending,
-    problem,
-    send: (input) => show(press({ ...input, externalReference: referenceOf(owner) })),
-    seen,
-    untold: untoldOf,
-  };
+  return { seen, untold };
 }
-
-/** What the store keeps of verifications of which nobody has seen the end. @param untold called if the store fails. */
-function useIntents(source: Source, owner: string, untold: () => void) {
-  const store = useMemo(() => storeOf(owner), [owner]);
-  /** Those that are asked about. */
-  const asked = useMemo(() => new Set<string>(), []);
-  const [open, setOpen] = useState<readonly Intent[]>([]);
-  /** Keys of those of which asking tells nothing more. */
-  const [unclear, setUnclear] = useState<readonly string[]>([]);
-
-  const look = useCallback(async (): Promise<readonly Intent[]> => {
-    const found = await unsettled(store).catch(untold);
-    setOpen(found ?? []);
-    return found ?? [];
-  }, [store, untold]);
-  /** @returns undefined if the browser could not keep the intent: nothing was sent without it. */
-  const ask = async (
-    input: Verification,
-    begin: () => Promise<Outcome<Result>>,
-  ): Promise<Outcome<Result> | undefined> => {
-    asked.add(nameOf(input));
-    const outcome = await begin().catch(() => undefined);
-    asked.delete(nameOf(input));
-    if (outcome === undefined) untold();
-    else {
-      const { idempotencyKey } = outcome.intent;
-      const isOne = isUnclear(outcome);
-      setUnclear((before) => [
-        ...before.filter((key) => key !== idempotencyKey),
-        ...(isOne ? [idempotencyKey] : []),
-      ]);
-    }
-    await look();
-    return outcome;
-  };
-  const press = (input: Order) => ask(input, () => pay(source, START_VERIFICATION, input, { store }));
-  // Nobody has pressed: `pay` would send another one where another tab has ended this one meanwhile.
-  const goOn = (intent: Intent) =>
-    ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store }));
-  return { store, open, unclear, setUnclear, asked, look, press, goOn };
-}
-
-type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
-
-const nameOf = (input: Verification): string => JSON.stringify(input);
-
-// No other payments are made here.
-const inputOf = ({ input }: Intent) => input as unknown as Verification;
-
-/** The transaction by which it ended, if it was sent. */
-function transactionOf({ result }: Intent): string | undefined {
-  const success = result as Partial<Extract<Result, { transaction: object }>> | undefined;
-  return success?.transaction?.id;
-}
-
-const isSent = (intent: Intent): boolean => transactionOf(intent) !== undefined;
-
-/**
- * True if asking tells nothing more for now. With a `code` the last call was refused, and one before it has no answer: the
- * gateway cannot call that the end.
- */
-const isUnclear = (outcome: Outcome<Result>): boolean =>
-  outcome.status === 'unknown' && (!outcome.safeToRetry || outcome.code !== undefined);
 
 function told(outcome: Exclude<Outcome<Result>, { status: 'done' }>, t: Messages): string {
   if (outcome.status === 'refused') return explainRefusal(outcome.code, outcome.message, t);

@@ -4,13 +4,13 @@ import { usePayments } from './payments.ts';
 import { Progress } from './progress.tsx';
 
 /** One verification where the address names one; else the choice of an account to verify. */
-export function Verify({ graph: { source }, owner, isLive, transactionId }: VerifyProps) {
-  const payments = usePayments(source, owner, isLive);
+export function Verify({ graph, owner, isLive, transactionId }: VerifyProps) {
+  const payments = usePayments(graph, owner, isLive);
   if (transactionId === undefined) return <Choose payments={payments} />;
   return (
     <Progress
       key={transactionId}
-      source={source}
+      source={graph.source}
       transactionId={transactionId}
       onSeen={payments.seen}
       onUntold={payments.untold}

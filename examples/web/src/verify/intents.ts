@@ -1,0 +1,182 @@
+import {
+  finish,
+  forget,
+  forgetSettled,
+  type Intent,
+  type IntentStore,
+  intentStore,
+  type Outcome,
+  pay,
+  type Source,
+  unsettled,
+} from '@pasarela/client';
+import { useCallback, useMemo, useRef, useState } from 'react';
+import type { StartVerificationMutation } from '../gql/graphql.ts';
+import type { Graph } from '../graph/graph.ts';
+import { keysWith, storage } from '../ui/storage.ts';
+import { BECAME, START_VERIFICATION } from './documents.ts';
+
+export interface Verification {
+  readonly sourceInstrumentId: string;
+  readonly destinationInstrumentId: string;
+}
+
+interface Order extends Verification {
+  readonly externalReference: string;
+}
+
+export type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
+export type Refusal = Extract<Outcome<Result>, { status: 'refused' }>;
+
+/** `late` and `unpaid` wait for a press: a start sends neither. */
+export type Standing = 'sent' | 'unanswered' | 'late' | 'unpaid';
+
+const KEPT = 'pasarela.intents.';
+
+/** Of one person, for all tabs of this browser: ids and keys, no names. */
+const storeOf = (owner: string) => intentStore(storage, `${KEPT}${owner}`);
+
+/** Forgets the payments of all persons whose end was seen. Each other one keeps its key, so that it is not paid again. */
+export async function forgetPayments(): Promise<void> {
+  for (const key of keysWith(KEPT)) await forgetSettled(intentStore(storage, key));
+}
+
+const HOURS_23 = 23 * 3_600_000;
+
+export function standingOf(intent: Intent): Standing {
+  if (transactionOf(intent) !== undefined) return 'sent';
+  if (intent.result !== undefined) return 'unanswered';
+  if (intent.unanswered === 0) return 'unpaid';
+  // A call that has never arrived would pay now, and the person may have found out otherwise.
+  return Date.now() - Date.parse(intent.createdAt) > HOURS_23 ? 'late' : 'unanswered';
+}
+
+/** The transaction by which it ended, if it was sent. */
+export function transactionOf({ result }: Intent): string | undefined {
+  const success = result as Partial<Extract<Result, { transaction: object }>> | undefined;
+  return success?.transaction?.id;
+}
+
+// No other payments are made here.
+export const inputOf = ({ input }: Intent) => input as unknown as Verification;
+
+export const nameOf = (input: Verification): string => JSON.stringify(input);
+
+/**
+ * True if asking tells nothing more for now. With a `code` the last call was refused, and one before it has no answer: the
+ * gateway cannot call that the end.
+ */
+const isUnclear = (outcome: Outcome<Result>): boolean =>
+  outcome.status === 'unknown' && (!outcome.safeToRetry || outcome.code !== undefined);
+
+/** Those whose end nobody has seen: those that may have moved a cent, and the others. */
+async function unseen(store: IntentStore): Promise<{ open: readonly Intent[]; others: readonly Intent[] }> {
+  const open = await unsettled(store);
+  const keys = new Set(open.map(({ idempotencyKey }) => idempotencyKey));
+  const isOther = ({ idempotencyKey, acknowledgedAt }: Intent) =>
+    acknowledgedAt === undefined && !keys.has(idempotencyKey);
+  return { open, others: (await store.load()).filter(isOther) };
+}
+
+/** Lets go of one that is unpaid. Another tab may have sent it since it was listed: it stays then. */
+async function dropUnpaid(store: IntentStore, key: string): Promise<void> {
+  for (;;) {
+    const before = await store.load();
+    const after = before.filter(
+      (each) => each.idempotencyKey !== key || each.unanswered !== 0 || each.result !== undefined,
+    );
+    if (after.length === before.length || (await store.save(after, before)) !== false) return;
+  }
+}
+
+/**
+ * What the store keeps of verifications of which nobody has seen the end.
+ *
+ * @param untold called if the store fails
+ */
+export function useIntents({ source, signal }: Graph, owner: string, untold: () => void) {
+  const store = useMemo(() => storeOf(owner), [owner]);
+  /** Those that are asked about. */
+  const asked = useMemo(() => new Set<string>(), []);
+  const [open, setOpen] = useState<readonly Intent[]>([]);
+  const [refusals, setRefusals] = useState<readonly Refusal[]>([]);
+  /** Keys of those of which asking tells nothing more. */
+  const [unclear, setUnclear] = useState<readonly string[]>([]);
+
+  const addRefusal = (refusal: Refusal) => setRefusals((before) => [...before, refusal]);
+  const dropRefusal = async (refusal: Refusal): Promise<void> => {
+    setRefusals((before) => before.filter((each) => each !== refusal));
+    // If the browser cannot keep that it was seen, it is shown once more.
+    await refusal.acknowledge().catch(() => {});
+  };
+  const gathered = useRef<Promise<void>>(undefined);
+  /** Reads the refusals before anything is sent, because what is sent drops those of more than an hour. Sends nothing. */
+  const gather = async (): Promise<void> => {
+    const { others } = await unseen(store);
+    for (const intent of others.filter(({ result }) => result !== undefined)) {
+      const outcome = await finish(source, START_VERIFICATION, intent, { store, signal });
+      if (outcome.status === 'refused') addRefusal(outcome);
+    }
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: gathered once.
+  const look = useCallback(async (): Promise<readonly Intent[]> => {
+    gathered.current ??= gather().catch(untold);
+    await gathered.current;
+    const found = await unseen(store).catch(untold);
+    const unpaid = found?.others.filter(
+      (each) => standingOf(each) === 'unpaid' && !asked.has(nameOf(inputOf(each))),
+    );
+    setOpen([...(found?.open ?? []), ...(unpaid ?? [])]);
+    return found?.open ?? [];
+  }, [store, untold]);
+  /** @returns undefined if the browser could not keep the intent: nothing was sent without it. */
+  const ask = async (
+    input: Verification,
+    begin: () => Promise<Outcome<Result>>,
+  ): Promise<Outcome<Result> | undefined> => {
+    asked.add(nameOf(input));
+    const outcome = await begin().catch(() => undefined);
+    asked.delete(nameOf(input));
+    if (outcome === undefined) untold();
+    else {
+      const { idempotencyKey } = outcome.intent;
+      const isOne = isUnclear(outcome);
+      setUnclear((before) => [
+        ...before.filter((key) => key !== idempotencyKey),
+        ...(isOne ? [idempotencyKey] : []),
+      ]);
+    }
+    await look();
+    return outcome;
+  };
+  const press = (input: Order) => ask(input, () => pay(source, START_VERIFICATION, input, { store, signal }));
+  // `pay` would send another one where another tab has ended this one meanwhile.
+  const goOn = (intent: Intent) =>
+    ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store, signal }));
+  const letGo = async (intent: Intent): Promise<void> => {
+    const { idempotencyKey: key } = intent;
+    await (standingOf(intent) === 'unpaid' ? dropUnpaid(store, key) : forget(store, key)).catch(untold);
+    await look();
+  };
+  return {
+    store,
+    open,
+    refusals,
+    addRefusal,
+    dropRefusal,
+    unclear,
+    setUnclear,
+    asked,
+    look,
+    press,
+    goOn,
+    letGo,
+  };
+}
+
+/** True if the gateway knows how a payment has ended. Asking for that sends nothing. */
+export const hasEnded = (source: Source, { idempotencyKey: key }: Intent): Promise<boolean> =>
+  source.query(BECAME, { key }).then(
+    ({ data }) => data?.payment?.state === 'DONE' || data?.payment?.state === 'REFUSED',
+    () => false,
+  );
