@@ -96,3 +96,16 @@ it('rests for what is left alone, where a timer comes a millisecond early or a c
     expect(Date.now() - begun).toBe(1 + Math.min(backMs, 40_000));
   }
 });
+
+it('comes on top of what the gateway asks for, so that those whom it refused together do not come back together', async () => {
+  const times = new Set<number>();
+  for (let client = 0; client < 20; client += 1) {
+    const begun = Date.now();
+    const over = new Pause().next(1_000);
+    await vi.runAllTimersAsync();
+    await over;
+    times.add(Date.now() - begun);
+  }
+  expect(Math.min(...times)).toBeGreaterThanOrEqual(1_000);
+  expect(times.size).toBeGreaterThan(1);
+});

@@ -33,7 +33,8 @@ export class Pause {
   }
 
   /**
-   * Waits, at least for `leastMs` also if woken: a gateway has asked for that.
+   * Waits, at least for `leastMs` also if woken: a gateway has asked for that, of all whom it refuses alike, so the wait that differs
+   * comes on top.
    *
    * @param ms how long it waits where it is not woken
    */
@@ -42,7 +43,7 @@ export class Pause {
     if (this.#tries === 0) this.#since = now;
     const most = now - this.#since < SHORT_FOR_MS ? SHORT_MS : LONG_MS;
     const backoff = Math.min(FIRST_MS * 2 ** this.#tries++, most) * (0.5 + ambient.random() / 2);
-    await this.wait(ms ?? Math.max(backoff, leastMs));
+    await this.wait(ms ?? leastMs + backoff);
     const left = Math.min(now + leastMs - ambient.now(), leastMs);
     // It was woken sooner, or the timer came early. A clock that was set back makes it no longer.
     if (left > 0 && !this.#isOver) await this.next(left, left);
