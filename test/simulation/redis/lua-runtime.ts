@@ -97,6 +97,8 @@ const stringMethods: Readonly<Record<string, Function_>> = {
     const place = (at: number) => (at < 0 ? all.length + at + 1 : at);
     return [all.slice(Math.max(place(numberOf(from)), 1) - 1, Math.max(place(numberOf(to)), 0))];
   },
+  // Of ASCII alone, as Redis' Lua in the C locale.
+  lower: (text) => [textOf(text).replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())],
   rep: (text, count) => [textOf(text).repeat(Math.max(0, numberOf(count)))],
   format: (pattern, ...values) => {
     let at = 0;
