@@ -78,11 +78,11 @@ it('does not wait the same time for everybody, and not shorter than it is asked 
   });
   await vi.advanceTimersByTimeAsync(0);
   expect(isOver).toBe(false);
-  await vi.advanceTimersByTimeAsync(1);
+  await vi.runAllTimersAsync();
   await over;
 });
 
-it('rests for what is left alone, where a timer comes a millisecond early or a clock is set back', async () => {
+it('rests for what is left alone once it is woken, where a clock is set back', async () => {
   const pause = new Pause();
   const first = Date.now();
   while (Date.now() - first < 60_000) await waits(pause);
@@ -91,9 +91,10 @@ it('rests for what is left alone, where a timer comes a millisecond early or a c
     await vi.advanceTimersByTimeAsync(39_999);
     vi.setSystemTime(Date.now() - backMs);
     const begun = Date.now();
+    pause.wake();
     await vi.runAllTimersAsync();
     await over;
-    expect(Date.now() - begun).toBe(1 + Math.min(backMs, 40_000));
+    expect(Date.now() - begun).toBe(Math.min(1 + backMs, 40_000));
   }
 });
 
