@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../packages/sandbox/src/index.ts';
@@ -95,11 +95,20 @@ export async function startRestartable(
   };
 }
 
-/** A port that was free a moment ago. */
+/** Below the ports that Linux gives to connections and to servers that ask for any (32,768 and higher), above those that browsers refuse (10,080). */
+const PORTS = { from: 11_000, count: 21_000 };
+
+/** A port that is free, and that no connection and no server that takes any port is given before it is listened on, or between two starts. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = PORTS.from + Math.floor(Math.random() * PORTS.count);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
