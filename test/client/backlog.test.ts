@@ -83,6 +83,16 @@ it('asks again after a pause where a page could not be had, and not without end'
   backlog.close();
 });
 
+it('asks again no sooner than the gateway has asked to wait', async () => {
+  const { backlog, pages } = measure();
+  const extensions = { code: 'RATE_LIMITED', retryAfterMs: 600 };
+  const refusedAt = Date.now();
+  pages[0]?.resolve({ errors: [{ message: 'Too many calls.', extensions }] });
+  await until(() => pages.length === 2);
+  expect(Date.now() - refusedAt).toBeGreaterThanOrEqual(600);
+  backlog.close();
+});
+
 it('asks on from where a page ended that showed nothing, not from its own place again', async () => {
   const { pages, asked, told, answer } = measure();
   answer(0, [], { hasNextPage: true, endCursor: 'far' });

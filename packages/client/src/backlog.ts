@@ -1,6 +1,6 @@
 import { MISSED, type MissedVariables } from './documents.ts';
 import { Pause } from './pause.ts';
-import { ask, type Catching, type CatchingOptions } from './source.ts';
+import { ask, type Catching, type CatchingOptions, retryAfterOf } from './source.ts';
 
 /** The filters of `Query.events` that select the same events as a subscription: all that `moneyIn` and `events` have. */
 export type Asked = Omit<MissedVariables, 'after'>;
@@ -27,9 +27,13 @@ export function backlog(
     while (!isOver) {
       const beside = new Set<string>();
       arrived = beside;
-      const missed = await read().catch(() => null);
+      let waitMs = 0;
+      const missed = await read().catch((cause: unknown) => {
+        waitMs = retryAfterOf(cause);
+        return null;
+      });
       if (missed === null) {
-        if (!isOver) await pause.next();
+        if (!isOver) await pause.next(waitMs);
         continue;
       }
       for (const { cursor: place } of missed.nodes) if (!beside.has(place)) awaited.add(place);
