@@ -135,4 +135,26 @@ describe.each(Object.keys(SOURCES))('a feed over %s', (over) => {
     expect(seen).toEqual([missed]);
     feed.close();
   }, 10_000);
+
+  it('comes back from the background at once over a connection that something else has kept, and that has died meanwhile', async () => {
+    const source = SOURCES[over]?.();
+    if (source === undefined) throw new Error('it is one of these');
+    const beside = follow(source, FEED);
+    void beside[Symbol.asyncIterator]().next();
+    await until(() => beside.status === 'live');
+    const feed = follow(source, FEED);
+    const seen: string[] = [];
+    void (async () => {
+      for await (const event of feed) if (!isGap(event)) seen.push(event.id);
+    })();
+    await until(() => feed.status === 'live');
+    feed.suspend();
+    network.halfOpen();
+    const missed = await deliver();
+    feed.resume();
+    await until(() => seen.length > 0);
+    expect(seen).toEqual([missed]);
+    feed.close();
+    beside.close();
+  }, 10_000);
 });

@@ -33,7 +33,7 @@ export interface Observer<Data> {
 export interface Connection {
   /** Ends the connection, and makes none until `resume`. */
   suspend(): void;
-  /** Connects again at once. An open connection is checked. */
+  /** Connects again at once. An open connection is checked, also one that others have kept meanwhile. */
   resume(): void;
   close(): void;
 }
@@ -145,8 +145,8 @@ export function connect<Data, Variables>(
       current.leave();
     },
     resume() {
-      // An attempt under way may wait for a network that is gone.
-      if (!suspended) source.check?.();
+      // An attempt under way may wait for a network that is gone. Where this one was suspended, others may have kept its connection.
+      source.check?.();
       suspended = false;
       pause.wake();
     },
