@@ -1,3 +1,4 @@
+import { fstatSync, writeSync } from 'node:fs';
 import { type ParseArgsConfig, parseArgs, styleText } from 'node:util';
 import { suggestion } from './suggestion.ts';
 
@@ -86,8 +87,35 @@ export function refuseArguments(positionals: readonly string[]): void {
   if (positionals.length > 0) throw new UsageError(`takes no argument, and got "${positionals.join(' ')}"`);
 }
 
+const STANDARD_OUTPUT = 1;
+
+/** Whether standard output is a file, and neither a terminal nor a pipe. */
+function isFile(): boolean {
+  const found = fstatSync(STANDARD_OUTPUT);
+  return !process.stdout.isTTY && !found.isFIFO() && !found.isSocket();
+}
+
+/**
+ * Writes a text to standard output as it is, and whole. (Node's stream of a file takes a write that a full disk has cut short for a whole
+ * one, and the command would end with 0.)
+ *
+ * @returns false where the reader of a pipe has to come to it first
+ * @throws CommandError where a file takes no more
+ */
+export function writeOut(text: string): boolean {
+  if (!isFile()) return process.stdout.write(text);
+  try {
+    for (let rest = Buffer.from(text); rest.length > 0; )
+      rest = rest.subarray(writeSync(STANDARD_OUTPUT, rest));
+    return true;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CommandError(`Standard output cannot be written: ${why}`, { cause });
+  }
+}
+
 /** Writes to standard output, where results go. */
-export const print = (text: string): void => void process.stdout.write(`${printable(text)}\n`);
+export const print = (text: string): void => void writeOut(`${printable(text)}\n`);
 
 /** Colours of a line's first word: good, doubtful, bad, less important, a name. */
 export type Colour = 'green' | 'yellow' | 'red' | 'dim' | 'cyan';
@@ -95,14 +123,14 @@ export type Colour = 'green' | 'yellow' | 'red' | 'dim' | 'cyan';
 /** The same as `print`, with the first word in colour if standard output is a terminal and `NO_COLOR` is not set. */
 export function printMarked(mark: string, colour: Colour, rest: string): void {
   const shown = styleText(colour, printable(mark), { stream: process.stdout });
-  process.stdout.write(`${shown}${printable(rest)}\n`);
+  writeOut(`${shown}${printable(rest)}\n`);
 }
 
 /** The same as `print`, with the first such word of the line in colour if standard output is a terminal and `NO_COLOR` is not set. */
 export function printColoured(line: string, word: string, colour: Colour): void {
   // Neither has a control character left.
   const shown = styleText(colour, word, { stream: process.stdout });
-  process.stdout.write(`${printable(line).replace(word, () => shown)}\n`);
+  writeOut(`${printable(line).replace(word, () => shown)}\n`);
 }
 
 /** Writes to standard error, where progress and remarks go. */

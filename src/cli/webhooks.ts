@@ -192,9 +192,15 @@ async function remove(args: readonly string[]): Promise<0> {
     const unknown = positionals.filter((id) => !known.has(id));
     if (unknown.length > 0)
       throw new CommandError(`No webhook has the id ${unknown.join(', ')}. Nothing was removed.`);
-    for (const id of positionals) {
-      mustSucceed(await deleteWebhook(rest, id), `webhook ${id}`);
-      if (values.json !== true) print(`${id}: was removed`);
+    // Told at the end: a reader that has gone ends the command at the first line that nobody takes.
+    const removed: string[] = [];
+    try {
+      for (const id of positionals) {
+        mustSucceed(await deleteWebhook(rest, id), `webhook ${id}`);
+        removed.push(id);
+      }
+    } finally {
+      if (values.json !== true) for (const id of removed) print(`${id}: was removed`);
     }
   });
   if (values.json === true) print(JSON.stringify({ removed: positionals }, undefined, 2));

@@ -295,6 +295,40 @@ it('goes on following when Redis is back', async () => {
   expect(await once(child, 'close')).toEqual([0, null]);
 });
 
+it('saves no place of lines that a full disk has cut short, and ends with 1', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  for (let made = 0; made < 50; made += 1) await pay(records, CLIENT, `key-number-${made}`);
+  // Without it the command would have to write the store too.
+  await records.idKey(CLIENT);
+  const [state, file] = [join(dataDir, 'state'), join(dataDir, 'file.jsonl')];
+  const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+  const exported = async (...more: readonly string[]) => {
+    // As on a disk that becomes full: the first write is cut short, and the next one fails.
+    const limited = ['-c', `ulimit -f 128; exec "$@" > ${file}`, 'sh', process.execPath, folder(program)];
+    const child = spawn('sh', [...limited, ...first, 'payments', 'export', ...more], {
+      env: { PATH: process.env['PATH'], DATA_DIR: dataDir },
+    });
+    cleanup.defer(() => void child.kill('SIGKILL'));
+    const told: string[] = [];
+    child.stderr.on('data', (chunk) => told.push(String(chunk)));
+    const [code] = await once(child, 'close');
+    const { length } = await readFile(file);
+    return { code, told: told.join(''), length };
+  };
+  const cut = {
+    code: 1,
+    told: expect.stringContaining('Standard output cannot be written: EFBIG'),
+    length: 128 * 512,
+  };
+  expect(await exported()).toEqual(cut);
+  expect(await exported('--follow', '--state', state)).toEqual(cut);
+  await expect(readFile(state)).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
 it('ends at a line that it cannot read, also where it is the last', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
   const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });

@@ -253,6 +253,21 @@ describe('pasarela webhooks remove', () => {
     expect(ids).toContain(kept);
   });
 
+  it('removes all of them where nobody reads what it prints', async () => {
+    const ids = [
+      await register('CEP', 'https://old.example.mx/hooks'),
+      await register('CEP', 'https://other.example.mx/hooks'),
+    ];
+    const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+    const child = spawn(process.execPath, [folder(program), ...first, 'webhooks', 'remove', ...ids], {
+      env: { PATH: process.env['PATH'], ...environment },
+    });
+    child.stdout.destroy();
+    await once(child, 'close');
+    const left = (await registered()).map(({ id }: { id: string }) => id);
+    for (const id of ids) expect(left).not.toContain(id);
+  });
+
   it('removes nothing when one of the ids is unknown', async () => {
     const kept = await register('CEP', 'https://old.example.mx/hooks');
     const { code, stderr } = await run('remove', kept, '00000000-0000-4000-8000-000000000000');

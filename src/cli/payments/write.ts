@@ -1,6 +1,7 @@
 import { once } from 'node:events';
+import { writeOut } from '../command.ts';
 
-/** Writes a text to standard output unchanged, and waits while that takes no more. */
+/** Writes a text to standard output unchanged, and waits while that takes no more. @throws CommandError where it cannot be written */
 export async function write(text: string): Promise<void> {
-  if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain');
+  if (text !== '' && !writeOut(text)) await once(process.stdout, 'drain');
 }
