@@ -57,6 +57,30 @@ it.each([
   expect(code).toBe(0);
 });
 
+it('says of a payment whose key is given back meanwhile what that means, and not that there is none', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-settle-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  const name = recordName({ clientId: CLIENT, customerId: undefined, key: randomUUID() });
+  const shown = { amount: '12.50', source: randomUUID(), destination: randomUUID(), requestedBy: 'alma' };
+  const asked = { operation: 'createMoneyOut', customerId: null, ...shown } as const;
+  await records.claim(name, { ...NOBODYS, owner: 'a', inputHash: 'input', leaseMs: 0, asked });
+  await records.markSent(name, 'a', '{}', { upstreamKey: randomUUID(), original: null });
+  await records.hasten(name);
+  await records.takeOpen(name, 'gateway', 60_000);
+  const id = await createPayments(records).idOf(name);
+
+  const command = pasarela(['payments', 'settle', id], { DATA_DIR: dataDir });
+  // Only the command makes it due again.
+  await until(async () => (await records.due(CLIENT, 1)).length > 0);
+  await records.release(name, 'gateway');
+
+  const told = expect.stringMatching(/^The payment "\S+" is no longer in the record\. .*nothing_moved/);
+  expect(await command).toEqual({ code: 1, stdout: '', stderr: told });
+});
+
 it('a command waits for another process that writes the record, longer than a gateway does', async () => {
   await using cleanup = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-busy-'));

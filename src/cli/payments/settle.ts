@@ -1,10 +1,11 @@
 import { clock } from '../../common/clock.ts';
+import { createPayments } from '../../money/payment-reads.ts';
 import type { MoneyRecords } from '../../money/record.ts';
-import { EXIT, type ExitCode, print, remark } from '../command.ts';
+import { CommandError, EXIT, type ExitCode, print, remark } from '../command.ts';
 import { holdText } from './hold-text.ts';
-import type { Listed } from './list.ts';
+import { type Listed, listed } from './list.ts';
 import { withRecords } from './records.ts';
-import { named, readNamed, textOf } from './show.ts';
+import { type Named, named, readNamed, textOf } from './show.ts';
 
 /** How long the command waits for a gateway to settle it, in ms: longer than the lease under which another may hold it. */
 const WAITED_MS = 30_000;
@@ -18,7 +19,7 @@ export async function settlePayment(args: readonly string[]): Promise<ExitCode> 
     const before = await named(records, id, client);
     const isOpen = ({ state }: Listed) => state === 'UNKNOWN' || state === 'IN_FLIGHT';
     if (isOpen(before.payment)) await records.hasten({ clientId: before.clientId, hash: before.record.hash });
-    const payment = isOpen(before.payment) ? await looked(records, id, client, isOpen) : before.payment;
+    const payment = isOpen(before.payment) ? await looked(records, before, isOpen) : before.payment;
     if (values.json === true) print(JSON.stringify(payment));
     else for (const line of textOf(payment)) print(line);
     if (!isOpen(payment)) return EXIT.done;
@@ -33,17 +34,22 @@ export async function settlePayment(args: readonly string[]): Promise<ExitCode> 
   });
 }
 
-/** Waits until it is settled, for {@link WAITED_MS} at most. */
+/** Waits until it is settled, for {@link WAITED_MS} at most. @throws CommandError if its record goes meanwhile */
 async function looked(
   records: MoneyRecords,
-  id: string,
-  client: string | undefined,
+  { clientId, payment: { id } }: Named,
   isOpen: (payment: Listed) => boolean,
 ): Promise<Listed> {
+  const { byId } = createPayments(records);
   const until = clock.monotonic() + WAITED_MS;
   for (;;) {
-    const { payment } = await named(records, id, client);
+    const record = await byId({ clientId, customerId: undefined }, id);
+    const payment = record === undefined ? undefined : listed(clientId, record);
+    if (payment === undefined) throw new CommandError(goneText(id));
     if (!isOpen(payment) || clock.monotonic() > until) return payment;
     await clock.sleep(LOOK_EVERY_MS);
   }
 }
+
+const goneText = (id: string): string =>
+  `The payment "${id}" is no longer in the record. Where pasarela payments export has nothing_moved as the last line of this paymentId, its call has moved nothing, and its key was given back (docs/unknown-payments.md, "When another key may be used").`;

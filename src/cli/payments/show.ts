@@ -20,7 +20,7 @@ import { type Listed, listed } from './list.ts';
 import { clientsMeant, withRecords } from './records.ts';
 
 /** The payment of an id, with its client. */
-interface Named {
+export interface Named {
   readonly clientId: string;
   readonly record: RecordedPayment;
   readonly payment: Listed;
