@@ -56,10 +56,11 @@ interface Missing {
 /** What is known of one history of data. */
 interface History {
   last: Primary;
-  /** So many replicas a write needs, as far as this process has seen. */
-  wanted: number;
-  /** When so many were there last. */
-  fullAt: number;
+  /**
+   * A write needs as many replicas as this has entries, as far as this process has seen. By number, less one: when so many may have been
+   * there last, which is just before the first look that missed one.
+   */
+  readonly thereAt: number[];
   word: (Failover & { readonly at: number }) | undefined;
   /** When a write waited in vain; undefined once one did not. */
   stalledAt: number | undefined;
@@ -123,20 +124,15 @@ export class Replication {
     const now = this.#now();
     this.#most = Math.max(this.#most, this.#seen(primary));
     const history = this.#histories.get(primary.replid) ?? this.#begin(primary, now);
+    const { last, thereAt } = history;
     // Replicas that have come since may have gone again, unseen, with all that was written until then.
-    const came = Math.max(primary.syncs - history.last.syncs, 0);
-    if (came > 0) {
-      const atOnce = Math.min(history.last.replicas + came, Math.max(this.#most, 1));
-      history.wanted = Math.max(history.wanted, atOnce);
-      history.fullAt = now;
-    }
+    const came = Math.max(primary.syncs - last.syncs, 0);
+    const atOnce = came > 0 ? Math.min(last.replicas + came, Math.max(this.#most, 1)) : 0;
+    // Those of the look before may have gone only now.
+    const there = Math.max(primary.replicas, last.replicas, atOnce);
+    for (let index = 0; index < there; index += 1) thereAt[index] = now;
     history.last = primary;
-    if (primary.replicas >= history.wanted) {
-      history.wanted = primary.replicas;
-      history.fullAt = now;
-    } else if (this.#isForgiven(history, now)) {
-      history.wanted = primary.replicas;
-    }
+    this.#forgive(history, now);
   }
 
   /**
@@ -152,7 +148,7 @@ export class Replication {
     }
     const now = this.#now();
     history.word = { ...failover, at: now };
-    if (this.#isForgiven(history, now)) history.wanted = history.last.replicas;
+    this.#forgive(history, now);
   }
 
   /** So many replicas have to acknowledge a write on this primary. More than it has: no write counts now. */
@@ -164,7 +160,11 @@ export class Replication {
   /** True if a write on this primary needs more replicas only because those who watch have said nothing of it lately. */
   needsWord(replid: string): boolean {
     const history = this.#histories.get(replid);
-    return history !== undefined && history.last.replicas >= history.wanted && this.#isUnheard(history.word);
+    return (
+      history !== undefined &&
+      history.last.replicas >= history.thereAt.length &&
+      this.#isUnheard(history.word)
+    );
   }
 
   /** So many acknowledgements can be awaited: all that are required, or none. `isStalled` when they did not come lately. */
@@ -192,7 +192,8 @@ export class Replication {
 
   #begin(primary: Primary, now: number): History {
     const wanted = Math.max(this.#seen(primary), this.#wantedAtFirst(primary));
-    const history = { last: primary, wanted, fullAt: now, word: undefined, stalledAt: undefined };
+    const thereAt = Array.from({ length: wanted }, () => now);
+    const history = { last: primary, thereAt, word: undefined, stalledAt: undefined };
     if (this.#histories.size >= MOST_HISTORIES) this.#histories.clear();
     this.#histories.set(primary.replid, history);
     return history;
@@ -210,12 +211,12 @@ export class Replication {
    */
   #wantedAtFirst({ former }: Primary): number {
     if (former === '') return this.#isWatched ? 0 : this.#most;
-    const before = this.#histories.get(former)?.wanted ?? this.#most;
+    const before = this.#histories.get(former)?.thereAt.length ?? this.#most;
     return Math.max(before, this.#isWatched ? Math.min(this.#most, 1) : 1);
   }
 
-  #required({ last, wanted, word }: History): number {
-    const known = Math.max(last.replicas, wanted, word?.promotable ?? 0);
+  #required({ last, thereAt, word }: History): number {
+    const known = Math.max(last.replicas, thereAt.length, word?.promotable ?? 0);
     // Nobody says, or says it still, that it may be alone, or with fewer than before. A server that is back may be seen, and
     // promoted, by those alone who cannot be asked.
     return this.#isUnheard(word) ? Math.max(known, this.#most, 1) : known;
@@ -231,11 +232,14 @@ export class Replication {
     return stalledAt !== undefined && this.#now() - stalledAt < STALLED_FOR_MS;
   }
 
-  /** Whether the replicas that have gone count no longer. */
-  #isForgiven({ last, fullAt, word }: History, now: number): boolean {
-    if (!this.#isWatched) return now - fullAt >= ALONE_FOR_MS;
-    if (word === undefined || this.#isUnheard(word) || word.promotable > last.replicas) return false;
-    return now - fullAt >= awayFor(word.noticedAfterMs);
+  /** Of replicas that have gone one after the other, each counts for as long by itself. */
+  #forgive({ last, thereAt, word }: History, now: number): void {
+    const isSilent = this.#isUnheard(word);
+    const awayMs = word === undefined ? ALONE_FOR_MS : awayFor(word.noticedAfterMs);
+    while (thereAt.length > Math.max(last.replicas, word?.promotable ?? 0)) {
+      if (isSilent || now - (thereAt.at(-1) ?? now) < awayMs) return;
+      thereAt.pop();
+    }
   }
 }
 

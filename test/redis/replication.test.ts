@@ -47,13 +47,39 @@ describe('a write on a primary of which nobody else can be asked', () => {
     const primary = watching(false);
     primary.required(2);
     primary.pass(5_000);
+    // It may have gone only now.
     expect(primary.required(1)).toBe(2);
-    primary.pass(ALONE_FOR_MS - 5_001);
+    primary.pass(ALONE_FOR_MS - 1);
     expect(primary.required(1)).toBe(2);
     expect(primary.replication.isDurable).toBe(false);
     primary.pass(1);
     expect(primary.required(1)).toBe(1);
     expect(primary.replication.isDurable).toBe(true);
+  });
+
+  it('needs each of those that go one after the other until that one has been gone for long', () => {
+    const primary = watching(false);
+    primary.required(2);
+    expect(primary.required(1)).toBe(2);
+    primary.pass(ALONE_FOR_MS - 1);
+    expect(primary.required(0)).toBe(2);
+    primary.pass(1);
+    expect(primary.required(0)).toBe(1);
+    primary.pass(ALONE_FOR_MS - 2);
+    expect(primary.required(0)).toBe(1);
+    primary.pass(1);
+    expect(primary.required(0)).toBe(0);
+  });
+
+  it('needs one that has gone between two looks until it has been gone for long since the second', () => {
+    const primary = watching(false);
+    primary.required(1);
+    primary.pass(10 * ALONE_FOR_MS);
+    expect(primary.required(0)).toBe(1);
+    primary.pass(ALONE_FOR_MS - 1);
+    expect(primary.required(0)).toBe(1);
+    primary.pass(1);
+    expect(primary.required(0)).toBe(0);
   });
 
   it('needs those that were silent before it was first looked at, from then on for as long', () => {
@@ -70,6 +96,7 @@ describe('a write on a primary of which nobody else can be asked', () => {
   it('needs a replica that came and went between two looks, for as long again', () => {
     const primary = watching(false);
     primary.required(1);
+    expect(primary.required(0)).toBe(1);
     primary.pass(ALONE_FOR_MS);
     expect(primary.required(0)).toBe(0);
     primary.pass(60_000);
@@ -185,8 +212,8 @@ describe('a write on a primary that Sentinels or a Cluster watch', () => {
     const primary = watching(true);
     primary.required(1);
     primary.told(1);
-    primary.pass(10 * ALONE_FOR_MS);
     expect(primary.required(0)).toBe(1);
+    primary.pass(10 * ALONE_FOR_MS);
     primary.told(1);
     expect(primary.required(0)).toBe(1);
     primary.told(0);
@@ -203,11 +230,25 @@ describe('a write on a primary that Sentinels or a Cluster watch', () => {
     expect([replication.isDurable, replication.required('a')]).toEqual([true, 0]);
   });
 
+  it('needs the second that has gone, though they have said that the first cannot be promoted', () => {
+    const primary = watching(true);
+    primary.required(2);
+    primary.required(1);
+    primary.pass(ALONE_FOR_MS);
+    primary.told(1);
+    expect(primary.required(0)).toBe(1);
+    primary.told(0);
+    expect(primary.required(0)).toBe(1);
+    primary.pass(ALONE_FOR_MS);
+    primary.told(0);
+    expect(primary.required(0)).toBe(0);
+  });
+
   it('needs it for twice the time after which they act, where that is long', () => {
     const primary = watching(true);
     primary.required(1);
-    primary.pass(89_999);
     primary.required(0);
+    primary.pass(89_999);
     primary.told(0, 45_000);
     expect(primary.required(0)).toBe(1);
     primary.pass(1);
@@ -237,8 +278,8 @@ describe('a write on a primary that Sentinels or a Cluster watch', () => {
   it('needs as many as there were at most, once the word that fewer will do is old', () => {
     const primary = watching(true);
     primary.required(2);
-    primary.pass(ALONE_FOR_MS);
     primary.required(1);
+    primary.pass(ALONE_FOR_MS);
     primary.told(1);
     expect(primary.required(1)).toBe(1);
     primary.pass(15_001);

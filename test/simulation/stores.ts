@@ -6,7 +6,7 @@ import type { Keyspace } from './redis/keyspace.ts';
 import { RedisServer } from './redis/server.ts';
 
 /** How long a replica may have been gone that is promoted, in milliseconds: docs/redis.md promises nothing past 30 s. */
-const FRESH_MS = 20_000;
+const FRESH_MS = 29_000;
 
 /** A process that is to be cut off from Redis in the midst of a payment. */
 export interface Cutting {
