@@ -1,5 +1,5 @@
 import { parse } from 'graphql';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import {
   forgetSettled,
   type Intent,
@@ -38,6 +38,33 @@ it('does not ask again before the time that the gateway asks for, and says so wh
   expect(outcome).toMatchObject({ status: 'refused', code: 'RATE_LIMITED' });
   expect(keys).toHaveLength(1);
 });
+
+afterEach(() => void vi.useRealTimers());
+
+it.each([
+  ['may have arrived', lost, { status: 'unknown', safeToRetry: true }, 1],
+  [
+    'has moved nothing',
+    refusedCall('UPSTREAM_UNAVAILABLE'),
+    { status: 'refused', code: 'UPSTREAM_UNAVAILABLE' },
+    0,
+  ],
+])(
+  'sends nothing more where the machine has slept in a pause, behind a call that %s: nobody waits for it any more',
+  async (_, first, end, open) => {
+    vi.useFakeTimers();
+    const { source, keys } = scripted(first, done);
+    const store = memoryIntents();
+    const paying = pay(source, MUTATION, INPUT, { store });
+    await vi.advanceTimersByTimeAsync(10);
+    expect(keys).toHaveLength(1);
+    vi.setSystemTime(Date.now() + 3 * 86_400_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(keys).toHaveLength(1);
+    expect(await paying).toMatchObject(end);
+    expect(await unsettled(store)).toHaveLength(open);
+  },
+);
 
 it('a refusal moves nothing, and the next try is a new payment', async () => {
   const { source, keys } = scripted(

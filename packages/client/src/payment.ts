@@ -36,6 +36,12 @@ export interface Payment {
 }
 
 /**
+ * The last call may begin a pause later than the time is over, in milliseconds. Later the machine has slept, or the app was frozen, perhaps for
+ * days: nobody waits any more, and a call that pays then is none that somebody has asked for.
+ */
+const LATEST_MS = 30_000;
+
+/**
  * Asks until the outcome is clear, or until a time (as of `ambient.now`) is over. Throws the store's error if nothing was sent.
  */
 export async function askUntilClear(payment: Payment, until: number): Promise<Settled<PaymentResult>> {
@@ -47,15 +53,19 @@ export async function askUntilClear(payment: Payment, until: number): Promise<Se
     });
     if (!isUnclear(told) || payment.signal?.aborted) return told;
     const waitMs = retryAfterOf(told.cause);
-    if (refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until) {
+    let isOver = refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until;
+    if (!isOver) {
+      // The timer of a pause that was left would go on.
+      await payment.orLeft(() => pause.next(waitMs)).catch(() => pause.wake(true));
+      isOver = !payment.signal?.aborted && ambient.now() > until + LATEST_MS;
+    }
+    if (isOver) {
       // Without a code it is an error of the app's store.
       const { code = 'STORE_UNAVAILABLE', cause } = told;
       const result = { __typename: 'Refused', code, message: Object(cause).message };
       // Nothing has moved if each call was answered so.
       return keep(payment, told, (kept) => (isSent(kept) ? kept : { ...kept, result })).catch(() => told);
     }
-    // The timer of a pause that was left would go on.
-    await payment.orLeft(() => pause.next(waitMs)).catch(() => pause.wake(true));
   }
 }
 
