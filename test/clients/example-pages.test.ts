@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { hasMore, itemsOf } from '../../examples/web/src/graph/pages.ts';
+import { hasMore, itemsOf, withPage } from '../../examples/web/src/graph/pages.ts';
 import { folder } from '../helpers/packages.ts';
 
 const page = (ids: readonly (string | null)[], hasNextPage: boolean) => ({
@@ -19,9 +19,22 @@ it('the examples read on by what the last page says, however many rows they have
   expect(hasMore([])).toBe(false);
 });
 
-it('the example for phones reads pages as the web example does', async () => {
+it('the examples show no page that was being read as its list was read anew: those before it would be missing', () => {
+  const [first, second, third, again] = [
+    page(['a'], true),
+    page(['b'], true),
+    page(['c'], false),
+    page(['a'], true),
+  ];
+  expect(withPage([first], first, second)).toEqual([first, second]);
+  expect(withPage([again], second, third)).toEqual([again]);
+  // It was read a second time.
+  expect(withPage([first, second], first, second)).toEqual([first, second]);
+});
+
+it.each(['pages.ts', 'use-pages.ts'])('the example for phones has %s as the web example', async (file) => {
   const [web, mobile] = await Promise.all(
-    ['web', 'mobile'].map((name) => readFile(folder(`examples/${name}/src/graph/pages.ts`), 'utf8')),
+    ['web', 'mobile'].map((name) => readFile(folder(`examples/${name}/src/graph/${file}`), 'utf8')),
   );
   expect(mobile).toBe(web);
 });

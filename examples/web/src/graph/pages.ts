@@ -13,3 +13,7 @@ export function itemsOf<Item extends { readonly id: string }>(
   const items = pages.flatMap(({ nodes }) => nodes).filter((node) => node !== null);
   return [...new Map(items.map((item) => [item.id, item])).values()];
 }
+
+/** Adds the page that was read behind `last`. A list that was read anew meanwhile ends elsewhere: those in between would be missing. */
+export const withPage = <Of>(pages: readonly Of[], last: Of, page: Of): readonly Of[] =>
+  pages.at(-1) === last ? [...pages, page] : pages;

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'react';
-import { hasMore, type Page } from './pages.ts';
+import { hasMore, type Page, withPage } from './pages.ts';
 
 export interface Pages<Of extends Page> {
   /** What was read so far, the first page before all others. */
@@ -22,30 +22,31 @@ export function usePages<Of extends Page>(
   head: Of | undefined,
   read: (after: string) => Promise<Of>,
 ): Pages<Of> {
-  const [rest, setRest] = useState<readonly Of[]>([]);
+  const [kept, setKept] = useState<readonly Of[]>([]);
   const [reading, setReading] = useState(false);
-  const [problem, setProblem] = useState<unknown>();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another first page makes the others stale.
-  useEffect(() => setRest([]), [head]);
+  const [failure, setFailure] = useState<{ readonly behind: Of; readonly cause: unknown }>();
+  useEffect(() => setKept(head === undefined ? [] : [head]), [head]);
 
-  const pages = head === undefined ? [] : [head, ...rest];
-  const next = pages.at(-1)?.pageInfo;
+  // Another first page makes the others stale, at once and while one is being read.
+  const pages = head === undefined ? [] : kept[0] === head ? kept : [head];
+  const last = pages.at(-1);
   const more = useCallback(async () => {
-    if (!next?.endCursor) return;
+    if (!last?.pageInfo.endCursor) return;
     setReading(true);
     try {
-      const page = await read(next.endCursor);
-      setRest((before) => [...before, page]);
+      const page = await read(last.pageInfo.endCursor);
+      setKept((before) => withPage(before, last, page));
     } catch (cause) {
-      setProblem(cause);
+      setFailure({ behind: last, cause });
     }
     setReading(false);
-  }, [read, next]);
+  }, [read, last]);
 
+  const problem = failure?.behind === last ? failure?.cause : undefined;
   return {
     pages,
     problem,
     more: hasMore(pages) && !reading && problem === undefined ? () => void more() : undefined,
-    again: () => setProblem(undefined),
+    again: () => setFailure(undefined),
   };
 }

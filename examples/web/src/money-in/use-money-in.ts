@@ -1,4 +1,4 @@
-import { type KeyValues, keyValueStore, type Store } from '@pasarela/client';
+import { type KeyValues, keyValueStore, Refused, type Store } from '@pasarela/client';
 import { type FeedState, useFeed } from '@pasarela/client/react';
 import { useEffect, useMemo } from 'react';
 import type { Graph } from '../graph/graph.ts';
@@ -37,14 +37,14 @@ function useKept(owner: string): Store<Credit> {
  *
  * @param owner as the session names it
  */
-export function useMoneyIn({ client, source }: Graph, owner: string): FeedState<Credit> {
+export function useMoneyIn({ source }: Graph, owner: string): FeedState<Credit> {
   const store = useKept(owner);
   return useFeed(source, WATCH_MONEY_IN, {
     store,
     async getState() {
-      const fresh = { requestPolicy: 'network-only' } as const;
-      const { data, error } = await client.query(RECENT_CREDITS, { last: HISTORY }, fresh);
-      if (!data?.events) throw error ?? new Error('the log could not be read');
+      // Of a refusal by name the feed knows whether, and how soon, to ask again.
+      const { data, errors } = await source.query(RECENT_CREDITS, { last: HISTORY });
+      if (!data?.events) throw new Refused(errors?.[0] ?? { message: 'the log could not be read' });
       return data.events.nodes.filter((node): node is Credit => node !== null && 'amount' in node);
     },
   });
