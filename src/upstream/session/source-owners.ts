@@ -8,7 +8,7 @@ import { readTransaction, type Transaction } from '../transactions.ts';
 
 /** Owners kept in memory: an owner, once known, never changes. */
 const REMEMBERED = 20_000;
-/** How long a transaction that the upstream does not know is not asked for again, in milliseconds. */
+/** How long a transaction that the upstream does not know, or whose instrument it does not know, is not asked for again, in milliseconds. */
 const UNKNOWN_FOR_MS = 60_000;
 
 /** Finds the owner of the instrument from which the money of a transaction came. */
@@ -17,7 +17,7 @@ export interface SourceOwners {
   known(clientId: string, transactionId: string): { readonly owner: string | null | undefined } | undefined;
   /**
    * Returns the owner's id; null if the transaction names no source, or its instrument no owner or two; undefined if the service
-   * knows no such transaction.
+   * knows no such transaction, or no such instrument.
    *
    * @param isSettled true if a transaction that is unknown now is not about to appear: it is then not asked for again for a
    * minute.
@@ -36,22 +36,23 @@ export function createSourceOwners(): SourceOwners {
       const found = known.get(key);
       if (found !== undefined) return found.owner;
       const transaction = await readTransaction(rest, transactionId);
-      if (transaction === null) {
-        if (isSettled) known.set(key, { owner: undefined }, { ttl: UNKNOWN_FOR_MS });
-        return undefined;
-      }
-      const owner = await ownerOfSource(rest, transaction);
-      known.set(key, { owner });
+      const owner = transaction === null ? undefined : await ownerOfSource(rest, transaction);
+      if (owner !== undefined) known.set(key, { owner });
+      else if (isSettled) known.set(key, { owner }, { ttl: UNKNOWN_FOR_MS });
       return owner;
     },
   };
 }
 
-async function ownerOfSource(rest: Rest, { sourceInstrument: source }: Transaction): Promise<string | null> {
+/** Undefined where the service does not know the instrument: a 404 may be somebody's on the way, and what is known is never asked again. */
+async function ownerOfSource(
+  rest: Rest,
+  { sourceInstrument: source }: Transaction,
+): Promise<string | null | undefined> {
   if (source == null) return null;
   const named = present(source.ownerId);
   if (named !== null) return named;
   if (!isId(source.id)) return null;
   const instrument = await readInstrument(rest, source.id);
-  return instrument === null ? null : instrumentOwner(instrument);
+  return instrument === null ? undefined : instrumentOwner(instrument);
 }

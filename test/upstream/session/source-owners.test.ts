@@ -75,17 +75,36 @@ it('where the transaction does not say whose its source is, the instrument does 
     else json(response, { id, ...instruments[id] });
   });
   const owners = createSourceOwners();
-  const none = randomUUID();
   for (const [id, owner] of [
     [ONE, 'Owner'],
     [twice, null],
     [OTHER, 'customer'],
-    [none, null],
     [TRANSACTION, null],
   ] as const) {
     const rest = upstream.restOf({ clientId: ONE, deadline: Date.now() + 10_000 });
     for (let time = 0; time < 2; time += 1) expect(await owners.find(rest, id, true), id).toBe(owner);
     expect(owners.known(ONE, id)).toEqual({ owner });
   }
-  expect(upstream.requests.filter((url) => url.includes('instruments'))).toHaveLength(4);
+  expect(upstream.requests.filter((url) => url.includes('instruments'))).toHaveLength(3);
+});
+
+it('an instrument that was not there for a moment is asked for again, as the transaction is', async () => {
+  let isThere = false;
+  await using upstream = await startUpstream(({ url = '' }, response) => {
+    if (url.includes('transactions')) json(response, { id: TRANSACTION, sourceInstrument: { id: ONE } });
+    else if (isThere) json(response, { id: ONE, ownerId: 'owner' });
+    else json(response, {}, 404);
+  });
+  using time = stillTime();
+  const owners = createSourceOwners();
+  const find = (isSettled: boolean) =>
+    owners.find(upstream.restOf({ clientId: ONE, deadline: Date.now() + 600_000 }), TRANSACTION, isSettled);
+  expect(await find(false)).toBeUndefined();
+  expect(owners.known(ONE, TRANSACTION)).toBeUndefined();
+  expect(await find(true)).toBeUndefined();
+  isThere = true;
+  await time.pass(59_000);
+  expect(await find(true)).toBeUndefined();
+  await time.pass(2_000);
+  expect(await find(true)).toBe('owner');
 });
