@@ -48,13 +48,15 @@ export type Attempt<E extends NoAnswer = NoAnswer> = Answered | Failed<E>;
 type Verdict = 'accepted' | 'turned-away' | 'refused' | 'unclear';
 
 const TURNED_AWAY = new Set([401, 403, 429]);
-/** Statuses of a server or proxy that gave up a request which it may have passed on. */
 const GAVE_UP = new Set([408, 425]);
+
+/** True for the status of a server or proxy that gave up a request which it may have passed on: it says nothing of what was asked. */
+export const gaveUp = (status: number): boolean => GAVE_UP.has(status);
 
 /** The one table of statuses, for payments and for all other changes. */
 export function verdictOf(status: number): Verdict {
   if (status >= 200 && status < 300) return 'accepted';
-  if (status < 400 || status >= 500 || GAVE_UP.has(status)) return 'unclear';
+  if (status < 400 || status >= 500 || gaveUp(status)) return 'unclear';
   return TURNED_AWAY.has(status) ? 'turned-away' : 'refused';
 }
 

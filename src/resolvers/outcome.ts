@@ -40,12 +40,7 @@ export function successOf<T>(attempt: Attempt, read: (body: unknown) => T | unde
     case 'refused':
       throw refusalError(attempt, rules);
     case 'unclear':
-      throw unclear(
-        status >= 400 && status < 500
-          ? new UpstreamError('UPSTREAM_UNAVAILABLE', `The service gave up with status ${status}.`)
-          : errorOfAnswer(attempt),
-        rules,
-      );
+      throw unclear(errorOfAnswer(attempt), rules);
   }
 }
 

@@ -332,7 +332,29 @@ describe('a token that the service decides on', () => {
     expect(await identify(token)).toMatchObject({ clientId: CLIENT });
   });
 
-  it.each([400, 404, 408])('is not refused by one %i that a proxy may have given', async (status) => {
+  it.each([408, 425])(
+    'is not refused however often something on the way gives the question up with %i',
+    async (status) => {
+      using time = stillTime();
+      const { service, upstream, identify } = await start();
+      await using _ = upstream;
+      const token = tokenOf({ client_id: CLIENT }, 'one');
+      service.status = status;
+      for (let minute = 0; minute < 3; minute += 1) {
+        const before = upstream.requests.length;
+      const asked = identify(token, true).catch(({ code }: { code: string }) => code);
+        // It is asked three times, after pauses.
+        await until(() => upstream.requests.length > before);
+        while ((await Promise.race([asked, time.pass(500).then(() => 'waits')])) === 'waits');
+        expect(await asked).toBe('UPSTREAM_UNAVAILABLE');
+        await time.pass(MINUTE);
+      }
+      service.status = 200;
+      expect(await identify(token, true)).toMatchObject({ clientId: CLIENT });
+    },
+  );
+
+  it.each([400, 404])('is not refused by one %i that a proxy may have given', async (status) => {
     using time = stillTime();
     const { service, upstream, identify } = await start();
     await using _ = upstream;

@@ -1,4 +1,4 @@
-import type { Answered } from '../../common/attempt.ts';
+import { type Answered, gaveUp } from '../../common/attempt.ts';
 import { isDocumentedError } from './documented-error.ts';
 import { isObject } from './object.ts';
 
@@ -35,7 +35,7 @@ export interface Refusal {
 
 /**
  * The one error of `src/upstream`. `dispatched` is false only if it is certain that no byte of the request has left; the
- * rules of payments rest on it. `refusal` is set if the upstream answered with a 4xx.
+ * rules of payments rest on it. `refusal` is set if the upstream answered with a 4xx other than 408 and 425.
  */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
@@ -43,7 +43,7 @@ export class UpstreamError extends Error {
   readonly dispatched: boolean;
   readonly refusal: Refusal | undefined;
   readonly retryAfterMs: number | undefined;
-  /** Of an answer that says that the service has failed: 500 or above. Undefined for anything else. */
+  /** Of an answer that says that the service has failed: 408, 425, or 500 and above. Undefined for anything else. */
   readonly status: number | undefined;
   /** True if it is a refusal in the service's documented form: somebody on the way cannot have written it. */
   readonly isServices: boolean;
@@ -144,7 +144,7 @@ export function readRefusal(httpStatus: number, body: unknown): Refusal {
 }
 
 /**
- * The longest wait that a failing service has callers told, in milliseconds. Whoever answers with a 5xx on its way may ask for an hour,
+ * The longest wait that a failing service has callers told, in milliseconds. Whoever answers with such a status on its way may ask for an hour,
  * and the service may be back in a minute.
  */
 const LONGEST_WAIT_MS = 30_000;
@@ -172,16 +172,17 @@ export function errorOfAnswer(answer: Answered): UpstreamError {
       ...asked(),
     });
   }
+  if (status >= 500 || gaveUp(status)) {
+    const what = gaveUp(status) ? 'gave up' : 'failed';
+    return new UpstreamError('UPSTREAM_UNAVAILABLE', `The service ${what} with status ${status}.`, {
+      status,
+      ...asked(LONGEST_WAIT_MS),
+    });
+  }
   if (status >= 400 && status < 500) {
     return new UpstreamError('REFUSED', refusal.detail ?? `The service refused with status ${status}.`, {
       refusal,
       isServices: isDocumentedError(answer),
-    });
-  }
-  if (status >= 500) {
-    return new UpstreamError('UPSTREAM_UNAVAILABLE', `The service failed with status ${status}.`, {
-      status,
-      ...asked(LONGEST_WAIT_MS),
     });
   }
   return new UpstreamError('UPSTREAM_INVALID', `The service answered with the unexpected status ${status}.`);

@@ -1,3 +1,4 @@
+import { gaveUp } from '../../common/attempt.ts';
 import { SuspendedError } from './errors.ts';
 import type { Attempt } from './http.ts';
 
@@ -10,7 +11,7 @@ export const MOST_PAUSE_MS = 30_000;
 /**
  * Returns how long to wait before a GET is tried again, in milliseconds; undefined if it must not be, because the answer is
  * final, the tries are used up, or the wait is longer than `MOST_PAUSE_MS` or than the time left. A GET is repeated after a connection that could
- * not be made or broke off, 502, 503, 504, and a 429 that says when; never after a time-out. Full jitter: a random part of a
+ * not be made or broke off, 408, 425, 502, 503, 504, and a 429 that says when; never after a time-out. Full jitter: a random part of a
  * delay that doubles, after `Retry-After` if the answer has one, so that calls that were refused together do not come back
  * together.
  *
@@ -37,5 +38,5 @@ function isTransient(attempt: Attempt): boolean {
     return error.code === 'UPSTREAM_UNAVAILABLE' && !(error instanceof SuspendedError);
   }
   if (attempt.status === 429) return attempt.retryAfterMs !== undefined;
-  return attempt.status === 502 || attempt.status === 503 || attempt.status === 504;
+  return gaveUp(attempt.status) || attempt.status === 502 || attempt.status === 503 || attempt.status === 504;
 }

@@ -176,11 +176,14 @@ it('one that is being read for one client is read for another beside that', asyn
   expect(found).toEqual([...owners.values()]);
 });
 
-it('one for which the service asks to come later is asked for again', async () => {
+it.each([
+  [429, 'the service asks to come later'],
+  [408, 'something on the way gave the request up'],
+])('one to which %i was answered, as %s, is asked for again', async (status) => {
   let reads = 0;
   const { ownerOf, unattributed } = start(async () => {
     reads += 1;
-    if (reads === 1) throw refusal(429);
+    if (reads === 1) throw refusal(status);
     return OWNER;
   });
   expect(await ownerOf(CLIENT, receiptOf(randomUUID()), readerOf())).toBe(OWNER);

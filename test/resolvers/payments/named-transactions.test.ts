@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it, vi } from 'vitest';
 import { NamedTransactions } from '../../../src/resolvers/payments/named-transactions.ts';
 import { MOST_IDS } from '../../../src/resolvers/payments/sightings.ts';
-import { UpstreamError } from '../../../src/upstream/call/errors.ts';
+import { errorOfAnswer, UpstreamError } from '../../../src/upstream/call/errors.ts';
 import type { Rest } from '../../../src/upstream/call/rest.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -67,6 +67,15 @@ it('a refusal in another form than the documented one counts once it has come ag
   expect(await named.read(id, 0, rest, NOW - 2 * HOUR)).toBe('untold');
   expect(await named.read(id, 0, rest, NOW - 2 * HOUR + 4_999)).toBe('untold');
   expect(await named.read(id, 0, rest, NOW - 2 * HOUR + 5_000)).toEqual({ transaction: null });
+});
+
+it('an id whose reading was given up on the way again and again is never taken for no transaction', async () => {
+  const named = new NamedTransactions();
+  const id = randomUUID();
+  const error = errorOfAnswer({ kind: 'answered', status: 408, body: '', text: '', retryAfterMs: undefined });
+  for (const at of [NOW, NOW + 5_000, NOW + HOUR])
+    expect(await named.read(id, 0, failing(error), at)).toBe('failed');
+  expect(named.known(id)).toBeUndefined();
 });
 
 it('a refusal in another form than the documented one is the first again once the id could be read', async () => {

@@ -52,7 +52,7 @@ describe('a GET to the upstream', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  it.each([502, 503, 504])('is repeated after a %i, and the next answer counts', async (status) => {
+  it.each([408, 425, 502, 503, 504])('is repeated after a %i, and the next answer counts', async (status) => {
     let calls = 0;
     await using upstream = await startUpstream((_request, response) => {
       calls += 1;

@@ -17,6 +17,8 @@ const pauseAfter = (attempt: Attempt) => retryDelay(attempt, 1, Number.POSITIVE_
 
 describe('a GET is tried again', () => {
   it.each([
+    ['a 408', answered(408)],
+    ['a 425', answered(425)],
     ['a 502', answered(502)],
     ['a 503', answered(503)],
     ['a 504', answered(504)],
