@@ -9,6 +9,8 @@ export interface UpstreamAnswer {
 /** An answer that came completely. */
 export interface Answered extends UpstreamAnswer {
   readonly kind: 'answered';
+  /** As it came; empty where it was long (upstream/call/json-reader.ts), although there is a `body`. */
+  readonly text: string;
   /** From the header `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
   /** The length of the body as it came, in bytes; absent where it did not come over the wire. */

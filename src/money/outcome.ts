@@ -73,13 +73,17 @@ export function outcomeOf(
   if (attempt.kind === 'failed') {
     return first && !attempt.error.dispatched ? { kind: 'nothing-moved' } : unknown(mutation, 'NO_ANSWER');
   }
-  const { status, body, text } = attempt;
-  const answer: UpstreamAnswer = { status, body, text };
+  const { status, body } = attempt;
+  const answer: UpstreamAnswer = { status, body, text: textOf(attempt) };
   const verdict = verdictOf(status);
   if (verdict === 'unclear') return status < 400 ? unread(mutation, attempt) : unknown(mutation, 'NO_ANSWER');
   if (verdict === 'accepted') return accepted(mutation, attempt, answer, reading);
   return denied(mutation, first, attempt, answer, reading);
 }
+
+/** The text to be stored. That of a long answer is not kept while it is read, and a payment without its answer could not be shown again. */
+const textOf = ({ body, text }: Answered): string =>
+  text === '' && body !== undefined ? JSON.stringify(body) : text;
 
 function accepted(
   mutation: MoneyMutation,

@@ -189,6 +189,18 @@ describe.each([
     },
   );
 
+  it.each(MUTATIONS)(
+    '%s is told as done again where the answer was longer than a megabyte',
+    async (mutation) => {
+      const payment = await payable(sandbox, mutation, `${MUTATIONS.indexOf(mutation)} long`);
+      altering.set(payment.tag, (body) => ({ ...body, note: 'ñ'.repeat(600_000) }));
+      const { moved } = await pay(payment);
+      altering.clear();
+      expect(await pay(payment)).toMatchObject({ replayed: true, moved });
+      expect(await movementsOf(sandbox, payment.tag)).toHaveLength(1);
+    },
+  );
+
   it('are those to their orders where they write the same in another way', async () => {
     const payment = await payable(sandbox, 'createMoneyOut', 'written otherwise');
     altering.set(payment.tag, (body) => ({
