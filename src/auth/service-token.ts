@@ -137,7 +137,7 @@ export function createServiceToken(options: ServiceTokenOptions): Authorize {
     const shared = await share?.read();
     if (shared !== undefined && isNewer(shared, stale)) return shared;
     const refusedAt = later(shared?.refusedAt, stale?.refusedAt);
-    if (refused && refusedAt !== undefined && now() - refusedAt < REFUSAL_INTERVAL_MS) {
+    if (refused && isRecent(refusedAt, now())) {
       throw new UpstreamError(
         'UPSTREAM_UNAVAILABLE',
         "The service does not accept the gateway's own access token.",
@@ -185,6 +185,13 @@ export function createServiceToken(options: ServiceTokenOptions): Authorize {
     return headersOf(isHeld && !hasEnded(held as ServiceToken) ? renew(true) : current());
   };
 }
+
+/**
+ * True until the interval after a renewal for a 401 is over. The renewal may be later than now by the clock of another process; by more
+ * where the clock was put back since, which ends the interval.
+ */
+const isRecent = (refusedAt: number | undefined, now: number): boolean =>
+  refusedAt !== undefined && now - refusedAt < REFUSAL_INTERVAL_MS && refusedAt - now <= CLOCKS_DIFFER_MS;
 
 const later = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);

@@ -152,6 +152,17 @@ describe('the gateway’s own token', () => {
     expect(await now()).toBe('Bearer t3');
   });
 
+  it('may be renewed for a 401 at once where the clock was put back since, and not where that of another process is ahead', async () => {
+    const share = shelf();
+    const { service, authorize } = start(share, 600_000);
+    const second = await authorize(await authorize());
+    service.time -= 60_000;
+    await expect(authorize(second)).rejects.toThrow('does not accept');
+    service.time -= 3_600_000;
+    expect(await authorize(second)).toEqual({ authorization: 'Bearer t3' });
+    await expect(authorize({ authorization: 'Bearer t3' })).rejects.toThrow('does not accept');
+  });
+
   it('may be renewed for a 401 half a minute after it was asked for, however long that took', async () => {
     let time = 1_000_000;
     let issued = 0;
