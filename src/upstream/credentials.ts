@@ -48,6 +48,12 @@ export const issueCredentialToken = (rest: Rest, clientSecret: string): Promise<
     body: JSON.stringify({ client_id: rest.clientId, client_secret: clientSecret }),
   });
 
+/** A token is sent in a header. One with a space or a line break would fail each call as if the service could not be reached. */
+const TOKEN = /^[\x21-\x7e]+$/;
+
 /** Whether a value is an access token's answer. */
 export const isCredentialToken = (value: unknown): value is CredentialToken =>
-  isObject(value) && typeof value['id'] === 'string' && typeof value['token'] === 'string';
+  isObject(value) &&
+  typeof value['id'] === 'string' &&
+  typeof value['token'] === 'string' &&
+  TOKEN.test(value['token']);

@@ -92,6 +92,17 @@ describe('the gateway’s own token', () => {
     },
   );
 
+  it.each(['', 'ends with a line\n', 'ñ'])(
+    'is none where the service gives %j, which no header holds',
+    async (token) => {
+      const { authorize, upstream, written, log } = await start({ token });
+      await using _ = upstream;
+      await expect(authorize()).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', dispatched: false });
+      expect(written).toEqual([]);
+      expect(log.join()).toContain('gives the gateway no access token');
+    },
+  );
+
   it('that the service gives later is to be asked for no earlier than it says', async () => {
     const { authorize, upstream } = await start({ status: 429, retryAfter: '7' });
     await using _ = upstream;

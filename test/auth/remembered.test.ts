@@ -342,7 +342,7 @@ describe('a token that the service decides on', () => {
       service.status = status;
       for (let minute = 0; minute < 3; minute += 1) {
         const before = upstream.requests.length;
-      const asked = identify(token, true).catch(({ code }: { code: string }) => code);
+        const asked = identify(token, true).catch(({ code }: { code: string }) => code);
         // It is asked three times, after pauses.
         await until(() => upstream.requests.length > before);
         while ((await Promise.race([asked, time.pass(500).then(() => 'waits')])) === 'waits');
