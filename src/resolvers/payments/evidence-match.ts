@@ -39,17 +39,17 @@ export function fits(order: Order, found: Transaction): boolean {
   );
 }
 
-/** Whether two orders cannot be told apart by what a transaction shows. */
+/** Whether two orders cannot be told apart by what a transaction shows: each of them that one fits, by {@link fits}. */
 export function isAlike(one: Order, other: Order): boolean {
-  const isSame = (a: string | undefined, b: string | undefined) =>
-    a === undefined || b === undefined || a === b;
+  const isSame = (a: string | undefined, b: string | undefined, shown: (text: string) => string | null) =>
+    a === undefined || b === undefined || shown(a) === shown(b);
   return (
     one.operation === other.operation &&
-    one.source === other.source &&
-    one.destination === other.destination &&
+    one.source?.toLowerCase() === other.source?.toLowerCase() &&
+    one.destination?.toLowerCase() === other.destination?.toLowerCase() &&
     toAmount(one.amount ?? '') === toAmount(other.amount ?? '') &&
-    isSame(one.description, other.description) &&
-    isSame(one.reference, other.reference)
+    isSame(one.description, other.description, present) &&
+    isSame(one.reference, other.reference, unpadded)
   );
 }
 
@@ -66,8 +66,12 @@ function isKind(operation: Order['operation'], found: Transaction): boolean {
 const isShown = (found: Optional, wanted: string | null): boolean =>
   typeof found === 'string' && wanted !== null && found.toLowerCase() === wanted.toLowerCase();
 
-const isSameNumber = (found: Optional, wanted: string): boolean =>
-  typeof found === 'string' && found.replace(/^0+/, '') === wanted.replace(/^0+/, '');
+const unpadded = (reference: string): string => reference.replace(/^0+/, '');
+
+function isSameNumber(found: Optional, wanted: string): boolean {
+  const shown = present(found);
+  return shown !== null && unpadded(shown) === unpadded(wanted);
+}
 
 /** When the service says that it made a transaction, in ms since the epoch; undefined where it does not say. */
 export function madeAt({ audit }: Transaction, utcOffset: string): number | undefined {

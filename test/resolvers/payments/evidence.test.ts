@@ -119,10 +119,10 @@ async function losePayment(retention = 10_000) {
       await Promise.all(Array.from({ length: count }, () => log.append(CLIENT_ID, event())));
     },
     /** Sends the same order under another key, now. Its answer is lost, too. @param customerId of the caller */
-    async another(customerId: string | null = null, body: object = {}) {
+    async another(customerId: string | null = null, body: object = {}, written: object = {}) {
       const other = randomUUID();
       const otherName = recordName({ clientId: CLIENT_ID, customerId: undefined, key: other });
-      const asked = { ...ASKED, customerId };
+      const asked = { ...ASKED, customerId, ...written };
       await records.claim(otherName, { ...claim, asked, inputHash: other, twin: other });
       const sent = JSON.stringify(body);
       await records.markSent(otherName, 'call', sent, { upstreamKey: null, original: null });
@@ -138,6 +138,8 @@ async function losePayment(retention = 10_000) {
     },
     /** The payment itself is answered after all, with this transaction. */
     answered: (id: string) => records.answer(name, hash, { kind: 'done', status: 200, text: '{}' }, id),
+    /** The payment itself is refused after all. */
+    refused: () => records.answer(name, hash, { kind: 'refused', status: 400, text: '{}' }),
     /** The payment itself is answered with a transaction that is not believed to be it. */
     doubted: (id: string) =>
       records.answer(name, hash, { kind: 'unknown', status: 200, text: JSON.stringify({ id }) }),
@@ -399,6 +401,33 @@ it.each([
     expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
   },
 );
+
+it.each([
+  ['ids in capitals', {}, { source: SOURCE.toUpperCase(), destination: DESTINATION.toUpperCase() }],
+  ['a reference with zeros before it', { transaction_request: { external_reference: '0000123' } }, {}],
+])(
+  'is none where another open payment has %s, which the transaction does not show',
+  async (_what, body, written) => {
+    const id = randomUUID();
+    const own = await lost.another(null, { transaction_request: { external_reference: '123' } });
+    await lost.refused();
+    await lost.another(null, body, written);
+    shown.add(id);
+    more.set(id, { externalReference: '123' });
+    await lost.named(id, 1_000);
+    expect(await lost.look(undefined, own)).toEqual({ kind: 'open', seen: 'alike' });
+  },
+);
+
+it('is a transaction that shows the reference as a number', async () => {
+  const id = randomUUID();
+  await lost.refused();
+  const own = await lost.another(null, { transaction_request: { external_reference: '0000123' } });
+  shown.add(id);
+  more.set(id, { externalReference: 123 });
+  await lost.named(id, 1_000);
+  expect(await lost.look(undefined, own)).toMatchObject({ kind: 'done', transactionId: id });
+});
 
 it('is none where the event came late, and by the service’s clock another open payment could be the one', async () => {
   now += 10 * MINUTE;
