@@ -47,7 +47,8 @@ export async function movementsOf(
   const byInstrument = new Map<string, string>();
   const byClabe = new Map<string, string>();
   await inTurns(accounts, turn, ({ id, clabe, instrumentId }) => {
-    if (instrumentId !== null) byInstrument.set(instrumentId, id);
+    // A payment names it as its caller has written it.
+    if (instrumentId !== null) byInstrument.set(instrumentId.toLowerCase(), id);
     byClabe.set(clabe, id);
   });
   const found: Movement[] = [];
@@ -74,8 +75,8 @@ function ofPayment(
   const isCertain = doneAt !== undefined;
   const when = { from: sentAt, to: doneAt ?? Number.POSITIVE_INFINITY, isCertain };
   if (isFromAny) return [{ account: null, cents: -cents, ...when, isCertain: false }];
-  const from = source === null ? undefined : byInstrument.get(source);
-  const to = destination === null ? undefined : byInstrument.get(destination);
+  const from = source === null ? undefined : byInstrument.get(source.toLowerCase());
+  const to = destination === null ? undefined : byInstrument.get(destination.toLowerCase());
   return [
     ...(from === undefined ? [] : [{ account: from, cents: -cents, ...when }]),
     ...(to === undefined ? [] : [{ account: to, cents, ...when }]),

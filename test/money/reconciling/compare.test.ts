@@ -211,6 +211,17 @@ it('takes an internal transaction for the other half of one credit alone, so tha
   expect((await compare(kept, reading(2 * HOUR, 200), movements)).differences).toEqual([]);
 });
 
+it('takes a payment whose caller has written the ids of its instruments in capitals for one of these accounts', async () => {
+  const accounts = ['one', 'two'].map((id) => ({ id, clabe: id, instrumentId: `abc-${id}` }));
+  const times = { sentAt: 10 * MINUTE, doneAt: 20 * MINUTE };
+  const payment = { source: 'ABC-ONE', destination: 'ABC-TWO', isFromAny: false, cents: 100, ...times };
+  const movements = await movementsOf(accounts, [payment], [], MARGIN, () => undefined);
+  expect(movements).toMatchObject([
+    { account: 'one', cents: -100 },
+    { account: 'two', cents: 100 },
+  ]);
+});
+
 describe('many accounts and many movements', () => {
   const MANY = 5_000;
   const accounts = Array.from({ length: MANY }, (_, index) => ({
