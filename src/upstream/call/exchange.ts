@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { clock } from '../../common/clock.ts';
 import type { Party } from '../../common/party.ts';
+import { UpstreamError } from './errors.ts';
 import { JsonReader, type ReadJson } from './json-reader.ts';
 
 /**
@@ -47,6 +48,46 @@ export interface FailedExchange {
   readonly cause: Error;
   /** False if no byte of the request has left, because there was no connection for it in time. */
   readonly dispatched: boolean;
+}
+
+/**
+ * Whether an answer is not HTTP. One that breaks off is none of these: where it says `Connection: close`, undici calls it an "Invalid EOF
+ * state" if it is in chunks, else `UND_ERR_RES_CONTENT_LENGTH_MISMATCH`, as it calls headers that contradict each other.
+ */
+const isMalformed = ({ name, message }: Error): boolean =>
+  name === 'HTTPParserError' && !message.includes('Invalid EOF state');
+
+/** Returns the error of a call that no complete answer came of. */
+export function describe(
+  { cause, dispatched }: FailedExchange,
+  timeoutMs: number,
+  maxAnswerBytes: number,
+): UpstreamError {
+  if (cause instanceof CallTimeout) {
+    return new UpstreamError('UPSTREAM_TIMEOUT', `The service did not answer within ${timeoutMs} ms.`, {
+      cause,
+      dispatched,
+    });
+  }
+  if (Reflect.get(cause, 'code') === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+    return new UpstreamError(
+      'UPSTREAM_INVALID',
+      `The service's answer is longer than ${maxAnswerBytes} bytes (UPSTREAM_ANSWER_BYTES).`,
+      { cause },
+    );
+  }
+  if (isMalformed(cause)) {
+    return new UpstreamError('UPSTREAM_INVALID', "The service's answer is not well-formed HTTP.", {
+      cause,
+    });
+  }
+  return new UpstreamError(
+    'UPSTREAM_UNAVAILABLE',
+    dispatched
+      ? 'The connection to the service broke before its answer was complete.'
+      : 'The service cannot be reached.',
+    { cause, dispatched },
+  );
 }
 
 /**

@@ -1,11 +1,11 @@
 import type { Attempt as AnyAttempt } from '../../common/attempt.ts';
 import { clock } from '../../common/clock.ts';
 import { FairQueue, SHARE_OF_GROUP } from '../../common/fair-queue.ts';
-import type { Party, Requester } from '../../common/party.ts';
+import type { Party, Requester, Waiter } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
 import type { CircuitBreaker, CircuitKind, Permit, ServiceSign } from './breaker.ts';
-import { SuspendedError, UnsentError, UpstreamError } from './errors.ts';
-import { type CallKind, CallTimeout, exchange, type FailedExchange, type HttpRequest } from './exchange.ts';
+import { SuspendedError, UnsentError, type UpstreamError } from './errors.ts';
+import { type CallKind, describe, exchange, type HttpRequest } from './exchange.ts';
 import { type CallPool, openPool } from './pool.ts';
 import { parseMediaType, parseRetryAfter } from './response-headers.ts';
 
@@ -29,45 +29,6 @@ export interface UpstreamHttp {
   /** Sends once, never repeats, never throws. */
   send(request: HttpRequest): Promise<Attempt>;
   close(): Promise<void>;
-}
-
-/**
- * Whether an answer is not HTTP. One that breaks off is none of these: where it says `Connection: close`, undici calls it an "Invalid EOF
- * state" if it is in chunks, else `UND_ERR_RES_CONTENT_LENGTH_MISMATCH`, as it calls headers that contradict each other.
- */
-const isMalformed = ({ name, message }: Error): boolean =>
-  name === 'HTTPParserError' && !message.includes('Invalid EOF state');
-
-function describe(
-  { cause, dispatched }: FailedExchange,
-  timeoutMs: number,
-  maxAnswerBytes: number,
-): UpstreamError {
-  if (cause instanceof CallTimeout) {
-    return new UpstreamError('UPSTREAM_TIMEOUT', `The service did not answer within ${timeoutMs} ms.`, {
-      cause,
-      dispatched,
-    });
-  }
-  if (Reflect.get(cause, 'code') === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
-    return new UpstreamError(
-      'UPSTREAM_INVALID',
-      `The service's answer is longer than ${maxAnswerBytes} bytes (UPSTREAM_ANSWER_BYTES).`,
-      { cause },
-    );
-  }
-  if (isMalformed(cause)) {
-    return new UpstreamError('UPSTREAM_INVALID', "The service's answer is not well-formed HTTP.", {
-      cause,
-    });
-  }
-  return new UpstreamError(
-    'UPSTREAM_UNAVAILABLE',
-    dispatched
-      ? 'The connection to the service broke before its answer was complete.'
-      : 'The service cannot be reached.',
-    { cause, dispatched },
-  );
 }
 
 /**
@@ -97,6 +58,7 @@ const notSent = (code: 'UPSTREAM_TIMEOUT' | 'UPSTREAM_UNAVAILABLE', message: str
 const suspended = (waitMs: number): Attempt => ({ kind: 'failed', error: new SuspendedError(waitMs) });
 /** Returns with whose failures those of a requester count. */
 const domainOf = ({ group, failureDomain = group }: Requester): string => failureDomain;
+const domainOfWaiter = ({ requester }: Waiter): string => domainOf(requester);
 
 const abandoned = (): Attempt =>
   notSent('UPSTREAM_UNAVAILABLE', 'The operation ended before the call was made.');
@@ -177,11 +139,16 @@ class Pools implements UpstreamHttp {
     const { party, over = 'reads' } = request;
     const { pool, queue } = this.#pools[over];
     if (party.isGone) return abandoned();
-    const first = firstIn(queue, party);
-    // No seat is worth waiting for that would only bring this error. The calls that hold the seats may hang.
-    const waitMs = first === undefined ? this.#suspendedMs(request) : 0;
-    if (waitMs > 0) return suspended(waitMs);
-    const requester = first ?? (await enterLater(queue, request));
+    let requester = firstIn(queue, party);
+    if (requester === undefined) {
+      const endsAt = clock.monotonic() + TRIAL_MS;
+      // No seat is worth waiting for that would only bring this error. The calls that hold the seats may hang.
+      while (this.#suspendedMs(request) > 0) {
+        if (await this.#tried(request, [...party.waiters].map(domainOfWaiter), endsAt)) continue;
+        return party.isGone ? abandoned() : suspended(this.#suspendedMs(request));
+      }
+      requester = await enterLater(queue, request);
+    }
     if (requester === undefined) return party.isGone ? abandoned() : expired();
     try {
       return await this.#sendIfAdmitted(pool, request, requester);
@@ -219,14 +186,28 @@ class Pools implements UpstreamHttp {
     const domain = domainOf(requester);
     const permit = this.#breaker.admit(kind, domain);
     if (permit !== undefined) return this.#sendPermitted(pool, request, requester, leftMs, permit);
-    // An operation makes several reads at once: the first one tries, and the others would fail beside it. It moves money by one call.
-    const trial = kind === 'money' ? undefined : this.#breaker.trial(kind, domain);
+    const endsAt = trialEndsAt ?? clock.monotonic() + TRIAL_MS;
+    return (await this.#tried(request, [domain], endsAt))
+      ? this.#sendIfAdmitted(pool, request, requester, endsAt)
+      : suspended(this.#breaker.waitMs(kind, domain));
+  }
+
+  /**
+   * Waits for the call that tries whether the service is back for one of these, or until nobody waits any more. An operation makes several
+   * reads at once: the first one tries, and the others would fail beside it. It moves money by one call.
+   *
+   * @returns false where there is none, or no time for it.
+   */
+  async #tried(request: HttpRequest, domains: readonly string[], endsAt: number): Promise<boolean> {
+    const { party } = request;
+    const kind = circuitOf(request);
+    const [trial] = kind === 'money' ? [] : domains.flatMap((one) => this.#breaker.trial(kind, one) ?? []);
     const asked = clock.monotonic();
-    const endsAt = trialEndsAt ?? asked + TRIAL_MS;
-    if (trial === undefined || asked >= endsAt) return suspended(this.#breaker.waitMs(kind, domain));
-    await endOf(trial, Math.min(endsAt - asked, leftMs));
+    const leftMs = Math.min(endsAt - asked, party.deadline - clock.now());
+    if (trial === undefined || leftMs <= 0) return false;
+    await party.pause(leftMs, trial);
     request.queuedMs = (request.queuedMs ?? 0) + clock.monotonic() - asked;
-    return this.#sendIfAdmitted(pool, request, requester, endsAt);
+    return true;
   }
 
   async #sendPermitted(
@@ -274,22 +255,11 @@ class Pools implements UpstreamHttp {
   }
 }
 
-/** Resolves with a promise that never rejects, or once the time is over. */
-function endOf(promise: Promise<void>, milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = clock.setTimeout(resolve, milliseconds);
-    void promise.then(() => {
-      clock.clearTimeout(timer);
-      resolve();
-    });
-  });
-}
-
 /** Waits for a seat, and notes on the request for how long. */
 async function enterLater(queue: FairQueue, request: HttpRequest): Promise<Requester | undefined> {
   const asked = clock.monotonic();
   const requester = await queue.enter(request.party);
-  request.queuedMs = clock.monotonic() - asked;
+  request.queuedMs = (request.queuedMs ?? 0) + clock.monotonic() - asked;
   return requester;
 }
 

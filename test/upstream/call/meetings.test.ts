@@ -10,8 +10,8 @@ import { until } from '../../helpers/until.ts';
 /** Enough failures in a row to suspend a caller's calls. */
 const TO_OPEN = 20;
 
-const partyOf = (caller = 'caller', group = caller): Party =>
-  new Party({ requester: { caller, group }, urgency: 'operations', deadline: Date.now() + 600_000 });
+const partyOf = (caller = 'caller', group = caller, deadline = Date.now() + 600_000): Party =>
+  new Party({ requester: { caller, group }, urgency: 'operations', deadline });
 
 const leave = (party: Party): void => {
   for (const waiter of party.waiters) party.leave(waiter);
@@ -106,7 +106,7 @@ describe('the breaker and the calls', () => {
 
   describe('after an outage', () => {
     /** A service that has been away, whose first answer afterwards comes when the test lets it. */
-    async function back(more: object = {}) {
+    async function back(more: object = {}, options: Partial<HttpOptions> = {}) {
       let now = 0;
       let held: ServerResponse | undefined;
       let isBack = false;
@@ -116,7 +116,7 @@ describe('the breaker and the calls', () => {
           if (held === undefined) held = response;
           else json(response, {});
         },
-        {},
+        options,
         () => now,
       );
       for (let call = 0; call < TO_OPEN; call += 1) await service.send(partyOf(), more);
@@ -144,6 +144,35 @@ describe('the breaker and the calls', () => {
       answer(200);
       for (const one of [tried, ...others]) expect(await one).toMatchObject({ status: 200 });
       expect(got()).toBe(3);
+    });
+
+    it('have reads beyond the seats of their caller wait for it as well', async () => {
+      const { service, tried, got, answer } = await back({}, { callsPerCaller: 2 });
+      await using _service = service;
+      const others = Array.from({ length: 6 }, () => service.send(partyOf()));
+      // It waits for nothing with a time of its own that is over.
+      const late = partyOf('caller', 'caller', Date.now());
+      expect(await service.send(late)).toMatchObject({ kind: 'failed', error: { dispatched: false } });
+      expect(got()).toBe(1);
+      answer(200);
+      for (const one of [tried, ...others]) expect(await one).toMatchObject({ status: 200 });
+      expect(got()).toBe(7);
+    });
+
+    it('make none of the reads beyond the seats where it fails, or where it takes long', async () => {
+      const { service, tried, got, answer } = await back({}, { callsPerCaller: 1 });
+      await using _service = service;
+      const suspended = { kind: 'failed', error: { dispatched: false, retryAfterMs: 2_000 } };
+      expect(await service.send(partyOf())).toMatchObject(suspended);
+      const others = [service.send(partyOf()), service.send(partyOf())];
+      const leaver = partyOf();
+      const left = service.send(leaver);
+      leave(leaver);
+      answer(503);
+      expect(await tried).toMatchObject({ status: 503 });
+      for (const one of others) expect(await one).toMatchObject(suspended);
+      expect(await left).toMatchObject({ kind: 'failed', error: { dispatched: false } });
+      expect(got()).toBe(1);
     });
 
     it('make none of those that waited where it fails, or where it takes long', async () => {
