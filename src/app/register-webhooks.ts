@@ -3,27 +3,58 @@ import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import type { IngressAddresses } from '../operation/services.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
 
-/** Registers the gateway's own ingress for the events of the sandbox. @throws Error if the sandbox refuses. */
-export async function registerWebhooks(sandbox: SandboxAccess, ingress: IngressAddresses): Promise<void> {
-  const agent = new Agent();
+/** How long the sandbox may take for one of these calls, in milliseconds: a test may have it hang. */
+const ANSWER_MS = 5_000;
+
+const withAgent = async <T>(work: (agent: Agent) => Promise<T>): Promise<T> => {
+  const agent = new Agent({ headersTimeout: ANSWER_MS, bodyTimeout: ANSWER_MS });
   try {
-    await Promise.all(EVENT_TYPES.map((type) => registerWebhook(sandbox, ingress, type, agent)));
+    return await work(agent);
   } finally {
-    await agent.close();
+    await agent.destroy();
   }
+};
+
+/**
+ * Registers the gateway's own ingress for the events of the sandbox.
+ *
+ * @returns a function that removes what was registered, where the sandbox still answers
+ * @throws Error if the sandbox refuses.
+ */
+export async function registerWebhooks(
+  sandbox: SandboxAccess,
+  ingress: IngressAddresses,
+): Promise<() => Promise<void>> {
+  const paths = await withAgent((agent) =>
+    Promise.all(EVENT_TYPES.map((type) => registerWebhook(sandbox, ingress, type, agent))),
+  );
+  return () =>
+    withAgent(async (agent) => {
+      const headers = { authorization: `Bearer ${sandbox.accessToken}` };
+      const remove = async (path: string) => {
+        const { body } = await agent.request({ origin: sandbox.url, path, method: 'DELETE', headers });
+        await body.dump();
+      };
+      await Promise.allSettled(paths.map(remove));
+    });
 }
 
-/** Registers one webhook as any client of the service would (docs/upstream-api.md, endpoint 17). */
+/**
+ * Registers one webhook as any client of the service would (docs/upstream-api.md, endpoint 17).
+ *
+ * @returns the path of the webhook
+ */
 async function registerWebhook(
   sandbox: SandboxAccess,
   ingress: IngressAddresses,
   type: EventType,
   agent: Agent,
-): Promise<void> {
+): Promise<string> {
   const { clientId } = sandbox;
+  const path = `/v1/clients/${clientId}/webhooks`;
   const { statusCode, body } = await agent.request({
     origin: sandbox.url,
-    path: `/v1/clients/${clientId}/webhooks`,
+    path,
     method: 'POST',
     headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
     body: JSON.stringify({
@@ -37,4 +68,5 @@ async function registerWebhook(
   const answer = await body.text();
   if (statusCode >= 300)
     throw new Error(`The sandbox refused the ${type} webhook with status ${statusCode}: ${answer}`);
+  return `${path}/${JSON.parse(answer).id}`;
 }

@@ -15,7 +15,7 @@ export interface TestGateway extends AsyncDisposable {
   readonly url: string;
   /** The demo client's access token, for `authorization: Bearer …`. */
   readonly token: string;
-  /** Ends the gateway and forgets its events. The sandbox runs on. */
+  /** Removes its webhooks from the sandbox, ends the gateway and forgets its events. The sandbox runs on. */
   close(): Promise<void>;
 }
 
@@ -52,13 +52,15 @@ export async function createGateway(options: TestGatewayOptions): Promise<TestGa
     { ...configure(variables, sandbox.url), publicUrl: 'self', allowsOrigin: isLocalhost },
     createLogger(variables.LOG_LEVEL),
   );
+  let removeWebhooks = async (): Promise<void> => undefined;
   const close = async () => {
+    await removeWebhooks();
     await server.stop();
     await rm(dataDir, { recursive: true, force: true });
   };
   try {
     const url = `${await server.start()}/graphql`;
-    await registerWebhooks(sandbox, server.ingress);
+    removeWebhooks = await registerWebhooks(sandbox, server.ingress);
     return { url, token: sandbox.accessToken, close, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();

@@ -21,6 +21,17 @@ it('a gateway on a sandbox, started in three lines, shows a credit and forgets i
   });
   await gateway.close();
   await expect(fetch(gateway.url)).rejects.toThrow('fetch failed');
+  // What comes now is sent to the gateways that run, and to none that was closed.
+  await sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount: '20.00', concept: 'Nobody is there' });
+  await using next = await createGateway({ sandbox });
+  await sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount: '30.00', concept: 'The next one' });
+  const { deliveries } = (await (await fetch(`${sandbox.url}/sandbox/deliveries`)).json()) as {
+    deliveries: readonly { state: string }[];
+  };
+  expect(deliveries.map(({ state }) => state)).toEqual(['ANSWERED', 'ANSWERED']);
+  expect(await ask(next, '{ client { webhooks { nodes { id } } } }')).toMatchObject({
+    data: { client: { webhooks: { nodes: [{}, {}, {}] } } },
+  });
   expect((await fetch(`${sandbox.url}/sandbox`)).status).toBe(200);
 });
 
