@@ -91,11 +91,13 @@ async function readinessOf({ restService }: Base, stores: Stores, { isEnding: dr
   const { breaker } = restService;
   const suspended = breaker.isOpenForAll() ? 'all' : breaker.isOpen() ? 'some' : undefined;
   const known = await stores.condition();
-  if (known === undefined) return readiness({ draining, suspended, stores: undefined });
+  const unwritten = stores.money.unwritten();
+  if (known === undefined) return readiness({ draining, unwritten, suspended, stores: undefined });
   const { events, paymentsAvailable, paymentsHeld, ageMs, silentMs } = known;
   const { writable, available, spooled, unreadableSpools = [], spoolProblem, reasons, risks } = events;
   return readiness({
     draining,
+    unwritten,
     suspended,
     stores: {
       ageMs,

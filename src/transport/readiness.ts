@@ -49,6 +49,8 @@ interface StoresKnown {
 /** What readiness depends on. */
 export interface Condition {
   readonly draining: boolean;
+  /** What this process has of payments in its memory alone, as their record did not take it: a restart loses it. */
+  readonly unwritten: number;
   /** For whom calls to the REST service of one kind or more are suspended; undefined for nobody. */
   readonly suspended: keyof typeof SUSPENDED | undefined;
   /** Undefined while the first look at them is under way. */
@@ -60,18 +62,20 @@ export interface Condition {
  * may lose what it has taken, while a spool cannot be read or takes no event, and while payments cannot be recorded or are held: out of
  * rotation it could not even keep events that arrive meanwhile. Stores that were asked in vain for {@link SILENT_MS} count as away.
  */
-export function readiness({ draining, suspended, stores }: Condition): {
+export function readiness({ draining, unwritten, suspended, stores }: Condition): {
   readonly status: 200 | 503;
   readonly body: {
     readonly status: string;
     readonly degraded?: readonly string[];
+    readonly unwritten?: number;
     readonly reasons?: readonly string[];
   };
 } {
   if (draining) return { status: 503, body: { status: 'draining' } };
+  const kept = unwritten > 0 ? { unwritten } : {};
   if (stores?.writable !== true) {
     const why = stores === undefined ? [UNREADY.unknown] : [UNREADY.full, ...reasonsOf(stores)];
-    return { status: 503, body: { status: 'unready', reasons: why } };
+    return { status: 503, body: { status: 'unready', ...kept, reasons: why } };
   }
   const { ageMs, silentMs, spooled, unreadableSpools, spoolProblem, paymentsHeld, risks = [] } = stores;
   const isHeld = paymentsHeld.length > 0;
@@ -96,6 +100,7 @@ export function readiness({ draining, suspended, stores }: Condition): {
     status: degraded.length > 0 ? 'degraded' : 'ready',
     degraded,
     spooled,
+    ...kept,
     ageMs: Math.round(ageMs),
     ...(isHeld && { paymentsHeld: true }),
     ...(told.length > 0 && { reasons: told }),

@@ -59,6 +59,17 @@ it.each([
     { status: 'degraded', degraded: ['spool'], reasons: ['The disk is full.'] },
     [['failure', 'the gateway at URL has a spool that takes no event: The disk is full.']],
   ],
+  [
+    'has what a restart would lose',
+    { status: 'ready', spooled: 0, unwritten: 2 },
+    [
+      [
+        'warning',
+        'the gateway at URL has 2 answers to payments, or keys to give back, in its memory alone, as their record does not take them',
+      ],
+      ['ok', 'runs at URL, and is ready'],
+    ],
+  ],
   ['is being stopped', { status: 'draining' }, [['failure', 'runs at URL and is draining']]],
   [
     'can keep no event',

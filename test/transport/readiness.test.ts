@@ -13,7 +13,7 @@ const WELL = {
 } as const;
 
 const say = (stores: Condition['stores'], other: Partial<Condition> = {}) =>
-  readiness({ draining: false, suspended: undefined, stores, ...other });
+  readiness({ draining: false, unwritten: 0, suspended: undefined, stores, ...other });
 
 it('is ready while nothing is amiss', () => {
   expect(say(WELL)).toEqual({
@@ -30,6 +30,15 @@ it.each([
     status: 200,
     body: { status: 'degraded', degraded: [name], spooled: 3, ageMs: 0 },
   });
+});
+
+it('says how much of payments a restart would lose, ready or not', () => {
+  expect(say(WELL, { unwritten: 2 })).toEqual({
+    status: 200,
+    body: { status: 'ready', degraded: [], spooled: 0, unwritten: 2, ageMs: 0 },
+  });
+  const body = { status: 'unready', unwritten: 1 };
+  expect(say({ ...WELL, writable: false }, { unwritten: 1 })).toMatchObject({ status: 503, body });
 });
 
 it.each(['all', 'some'] as const)(

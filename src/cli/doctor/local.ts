@@ -63,6 +63,7 @@ export async function lookAtPort({
   const other = 'Choose another PORT, or end the program that has this one.';
   try {
     const state = await stateAt(url);
+    tellOfUnwritten(found, url, state?.unwritten ?? 0);
     if (state === undefined) found.failure(`what answers at ${url} is not the gateway`, other);
     else if (state.status === 'ready') found.ok(`runs at ${url}, and is ready`);
     else if (state.status === 'degraded') {
@@ -110,6 +111,15 @@ export async function lookAtPort({
   return found.list;
 }
 
+/** Says what a restart of the gateway would lose of payments. */
+function tellOfUnwritten(found: Findings, url: string, unwritten: number): void {
+  if (unwritten === 0) return;
+  found.warning(
+    `the gateway at ${url} has ${unwritten} answers to payments, or keys to give back, in its memory alone, as their record does not take them`,
+    'Do not restart it until this is over: docs/unknown-payments.md, "Restarts". It tries on by itself.',
+  );
+}
+
 /** Says of a spool that it cannot be read, or takes no event. */
 function tellOfSpool(
   found: Findings,
@@ -147,6 +157,7 @@ const Readiness = z.object({
   ageMs: z.number().optional(),
   degraded: z.array(z.string()).optional(),
   spooled: z.number().optional(),
+  unwritten: z.number().optional(),
   paymentsHeld: z.boolean().optional(),
   unreadableSpools: z.array(z.string()).optional(),
   reasons: z.array(z.string()).optional(),

@@ -7,7 +7,7 @@ import { type Member, startFleet } from '../../helpers/fleet.ts';
 import { DURABLE, startRedis } from '../../helpers/redis.ts';
 import { inStep } from '../../helpers/redis-topologies.ts';
 import { until } from '../../helpers/until.ts';
-import { documentOf, payable } from '../../scenarios/faults/payments.ts';
+import { documentOf, inject, payable } from '../../scenarios/faults/payments.ts';
 import { goOn, world } from './world.ts';
 
 const LIFETIME_SECONDS = 1_800;
@@ -86,6 +86,24 @@ export const PROCESS = world(
         await once(ended, 'abort');
         replica.thaw();
         await until(async () => !(await prometheus.firing()).includes('PasarelaPaymentsNotSent'));
+      },
+    },
+    {
+      alerts: ['PasarelaPaymentsUnwritten'],
+      fault:
+        'A replica of Redis stands still while the service is at a payment, so that the answer is not written; later it goes on.',
+      async cause({ sandbox, member, replica }, ended, prometheus) {
+        await inject(sandbox, { method: 'POST', path: '/v1/transactions/money_out' }, { delayMs: 2_000 }, 1);
+        const { input } = await payable(sandbox, 'createMoneyOut', 'unwritten');
+        const paying = member.query(documentOf('createMoneyOut'), { input });
+        // By then it is on its way, and it is answered later.
+        await pause(1_000);
+        replica.freeze();
+        await paying;
+        await once(ended, 'abort');
+        replica.thaw();
+        const own = ['PasarelaPaymentsUnwritten', 'PasarelaPaymentsNotSent'];
+        await until(async () => !(await prometheus.firing()).some((name) => own.includes(name)));
       },
     },
     {
