@@ -38,7 +38,8 @@ export class KnownCallers {
   #ask(token: string, ask: Ask, asker: Asker, source: string): Promise<Caller> {
     const others = this.#asking.underWay(token, source)?.details;
     if (others?.isGone === false) return others.wait(asker, LATE);
-    const work = new SharedWork<Caller>();
+    // A guess waits for those before it.
+    const work = new SharedWork<Caller>(false);
     const question = this.#asking.begin(token, source, work.result, work);
     const caller = work.wait(asker, LATE);
     const isCurrent = () => this.#asking.isCurrent(token, source, question);

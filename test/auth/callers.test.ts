@@ -9,7 +9,7 @@ const CLIENT = '{ client { id } }';
 const ASKER: Asker = {
   requester: { caller: 'one', group: 'one' },
   urgency: 'operations',
-  deadline: Number.POSITIVE_INFINITY,
+  deadline: Date.now() + 600_000,
   leaver: undefined,
 };
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;

@@ -12,7 +12,7 @@ const OTHER = { clientId: '11111111-2222-4333-8444-666666666666', apiKey: 'k2', 
 const ASKER: Asker = {
   requester: { caller: 'one', group: 'one' },
   urgency: 'operations',
-  deadline: Number.MAX_SAFE_INTEGER,
+  deadline: Date.now() + 600_000,
   leaver: undefined,
 };
 const RESTLESS = () => {

@@ -279,14 +279,19 @@ describe('a token that the service decides on', () => {
       };
       return Object.assign(Object.create(rest), { sharedBy });
     };
-    const identify = (token: string, fresh = false, stranger = 'address 192.0.2.1') =>
+    const identify = (
+      token: string,
+      fresh = false,
+      stranger = 'address 192.0.2.1',
+      deadline = ASKER.deadline,
+    ) =>
       Promise.resolve(
         auth.identify(
           token,
           (clientId, authorize) =>
             watched(upstream.restOf({ clientId, authorize, deadline: Date.now() + 500 })),
           fresh,
-          ASKER,
+          { ...ASKER, deadline },
           stranger === 'known' ? undefined : stranger,
         ),
       );
@@ -318,6 +323,27 @@ describe('a token that the service decides on', () => {
     expect(upstream.requests).toHaveLength(4);
     service.status = 200;
     expect(await identify(tokenOf({ client_id: CLIENT }, 'new'))).toMatchObject({ clientId: CLIENT });
+  });
+
+  it('keeps nobody waiting beyond the time of its operation for guesses that hang', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const hang = Promise.withResolvers<void>();
+    service.held = hang.promise;
+    const hanging = Array.from({ length: 100 }, (_one, at) =>
+      identify(tokenOf({ client_id: CLIENT }, `${at}`)),
+    );
+    const late = identify(tokenOf({ client_id: CLIENT }, 'late'), false, undefined, Date.now() + 50);
+    const others = Promise.race(hanging).then(() => 'after others');
+    await expect(Promise.race([late, others])).rejects.toMatchObject({
+      code: 'UPSTREAM_TIMEOUT',
+      dispatched: false,
+      message: expect.stringContaining('who is calling'),
+    });
+    hang.resolve();
+    await Promise.allSettled(hanging);
+    // It has left its place to others.
+    expect(await identify(tokenOf({ client_id: CLIENT }, 'next'))).toMatchObject({ clientId: CLIENT });
   });
 
   it('is not refused because the service has too much to do', async () => {

@@ -23,8 +23,11 @@ export class SharedWork<T> {
    * Sets the timer of the only waiter. It is needed only once another joins: until then the work itself ends with its time.
    */
   #setTimer: (() => void) | undefined;
+  readonly #endsInTime: boolean;
 
-  constructor() {
+  /** @param endsInTime false for work that waits for what knows no time of its waiters: the only one sets its timer, too. */
+  constructor(endsInTime = true) {
+    this.#endsInTime = endsInTime;
     // Each waiter learns of a failure by itself. There may be none left, and then the failure must not count as unhandled.
     this.#result.promise.catch(() => undefined);
   }
@@ -83,7 +86,7 @@ export class SharedWork<T> {
         if (isThere) timer = clock.setTimeout(expire, waiter.deadline - clock.now());
       };
       const unwatch = leaver?.whenGone(abort);
-      if (this.#party.waiters.size === 1) this.#setTimer = setTimer;
+      if (this.#endsInTime && this.#party.waiters.size === 1) this.#setTimer = setTimer;
       else {
         setTimer();
         this.#setTimer?.();
