@@ -5,7 +5,7 @@ import { countersOf } from './counters.ts';
 
 export interface OperationMetrics {
   /** An operation has its result, or a subscription is open, after so many milliseconds. */
-  operation(type: string, outcome: 'ok' | 'error', milliseconds: number): void;
+  operation(type: string, outcome: 'ok' | 'error' | 'left', milliseconds: number): void;
   /** The way that a query or a mutation took to its result. */
   way(way: Way): void;
   /** How many operations wait for a seat. */
@@ -66,7 +66,7 @@ function durations(registry: Registry): OperationMetrics['operation'] {
   });
   new Counter({
     name: 'pasarela_operations_total',
-    help: 'GraphQL operations, by type and outcome.',
+    help: 'GraphQL operations, by type and outcome (left: a query with an error whose callers had all left before).',
     labelNames: ['type', 'outcome'],
     registers,
     // Each operation is observed once, as its duration.
@@ -82,6 +82,7 @@ function durations(registry: Registry): OperationMetrics['operation'] {
   for (const type of ['query', 'mutation', 'subscription']) {
     for (const outcome of ['ok', 'error']) durations.zero({ type, outcome });
   }
+  durations.zero({ type: 'query', outcome: 'left' });
   return (type, outcome, milliseconds) => durations.observe({ type, outcome }, milliseconds / 1000);
 }
 

@@ -1,4 +1,4 @@
-import type { OperationTypeNode } from 'graphql';
+import { OperationTypeNode } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
 import type { Full } from '../../common/refusals.ts';
@@ -9,12 +9,15 @@ import type { Report } from '../../operation/report.ts';
 import type { Way } from '../../operation/way.ts';
 import { preparedOperation } from '../documents/prepared-operation.ts';
 
+/** `left`: a query whose result carried an error, and whose callers had all left before: they may be the reason. */
+type OperationOutcome = 'ok' | 'error' | 'left';
+
 /**
  * @param type `query`, `mutation` or `subscription`.
  * @param outcome whether the result carried an error.
  * @param milliseconds until the result was there, the wait for its seat included; of a subscription until it was open.
  */
-export type OperationObserver = (type: string, outcome: 'ok' | 'error', milliseconds: number) => void;
+export type OperationObserver = (type: string, outcome: OperationOutcome, milliseconds: number) => void;
 
 /** The longest name of an operation that is told: whoever asks has chosen it. */
 const NAME_LENGTH = 100;
@@ -51,7 +54,7 @@ interface DoneContext {
   readonly requestId: string;
   readonly identity: Pick<Identity, 'requester'>;
   readonly report: Pick<Report, 'way' | 'oldestSharedAt' | 'full'>;
-  readonly budget: Pick<Budget, 'eventLogMs'>;
+  readonly budget: Pick<Budget, 'eventLogMs' | 'waiters'>;
 }
 
 /**
@@ -74,8 +77,11 @@ export function useOperationMetrics(
           const milliseconds = clock.monotonic() - start;
           const operation = preparedOperation(args);
           const type = operation?.type;
-          observe(type ?? 'query', outcome(result), milliseconds);
           const { report, requestId, budget, identity } = args.contextValue;
+          // A change goes on without its caller, and fails for reasons of its own.
+          const hasLeft = type === OperationTypeNode.QUERY && budget.waiters?.isGone === true;
+          const reached = outcome(result);
+          observe(type ?? 'query', reached === 'error' && hasLeft ? 'left' : reached, milliseconds);
           const operationName = operation?.name?.slice(0, NAME_LENGTH);
           const { eventLogMs } = budget;
           const { oldestSharedAt, way, full } = report;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { Waiters } from '../../../src/common/waiters.ts';
 import { Answer } from '../../../src/transport/sockets/answer.ts';
 import { readMetric } from '../../helpers/fleet.ts';
-import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
 import { connect } from '../../helpers/socket.ts';
 import { until } from '../../helpers/until.ts';
@@ -68,6 +68,34 @@ it('a query is given up when its socket closes, and a mutation is not', async ()
   const done = () => readMetric(gateway.url, 'pasarela_operations_total', 'type="mutation",outcome="ok"');
   await until(async () => (await done()) === 1);
 });
+
+it.each(['HTTP', 'a socket'] as const)(
+  'a query that is left over %s counts as left, and one that fails, or a change that does, as failed',
+  async (transport) => {
+    const socket = await connect(gateway, TOKEN);
+    const going = new AbortController();
+    const headers = { authorization: TOKEN };
+    const asked =
+      transport === 'HTTP'
+        ? sendQuery(gateway.graphql, '{ banks { id } }', {}, headers, going.signal).catch(() => undefined)
+        : socket.ask('left', '{ banks { id } }');
+    await callTo('/banks');
+    going.abort();
+    socket.send({ type: 'complete', id: 'left' });
+    await asked;
+    socket.ask('fails', '{ client { accounts { totalCount } } }');
+    json((await callTo('/accounts')).response, {}, 500);
+    await socket.end('fails');
+    socket.ask('change', 'mutation { deleteWebhook(input: { id: "one" }) { __typename } }');
+    const change = await callTo('/one');
+    await socket.close();
+    json(change.response, {}, 500);
+    const counted = (labels: string) => readMetric(gateway.url, 'pasarela_operations_total', labels);
+    await until(async () => (await counted('type="mutation",outcome="error"')) === 1);
+    await until(async () => (await counted('type="query",outcome="left"')) === 1);
+    expect(await counted('type="query",outcome="error"')).toBe(1);
+  },
+);
 
 it('a query that its app completes is given up, and the others of its socket are not', async () => {
   const socket = await connect(gateway, TOKEN);
