@@ -10,16 +10,16 @@ const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
 const OWN_BYTES: Readonly<Record<string, number>> = {
   apollo: 6_125,
-  fetch: 4_730,
-  'graphql-sse': 5_355,
+  fetch: 4_755,
+  'graphql-sse': 5_375,
   'indexed-db': 1_255,
   react: 4_915,
   'react-native': 250,
   relay: 5_245,
-  request: 3_315,
+  request: 3_330,
   schema: 750,
   svelte: 4_110,
-  testing: 4_280,
+  testing: 4_290,
   urql: 5_365,
 };
 /** What an app loads of the package, and the most that it may weigh, compressed. */
@@ -34,14 +34,14 @@ const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
     "export { follow, isGap, keyValueStore, memoryStore, typed, watch } from '@pasarela/client';",
     4_375,
   ],
-  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 4_070],
+  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 4_100],
   // The whole of what an app loads to follow, which stays below 10 KB, 10,240 bytes.
   socket: [
     "export { follow } from '@pasarela/client'; export { createSocket } from '@pasarela/client/graphql-ws';",
     10_240,
   ],
   // Both together, which no app has to load at once.
-  whole: ["export * from '@pasarela/client';", 6_935],
+  whole: ["export * from '@pasarela/client';", 7_015],
   ...Object.fromEntries(
     Object.entries(OWN_BYTES).map(([entry, most]) => [
       entry,

@@ -27,13 +27,10 @@ export function backlog(
     while (!isOver) {
       const beside = new Set<string>();
       arrived = beside;
-      let waitMs = 0;
-      const missed = await read().catch((cause: unknown) => {
-        waitMs = retryAfterOf(cause);
-        return null;
-      });
-      if (missed === null) {
-        if (!isOver) await pause.next(waitMs);
+      // Where none came, how long to wait.
+      const missed = (await read().catch(retryAfterOf)) ?? 0;
+      if (typeof missed === 'number') {
+        if (!isOver) await pause.next(missed);
         continue;
       }
       for (const { cursor: place } of missed.nodes) if (!beside.has(place)) awaited.add(place);
