@@ -1,6 +1,6 @@
 export type { EventOf, Feed, FollowOptions, Narrowing, Status } from './feed.ts';
 export { follow } from './follow.ts';
-export { forget, forgetSettled, unsettled } from './intent-states.ts';
+export { forget, forgetSettled, type Standing, standingOf, unsettled } from './intent-states.ts';
 export { type Intent, type IntentStore, intentStore, memoryIntents } from './intents.ts';
 export { finish, type Outcome, type PayOptions, pay } from './pay.ts';
 export type { Presence, Present } from './presence.ts';

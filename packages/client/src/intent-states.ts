@@ -10,6 +10,34 @@ const DAY_MS = 86_400_000;
 const KNOWN_MS = 29 * DAY_MS;
 /** How long a payment that is over is kept, in milliseconds. */
 const OVER_MS = 3_600_000;
+/** After this time, in milliseconds, a payment without an answer is sent where a person presses, and no more by itself (P8 of PROTOCOL.md). */
+const LATE_MS = 23 * 3_600_000;
+
+/** How far a payment has come whose end nobody has seen. */
+export type Standing =
+  /** It has moved nothing. `finish` returns that, and sends nothing: before any other, because what is sent drops refusals of over an hour. */
+  | 'refused'
+  /** It is done. `finish` returns that, and sends nothing. */
+  | 'done'
+  /** It may have moved money. `finish` goes on asking. */
+  | 'unknown'
+  /** The same, and no answer came within 23 hours. A call that has never arrived would pay now: `finish` it as a person presses. */
+  | 'late'
+  /** No call of it has moved money, and none is made by itself: `finish` it as a person presses. */
+  | 'unpaid';
+
+/**
+ * Returns how far a payment has come, and so what a start of the app may do with it: of each that `store.load()` has. Undefined where nothing is left
+ * to be shown: its end was seen, or it was never paid and is over 29 days old. Ask just before you act: it changes with the time.
+ */
+export function standingOf(kept: Intent): Standing | undefined {
+  const end = settle(kept.result)?.status;
+  if (kept.acknowledgedAt !== undefined) return undefined;
+  if (end === 'done' || end === 'refused') return end;
+  if (!isSent(kept)) return isKnown(kept) ? 'unpaid' : undefined;
+  const isLate = kept.result === undefined && ambient.now() - Date.parse(kept.createdAt) > LATE_MS;
+  return isLate ? 'late' : 'unknown';
+}
 
 /**
  * Returns the payments that may have moved money, and whose ends the app has not shown, for its next start and after an outage.

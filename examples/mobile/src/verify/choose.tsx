@@ -123,8 +123,8 @@ interface OpenProps {
 function wordsFor(standing: OpenVerification['standing'], { unknown }: Messages) {
   const { open, ask, sent, show, late, sendLate, unpaid, send } = unknown;
   const words = {
-    sent: { notice: sent, action: show },
-    unanswered: { notice: open, action: ask },
+    done: { notice: sent, action: show },
+    unknown: { notice: open, action: ask },
     late: { notice: late, action: sendLate },
     unpaid: { notice: unpaid, action: send },
   };

@@ -7,7 +7,8 @@ import {
   type Outcome,
   pay,
   type Source,
-  unsettled,
+  type Standing,
+  standingOf,
 } from '@pasarela/client';
 import AsyncStorage from '@react-native-async-storage/async-storage';
 import { randomUUID } from 'expo-crypto';
@@ -27,9 +28,6 @@ export interface Order extends Verification {
 export type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
 export type Refusal = Extract<Outcome<Result>, { status: 'refused' }>;
 
-/** `late` and `unpaid` wait for a press: a start sends neither. */
-export type Standing = 'sent' | 'unanswered' | 'late' | 'unpaid';
-
 const KEPT = 'pasarela.intents.';
 
 /** Of one person: ids and keys, no names. */
@@ -41,16 +39,6 @@ export async function forgetPayments(): Promise<void> {
   for (const key of keys.filter((each) => each.startsWith(KEPT))) {
     await forgetSettled(intentStore(AsyncStorage, key));
   }
-}
-
-const HOURS_23 = 23 * 3_600_000;
-
-export function standingOf({ result, unanswered, createdAt }: Intent): Standing {
-  if ((result as Partial<Result> | undefined)?.__typename === 'CreatePennyValidationSuccess') return 'sent';
-  if (result !== undefined) return 'unanswered';
-  if (unanswered === 0) return 'unpaid';
-  // A call that has never arrived would pay now, and the person may have found out otherwise.
-  return Date.now() - Date.parse(createdAt) > HOURS_23 ? 'late' : 'unanswered';
 }
 
 // No other payments are made here.
@@ -65,14 +53,12 @@ export const nameOf = (input: Verification): string => JSON.stringify(input);
 const isUnclear = (outcome: Outcome<Result>): boolean =>
   outcome.status === 'unknown' && (!outcome.safeToRetry || outcome.code !== undefined);
 
-/** Those whose end nobody has seen: those that may have moved a cent, and the others. */
-async function unseen(store: IntentStore): Promise<{ open: readonly Intent[]; others: readonly Intent[] }> {
-  const open = await unsettled(store);
-  const keys = new Set(open.map(({ idempotencyKey }) => idempotencyKey));
-  const isOther = ({ idempotencyKey, acknowledgedAt }: Intent) =>
-    acknowledgedAt === undefined && !keys.has(idempotencyKey);
-  return { open, others: (await store.load()).filter(isOther) };
-}
+/** Those that stand so, of those whose end nobody has seen. */
+const those = async (
+  store: IntentStore,
+  ...standings: readonly (Standing | undefined)[]
+): Promise<readonly Intent[]> =>
+  (await store.load()).filter((intent) => standings.includes(standingOf(intent)));
 
 /**
  * What the store keeps of verifications of which nobody has seen the end.
@@ -97,8 +83,7 @@ export function useIntents(source: Source, owner: string, signal: AbortSignal, u
   const gathered = useRef<Promise<void>>(undefined);
   /** Reads the refusals before anything is sent, because what is sent drops those of more than an hour. Sends nothing. */
   const gather = async (): Promise<void> => {
-    const { others } = await unseen(store);
-    for (const intent of others.filter(({ result }) => result !== undefined)) {
+    for (const intent of await those(store, 'refused')) {
       const outcome = await finish(source, START_VERIFICATION, intent, { store, signal });
       if (outcome.status === 'refused') addRefusal(outcome);
     }
@@ -107,13 +92,10 @@ export function useIntents(source: Source, owner: string, signal: AbortSignal, u
   const look = useCallback(async (): Promise<readonly Intent[]> => {
     gathered.current ??= gather().catch(untold);
     await gathered.current;
-    const found = await unseen(store).catch(untold);
-    const unpaid = found?.others.filter(
-      (each) =>
-        each.result === undefined && standingOf(each) === 'unpaid' && !asked.has(nameOf(inputOf(each))),
-    );
-    setOpen([...(found?.open ?? []), ...(unpaid ?? [])]);
-    return found?.open ?? [];
+    const found = (await those(store, 'done', 'unknown', 'late', 'unpaid').catch(untold)) ?? [];
+    const shown = found.filter((each) => standingOf(each) !== 'unpaid' || !asked.has(nameOf(inputOf(each))));
+    setOpen(shown);
+    return shown;
   }, [store, untold]);
   /** @returns undefined if the phone could not keep the intent: nothing was sent without it. */
   const ask = async (

@@ -1,4 +1,4 @@
-import { forget, type Intent, type Outcome, type Source } from '@pasarela/client';
+import { forget, type Intent, type Outcome, type Source, type Standing, standingOf } from '@pasarela/client';
 import { useCallback, useEffect, useState } from 'react';
 import { useSpeech } from '../ui/i18n.tsx';
 import type { Messages } from '../ui/messages.ts';
@@ -9,8 +9,6 @@ import {
   nameOf,
   type Refusal,
   type Result,
-  type Standing,
-  standingOf,
   useIntents,
   type Verification,
 } from './intents.ts';
@@ -28,8 +26,8 @@ function referenceOf(owner: string): string {
 export interface OpenVerification {
   readonly key: string;
   readonly input: Verification;
-  /** `sent` if the cent was sent, and nobody has seen the end of its receipt. */
-  readonly standing: Standing;
+  /** `done` if the cent was sent, and nobody has seen the end of its receipt. */
+  readonly standing: Exclude<Standing, 'refused'>;
   /** Asks what became of it, and shows that; sends it where it was not. It sends no other one. */
   ask(): void;
   /**
@@ -86,9 +84,10 @@ export function usePayments(source: Source, owner: string, isLive: boolean, sign
     await look();
   };
   return {
-    open: open?.map((intent) => {
+    open: open?.flatMap((intent) => {
       const { idempotencyKey: key } = intent;
       const standing = standingOf(intent);
+      if (standing === undefined || standing === 'refused') return [];
       const isFree = standing === 'unpaid' || unclear.includes(key);
       return {
         key,
@@ -155,7 +154,8 @@ function useGoingOn(source: Source, isLive: boolean, intents: Intents, show: Sho
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: looked for once, at the start.
   useEffect(() => {
-    void look().then(async ([only, ...more]) => {
+    void look().then(async (found) => {
+      const [only, ...more] = found.filter((intent) => standingOf(intent) !== 'unpaid');
       if (only === undefined || more.length > 0 || standingOf(only) === 'late') return;
       await show(goOn(only));
     });
@@ -165,7 +165,8 @@ function useGoingOn(source: Source, isLive: boolean, intents: Intents, show: Sho
     if (!isLive) return;
     void look().then((found) => {
       for (const intent of found) {
-        if (standingOf(intent) !== 'sent' && !asked.has(nameOf(inputOf(intent)))) void goOnWith(intent);
+        const isOpen = ['unknown', 'late'].includes(standingOf(intent) ?? '');
+        if (isOpen && !asked.has(nameOf(inputOf(intent)))) void goOnWith(intent);
       }
     });
   }, [isLive]);

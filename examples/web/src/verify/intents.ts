@@ -8,7 +8,8 @@ import {
   type Outcome,
   pay,
   type Source,
-  unsettled,
+  type Standing,
+  standingOf,
 } from '@pasarela/client';
 import { useCallback, useMemo, useRef, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
@@ -28,9 +29,6 @@ interface Order extends Verification {
 export type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
 export type Refusal = Extract<Outcome<Result>, { status: 'refused' }>;
 
-/** `late` and `unpaid` wait for a press: a start sends neither. */
-export type Standing = 'sent' | 'unanswered' | 'late' | 'unpaid';
-
 const KEPT = 'pasarela.intents.';
 
 /** Of one person, for all tabs of this browser: ids and keys, no names. */
@@ -39,16 +37,6 @@ const storeOf = (owner: string) => intentStore(storage, `${KEPT}${owner}`);
 /** Forgets the payments of all persons whose end was seen. Each other one keeps its key, so that it is not paid again. */
 export async function forgetPayments(): Promise<void> {
   for (const key of keysWith(KEPT)) await forgetSettled(intentStore(storage, key));
-}
-
-const HOURS_23 = 23 * 3_600_000;
-
-export function standingOf(intent: Intent): Standing {
-  if (transactionOf(intent) !== undefined) return 'sent';
-  if (intent.result !== undefined) return 'unanswered';
-  if (intent.unanswered === 0) return 'unpaid';
-  // A call that has never arrived would pay now, and the person may have found out otherwise.
-  return Date.now() - Date.parse(intent.createdAt) > HOURS_23 ? 'late' : 'unanswered';
 }
 
 /** The transaction by which it ended, if it was sent. */
@@ -69,22 +57,18 @@ export const nameOf = (input: Verification): string => JSON.stringify(input);
 const isUnclear = (outcome: Outcome<Result>): boolean =>
   outcome.status === 'unknown' && (!outcome.safeToRetry || outcome.code !== undefined);
 
-/** Those whose end nobody has seen: those that may have moved a cent, and the others. */
-async function unseen(store: IntentStore): Promise<{ open: readonly Intent[]; others: readonly Intent[] }> {
-  const open = await unsettled(store);
-  const keys = new Set(open.map(({ idempotencyKey }) => idempotencyKey));
-  const isOther = ({ idempotencyKey, acknowledgedAt }: Intent) =>
-    acknowledgedAt === undefined && !keys.has(idempotencyKey);
-  return { open, others: (await store.load()).filter(isOther) };
-}
+/** Those that stand so, of those whose end nobody has seen. */
+const those = async (
+  store: IntentStore,
+  ...standings: readonly (Standing | undefined)[]
+): Promise<readonly Intent[]> =>
+  (await store.load()).filter((intent) => standings.includes(standingOf(intent)));
 
 /** Lets go of one that is unpaid. Another tab may have sent it since it was listed: it stays then. */
 async function dropUnpaid(store: IntentStore, key: string): Promise<void> {
   for (;;) {
     const before = await store.load();
-    const after = before.filter(
-      (each) => each.idempotencyKey !== key || each.unanswered !== 0 || each.result !== undefined,
-    );
+    const after = before.filter((each) => each.idempotencyKey !== key || standingOf(each) !== 'unpaid');
     if (after.length === before.length || (await store.save(after, before)) !== false) return;
   }
 }
@@ -112,8 +96,7 @@ export function useIntents({ source, signal }: Graph, owner: string, untold: () 
   const gathered = useRef<Promise<void>>(undefined);
   /** Reads the refusals before anything is sent, because what is sent drops those of more than an hour. Sends nothing. */
   const gather = async (): Promise<void> => {
-    const { others } = await unseen(store);
-    for (const intent of others.filter(({ result }) => result !== undefined)) {
+    for (const intent of await those(store, 'refused')) {
       const outcome = await finish(source, START_VERIFICATION, intent, { store, signal });
       if (outcome.status === 'refused') addRefusal(outcome);
     }
@@ -122,12 +105,10 @@ export function useIntents({ source, signal }: Graph, owner: string, untold: () 
   const look = useCallback(async (): Promise<readonly Intent[]> => {
     gathered.current ??= gather().catch(untold);
     await gathered.current;
-    const found = await unseen(store).catch(untold);
-    const unpaid = found?.others.filter(
-      (each) => standingOf(each) === 'unpaid' && !asked.has(nameOf(inputOf(each))),
-    );
-    setOpen([...(found?.open ?? []), ...(unpaid ?? [])]);
-    return found?.open ?? [];
+    const found = (await those(store, 'done', 'unknown', 'late', 'unpaid').catch(untold)) ?? [];
+    const shown = found.filter((each) => standingOf(each) !== 'unpaid' || !asked.has(nameOf(inputOf(each))));
+    setOpen(shown);
+    return shown;
   }, [store, untold]);
   /** @returns undefined if the browser could not keep the intent: nothing was sent without it. */
   const ask = async (

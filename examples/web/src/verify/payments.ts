@@ -1,4 +1,4 @@
-import { finish, type Intent, type Outcome, unsettled } from '@pasarela/client';
+import { finish, type Intent, type Outcome, type Standing, standingOf, unsettled } from '@pasarela/client';
 import { useCallback, useEffect, useState } from 'react';
 import type { Graph } from '../graph/graph.ts';
 import { useSpeech } from '../ui/i18n.tsx';
@@ -12,8 +12,6 @@ import {
   nameOf,
   type Refusal,
   type Result,
-  type Standing,
-  standingOf,
   transactionOf,
   useIntents,
   type Verification,
@@ -32,8 +30,8 @@ function referenceOf(owner: string): string {
 export interface OpenVerification {
   readonly key: string;
   readonly input: Verification;
-  /** `sent` if the cent was sent, and nobody has seen the end of its receipt. */
-  readonly standing: Standing;
+  /** `done` if the cent was sent, and nobody has seen the end of its receipt. */
+  readonly standing: Exclude<Standing, 'refused'>;
   /** Asks what became of it, and shows that; sends it where it was not. It sends no other one. */
   ask(): void;
   /**
@@ -86,8 +84,9 @@ export function usePayments(graph: Graph, owner: string, isLive: boolean): Payme
     void intents.letGo(intent);
   };
   return {
-    open: open.map((intent) => {
+    open: open.flatMap((intent) => {
       const standing = standingOf(intent);
+      if (standing === undefined || standing === 'refused') return [];
       const isFree = standing === 'unpaid' || unclear.includes(intent.idempotencyKey);
       return {
         key: intent.idempotencyKey,
@@ -152,7 +151,8 @@ function useGoingOn({ source }: Graph, isLive: boolean, intents: Intents): void 
     if (!isLive) return;
     void look().then((found) => {
       for (const intent of found) {
-        if (standingOf(intent) !== 'sent' && !asked.has(nameOf(inputOf(intent)))) void goOnWith(intent);
+        const isOpen = ['unknown', 'late'].includes(standingOf(intent) ?? '');
+        if (isOpen && !asked.has(nameOf(inputOf(intent)))) void goOnWith(intent);
       }
     });
   }, [isLive]);
