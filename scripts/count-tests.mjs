@@ -9,7 +9,7 @@ let skipped = 0;
 /** Prints one failure once more, so that the end of a long log tells which test it was. */
 function tell(file, name, message) {
   failed += 1;
-  console.log(`failed: ${file} > ${name}\n${(message ?? '').split('\n').slice(0, 12).join('\n')}\n`);
+  console.log(`failed: ${file} > ${name}\n${(message ?? '').split('\n').slice(0, 30).join('\n')}\n`);
 }
 
 for (const file of process.argv.slice(2)) {
@@ -18,7 +18,7 @@ for (const file of process.argv.slice(2)) {
   skipped += report.numPendingTests + report.numTodoTests;
   for (const { name, status, message, assertionResults } of report.testResults) {
     const failures = assertionResults.filter((test) => test.status === 'failed');
-    for (const { fullName, failureMessages } of failures) tell(name, fullName, failureMessages[0]);
+    for (const { fullName, failureMessages } of failures) tell(name, fullName, failureMessages.join('\n'));
     if (status === 'failed' && failures.length === 0) tell(name, '(the file itself)', message);
   }
 }
