@@ -51,6 +51,8 @@ export function onToldToEnd(end: () => void): void {
  * @param start opens things, and registers how each is closed.
  */
 export async function runProgram(start: (program: Program) => Promise<void>): Promise<void> {
+  // A terminal that has gone, or a pipe that nobody reads, must not cut off the end.
+  process.stderr.on('error', () => undefined);
   const everything: Opened[] = [];
   let log: Logger | undefined;
   const say = (text: string): void => {

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { promisify } from 'node:util';
@@ -28,6 +28,28 @@ it('a start that fails since it was told to end is no failure', async () => {
   // Rejects where the program ends with another code than 0.
   const { stderr } = await run(process.execPath, ['--input-type=module', '--eval', TOLD_TO_END]);
   expect(stderr).toBe('');
+});
+
+/** A program that says what it waits for as it ends, and ends in order. */
+const SAYS_AT_THE_END = `
+  import { runProgram } from ${sourceOf('lifecycle.ts')};
+  setInterval(() => undefined, 1_000);
+  await runProgram(async ({ opened }) => {
+    opened(async () => void process.stdout.write('closed'));
+    opened(() => new Promise((resolve) => setTimeout(resolve, 1_500)), 'payments');
+    process.stdout.write('open ');
+  });
+`;
+
+it('closes all also where nobody reads any more what it says', async () => {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', SAYS_AT_THE_END]);
+  const told: string[] = [];
+  child.stdout.on('data', (chunk) => told.push(String(chunk)));
+  await once(child.stdout, 'data');
+  child.stderr.destroy();
+  child.kill('SIGTERM');
+  expect(await once(child, 'close')).toEqual([0, null]);
+  expect(told.join('')).toBe('open closed');
 });
 
 /** Runs a program whose start fails so. @returns what it says */
