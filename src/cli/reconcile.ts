@@ -29,6 +29,9 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
+/** The longest pause between two readings, in ms. A timer takes 24 days at most, and rings at once for more. */
+const LONGEST_MS = 24 * 60 * 60 * 1_000;
+
 /** Compares balances with what the gateway knows to have moved. */
 export const reconcile: Command = {
   help: `Usage: pasarela reconcile [--url URL] [--state FILE] [--margin SECONDS] [--every SECONDS] [--json]
@@ -42,7 +45,7 @@ needs a --state of its own: on the same file it takes the reading that the timer
   --url      address of the graph; that of the gateway of this environment where it is left out
   --state    file that keeps the readings; reconcile.json in DATA_DIR where it is left out
   --margin   by how many seconds the clocks of the gateway and of the service may differ, with the way between; 5
-  --every    goes on until Ctrl-C, reading so often; where the gateway is away, or no token can be had, it tries again the next time
+  --every    goes on until Ctrl-C, reading so often, a day apart at most; where the gateway is away, or no token can be had, it tries again the next time
   --json     one difference a line, for machines
 
   pasarela reconcile --every 3600 --json >> differences.jsonl
@@ -65,7 +68,8 @@ Exit codes: 0 nothing is missing as far as it sees, which says nothing of an unk
       );
     if (values.every === undefined) return (await once()) === 0 ? EXIT.done : EXIT.wrong;
     const everyMs = secondsOf('--every', values.every) * 1_000;
-    if (everyMs < 1_000) throw new UsageError(`--every wants a second at least, and got "${values.every}"`);
+    if (everyMs < 1_000 || everyMs > LONGEST_MS)
+      throw new UsageError(`--every wants a second at least, and a day at most, and got "${values.every}"`);
     return (await reconcileEvery(everyMs, graph, once)) === 0 ? EXIT.done : EXIT.wrong;
   },
 };

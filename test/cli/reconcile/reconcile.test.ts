@@ -116,7 +116,8 @@ it('goes on reading while no gateway answers, one ends or no token can be had, a
   }
 });
 
-it('does not read without a pause', async () => {
-  const { code, stderr } = await pasarela(['reconcile', '--every', '0'], { PASARELA_TOKEN: 'token' });
+// A timer rings at once after more than 24 days.
+it.each(['0', '2147484'])('does not read without a pause: --every %s', async (every) => {
+  const { code, stderr } = await pasarela(['reconcile', '--every', every], { PASARELA_TOKEN: 'token' });
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--every wants a second') });
 });
