@@ -25,19 +25,24 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
 }
 
 /**
- * Sees that the folder's earlier gateway has not kept its payments in another store than this one would.
+ * Says that the folder's earlier gateway has kept its payments in another store than this one would, what would happen, and what to do.
  *
- * @throws ConfigError that says what would happen, and what to do.
+ * @returns undefined where it has not
  */
+export async function otherStoreProblem({
+  dataDir,
+  redisUrl,
+}: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): Promise<string | undefined> {
+  const found = await otherStoreIn({ dataDir, redisUrl: redisUrl?.reveal() });
+  if (found === undefined) return undefined;
+  const [is, had] = redisUrl === undefined ? ['is not set', 'with Redis'] : ['is set', 'without Redis'];
+  return `REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last 30 days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, rename that file.`;
+}
+
+/** @throws ConfigError where there is an {@link otherStoreProblem} */
 export async function refuseOtherStore(config: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): Promise<void> {
-  const { dataDir } = config;
-  const found = await otherStoreIn({ dataDir, redisUrl: config.redisUrl?.reveal() });
-  if (found === undefined) return;
-  const [is, had] =
-    config.redisUrl === undefined ? ['is not set', 'with Redis'] : ['is set', 'without Redis'];
-  throw new ConfigError(
-    `The configuration is wrong:\n  REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last 30 days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, rename that file.`,
-  );
+  const problem = await otherStoreProblem(config);
+  if (problem !== undefined) throw new ConfigError(`The configuration is wrong:\n  ${problem}`);
 }
 
 /**

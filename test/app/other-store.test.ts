@@ -3,9 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { readVariables } from '../../src/app/config.ts';
+import { lookAtFolder } from '../../src/cli/doctor/folder.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { otherStoreIn } from '../../src/money/other-store.ts';
+import { pasarela } from '../cli/run.ts';
 import { startProgram } from '../helpers/program.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { NOBODYS } from '../money/orders.ts';
@@ -58,6 +61,31 @@ it('a gateway whose Redis is taken away does not forget what it has paid with it
   await using program = start({});
   await program.says(/REDIS_URL: is not set, and .*payments\.marks\.json says .* payments with Redis/);
   expect(await program.exited()).toBe(1);
+});
+
+it('payments are not stopped in a file beside which the gateway has paid with a Redis', async () => {
+  await leave(undefined, 'claimed');
+  const stop = () => pasarela(['payments', 'stop'], { DATA_DIR: dataDir });
+  expect(await stop()).toMatchObject({ code: 0 });
+  expect(await pasarela(['payments', 'resume'], { DATA_DIR: dataDir })).toMatchObject({ code: 0 });
+  await leave(redis.url, 'sent');
+  const told = /^REDIS_URL is not set, and .*payments\.marks\.json says .* in Redis\./;
+  expect(await stop()).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(told) });
+});
+
+it('the doctor tells beforehand that a gateway would not start for the other store', async () => {
+  const environment = {
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    WEBHOOK_SECRET: 'x'.repeat(32),
+    DATA_DIR: dataDir,
+  };
+  const found = () => lookAtFolder(readVariables({ ...environment, REDIS_URL: redis.url }));
+  expect(await found()).toMatchObject([{ status: 'ok' }]);
+  await leave(undefined, 'sent');
+  const message = expect.stringMatching(
+    /^the gateway does not start: REDIS_URL: is set, and .*money\.sqlite says/,
+  );
+  expect(await found()).toMatchObject([{ status: 'failure', message }, { status: 'ok' }]);
 });
 
 it('what was not sent, or is forgotten anyway, stands in nobody’s way', async () => {

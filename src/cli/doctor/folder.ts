@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { otherStoreProblem } from '../../app/data-folder.ts';
 import type { Variables } from '../../app/variables.ts';
 import { entropy } from '../../common/entropy.ts';
 import { isEarlierSpoolName } from '../../events/spool/earlier-spools.ts';
@@ -13,14 +14,27 @@ const DATABASE_HEADER = 'SQLite format 3\0';
 export const UNREADABLE_SPOOL_CURE =
   'Keep a copy of the file, and follow docs/alerts.md, PasarelaSpoolUnreadable.';
 
-/** Checks that this process could write to the folder of the log, the records and the spool. */
-export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
+const OTHER_STORE_CURE =
+  'Set REDIS_URL as that gateway had it, or follow docs/redis.md, "From DATA_DIR to Redis".';
+
+/**
+ * Checks that this process could write to the folder of the log, the records and the spool, and that no earlier gateway has kept its
+ * payments in another store.
+ */
+export async function lookAtFolder({
+  DATA_DIR,
+  UPSTREAM_URL,
+  REDIS_URL,
+}: Variables): Promise<readonly Finding[]> {
   const found = new Findings('folder');
   if (DATA_DIR === undefined && UPSTREAM_URL === undefined) {
     found.ok('a temporary one, gone when the sandbox ends');
     return found.list;
   }
   const folder = resolve(DATA_DIR ?? './data');
+  const other = await otherStoreProblem({ dataDir: folder, redisUrl: REDIS_URL });
+  if (other !== undefined && UPSTREAM_URL !== undefined)
+    found.failure(`the gateway does not start: ${other}`, OTHER_STORE_CURE);
   try {
     await access(await nearest(folder), constants.W_OK | constants.X_OK);
     await writeInto(folder);

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { readEnvironment } from '../../app/config.ts';
 import { silentLogger } from '../../common/logger.ts';
 import { openMoneyRecords, sqliteRecordsIn } from '../../money/open-money.ts';
+import { otherStoreIn } from '../../money/other-store.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
 import { CommandError } from '../command.ts';
 
@@ -27,6 +28,13 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
   if (redisUrl === undefined && !existsSync(sqliteRecordsIn(dataDir))) {
     throw new CommandError(
       `There is no record of payments in ${resolve(dataDir)}. Run this with the DATA_DIR or REDIS_URL of the gateway.`,
+    );
+  }
+  // What is stopped there would go on in Redis.
+  const marks = redisUrl === undefined ? await otherStoreIn({ redisUrl, dataDir }) : undefined;
+  if (marks !== undefined) {
+    throw new CommandError(
+      `REDIS_URL is not set, and ${resolve(marks)} says that the gateway of this folder has its payments in Redis. Run this with the REDIS_URL of the gateway.`,
     );
   }
   const options = { redisUrl, dataDir, logger: silentLogger, busyTimeoutMs: BUSY_TIMEOUT_MS };
