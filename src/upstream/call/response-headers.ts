@@ -1,6 +1,9 @@
 import { clock } from '../../common/clock.ts';
 
-/** Reads `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds from now. */
+/** The longest wait that is believed, in milliseconds. Clients are told of it, and a timer of theirs that is to ring after 25 days rings at once. */
+const LONGEST_MS = 24 * 3_600_000;
+
+/** Reads `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds from now, those of a day at most. */
 export function parseRetryAfter(header: string | string[] | undefined): number | undefined {
   const value = Array.isArray(header) ? header[0] : header;
   if (value === undefined) return undefined;
@@ -10,7 +13,7 @@ export function parseRetryAfter(header: string | string[] | undefined): number |
     : /^[A-Z]/i.test(value)
       ? Date.parse(value) - clock.now()
       : Number.NaN;
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_MS) : undefined;
 }
 
 /** Reads the media type of `Content-Type`, without its parameters (RFC 9110, 8.3). */
