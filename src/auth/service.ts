@@ -117,7 +117,9 @@ function noteIssues(
 
 const causeOf = (error: unknown): object => {
   const cause: unknown = error instanceof UpstreamError ? error.cause : undefined;
-  return cause instanceof UpstreamError ? { code: cause.code, status: cause.refusal?.httpStatus } : {};
+  return cause instanceof UpstreamError
+    ? { code: cause.code, status: cause.refusal?.httpStatus ?? cause.status }
+    : {};
 };
 
 /** The credential of a client that is no longer served, but whose events are still there. */

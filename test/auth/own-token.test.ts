@@ -113,6 +113,13 @@ describe('the gateway’s own token', () => {
     });
   });
 
+  it.each([403, 408, 503])('that the service refuses with %i is told of with that status', async (status) => {
+    const { authorize, upstream, log } = await start({ status });
+    await using _ = upstream;
+    await expect(authorize()).rejects.toThrow();
+    expect(log.map((line) => JSON.parse(line))).toMatchObject([{ level: 'warn', status }]);
+  });
+
   it('is counted each time that it is asked for, and told of once when there is none, and once when there is one again', async () => {
     const answer = { status: 403, token: 'plain' };
     const { auth, authorize, upstream, counted, log } = await start(answer);
