@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { clock, useClock } from '../../src/common/clock.ts';
 import { disk, useDisk } from '../../src/common/disk.ts';
@@ -40,6 +40,16 @@ it('a process that has seen fewer payments of a client leaves what another of it
       { epoch: 0, sent: round + 1, at: 1_000 * (round + 1) },
     ]);
   }
+});
+
+it('what a process has left that was killed as it wrote is removed, and not what another is writing', async () => {
+  await note(new RedisMarks(path), 'one', 1);
+  const [left, fresh, copy] = [`${path}.${randomUUID()}`, `${path}.${randomUUID()}`, `${path}.before`];
+  for (const file of [left, fresh, copy]) await writeFile(file, '{"one":');
+  const hourAgo = new Date(Date.now() - 3_600_000);
+  for (const file of [left, copy, path]) await utimes(file, hourAgo, hourAgo);
+  expect(new RedisMarks(path).of('one')).toMatchObject({ sent: 1 });
+  expect((await readdir(dir)).sort()).toEqual([path, fresh, copy].map((file) => basename(file)).sort());
 });
 
 it('a count goes on from where it was once payments go on, though it is lower than before', async () => {

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { clock, type Timer } from '../../common/clock.ts';
 import { disk } from '../../common/disk.ts';
 import { Lru } from '../../common/lru.ts';
@@ -10,6 +11,8 @@ export const MARKS = 'payments.marks.json';
 const MOST_CLIENTS = 1_000;
 /** After so many milliseconds marks that could not be written are tried again. */
 const RETRY_MS = 10_000;
+/** After so many milliseconds no process is still at a file that it has begun. */
+const LEFT_AFTER_MS = 60_000;
 const NOTHING: RedisMark = { epoch: 0, sent: 0, at: 0 };
 
 /** A mark, with when its last payment was counted, in ms since the epoch by the clock of Redis; 0 if a version before noted it. */
@@ -32,6 +35,7 @@ export class RedisMarks {
   /** @param path of the file that keeps them. While it cannot be written, they last as long as the process. */
   constructor(path: string) {
     this.#path = path;
+    removeLeftovers(path);
     for (const [client, mark] of Object.entries(readMarks(path))) this.#marks.set(client, mark);
   }
 
@@ -83,6 +87,20 @@ export class RedisMarks {
         return;
       }
     }
+  }
+}
+
+/** A process that is killed as it replaces the file leaves the new one beside it, under a name that no other takes. */
+function removeLeftovers(path: string): void {
+  try {
+    for (const name of readdirSync(dirname(path))) {
+      const file = join(dirname(path), name);
+      // Another ending is an operator's copy.
+      const isOwn = name.startsWith(`${basename(path)}.`) && /\.[\da-f-]{36}$/.test(name);
+      if (isOwn && clock.now() - statSync(file).mtimeMs > LEFT_AFTER_MS) rmSync(file);
+    }
+  } catch {
+    // There is no such folder yet, another process was first, or the folder cannot be written, of which others tell.
   }
 }
 
