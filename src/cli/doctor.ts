@@ -84,11 +84,11 @@ async function* examine(): AsyncGenerator<Finding, void> {
 async function* lookAtCredentials(variables: Variables, around: Surroundings): AsyncGenerator<Finding, void> {
   const clients = serviceOf(variables)?.clients ?? [];
   const each =
-    clients.length < 2
+    clients.length === 0
       ? [{ variables, named: undefined }]
       : clients.map(({ clientId }) => ({
           variables: { ...variables, UPSTREAM_CLIENT_ID: clientId },
-          named: clientId,
+          named: clients.length < 2 ? undefined : clientId,
         }));
   for (const { variables: own, named } of each) {
     const { access, rest, findings } = await lookAtToken(own, around, named);

@@ -99,11 +99,14 @@ function clientOf(
   named: string | undefined,
 ): ServiceClient {
   const [first, ...others] = clients;
-  if (others.length === 0) return first;
-  const found = clients.find(({ clientId }) => clientId === named?.toLowerCase());
+  if (others.length === 0 && named === undefined) return first;
+  const found = clients.find(({ clientId }) => clientId.toLowerCase() === named?.toLowerCase());
   if (found !== undefined) return found;
+  // Also of a file with one alone: another may have been taken out of it.
   throw new CommandError(
-    `UPSTREAM_CLIENTS holds ${clients.length} clients: name the one to act for in UPSTREAM_CLIENT_ID.`,
+    named === undefined
+      ? `UPSTREAM_CLIENTS holds ${clients.length} clients: name the one to act for in UPSTREAM_CLIENT_ID.`
+      : `UPSTREAM_CLIENTS does not hold ${named}: name the one to act for in UPSTREAM_CLIENT_ID.`,
   );
 }
 

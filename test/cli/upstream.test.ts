@@ -34,6 +34,14 @@ it('acts for the client that is named, of several, in either case', async () => 
   }
   for (const named of [undefined, '11111111-2222-4333-8444-666666666666'])
     await expect(open(named)).rejects.toThrow('name the one to act for in UPSTREAM_CLIENT_ID');
+  // The other was taken out of the file: a command for it must not act for the one that is left.
+  const clients = [{ clientId: ids[0], clientSecret: 'secret', apiKey: 'key' }];
+  await writeFile(file, JSON.stringify(clients));
+  await expect(open(ids[1])).rejects.toThrow(`UPSTREAM_CLIENTS does not hold ${ids[1]}`);
+  for (const named of [undefined, ids[0]]) {
+    await using access = await open(named);
+    expect(access.rest.clientId).toBe(ids[0]);
+  }
   await rm(folder, { recursive: true });
 });
 
