@@ -51,11 +51,12 @@ export interface FailedExchange {
 }
 
 /**
- * Whether an answer is not HTTP. One that breaks off is none of these: where it says `Connection: close`, undici calls it an "Invalid EOF
- * state" if it is in chunks, else `UND_ERR_RES_CONTENT_LENGTH_MISMATCH`, as it calls headers that contradict each other.
+ * Whether an answer is not HTTP, or has longer headers than undici reads, 16 KiB. One that breaks off is none of these: where it says
+ * `Connection: close`, undici calls it an "Invalid EOF state" if it is in chunks, else `UND_ERR_RES_CONTENT_LENGTH_MISMATCH`, as it calls
+ * headers that contradict each other.
  */
 const isMalformed = ({ name, message }: Error): boolean =>
-  name === 'HTTPParserError' && !message.includes('Invalid EOF state');
+  name === 'HeadersOverflowError' || (name === 'HTTPParserError' && !message.includes('Invalid EOF state'));
 
 /** Returns the error of a call that no complete answer came of. */
 export function describe(
@@ -77,9 +78,11 @@ export function describe(
     );
   }
   if (isMalformed(cause)) {
-    return new UpstreamError('UPSTREAM_INVALID', "The service's answer is not well-formed HTTP.", {
-      cause,
-    });
+    return new UpstreamError(
+      'UPSTREAM_INVALID',
+      "The service's answer is not well-formed HTTP, or its headers are too long.",
+      { cause },
+    );
   }
   return new UpstreamError(
     'UPSTREAM_UNAVAILABLE',

@@ -90,7 +90,19 @@ describe('a GET to the upstream', () => {
     await using upstream = await startUpstream((request) => request.socket.end('HTTP/1.1 OK\r\n\r\n'));
     await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({
       code: 'UPSTREAM_INVALID',
-      message: "The service's answer is not well-formed HTTP.",
+      message: "The service's answer is not well-formed HTTP, or its headers are too long.",
+    });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  it('is not repeated after an answer whose headers are longer than is read', async () => {
+    await using upstream = await startUpstream((_request, response) => {
+      response.setHeader('x-long', 'x'.repeat(20_000));
+      json(response, {});
+    });
+    await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({
+      code: 'UPSTREAM_INVALID',
+      message: "The service's answer is not well-formed HTTP, or its headers are too long.",
     });
     expect(upstream.requests).toHaveLength(1);
   });
