@@ -218,3 +218,42 @@ it('behind a gap what the log still holds is handed out again: a store of the ap
   feed.close();
   await done;
 });
+
+it('goes on behind a gap also where the store cannot be read for a moment just then, and says so meanwhile', async () => {
+  const kept = memoryStore<Data['events']>();
+  await kept.save(undefined, 'start');
+  const failure = new Error('Connection to Indexed Database server lost.');
+  let readings = 0;
+  const source = createFakeSource();
+  const feed = follow(source, DOCUMENT, {
+    store: {
+      async load() {
+        readings += 1;
+        if (readings === 2) throw failure;
+        return kept.load();
+      },
+      save: (item, cursor) => kept.save(item, cursor),
+    },
+    presence: () => () => undefined,
+  });
+  const problems: unknown[] = [];
+  feed.onChange(() => problems.push(feed.problem));
+  const seen: string[] = [];
+  const done = (async () => {
+    for await (const item of feed) seen.push(isGap(item) ? 'gap' : item.cursor);
+  })();
+  const first = await until(() => source.subscriptions[0]);
+  first.sink.next({
+    errors: [{ message: 'Lost.', extensions: { code: 'EVENTS_GAP', oldest: 'oldest', head: 'head' } }],
+  });
+  const { sink } = await until(() =>
+    source.subscriptions.find(({ variables }) => variables['after'] === 'oldest'),
+  );
+  sink.next({ data: { events: { cursor: 'a' } } });
+  await until(() => seen.at(-1) === 'a');
+  expect(seen).toEqual(['gap', 'a']);
+  expect(problems).toContain(failure);
+  expect(feed.problem).toBeUndefined();
+  feed.close();
+  await done;
+});

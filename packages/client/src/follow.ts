@@ -15,8 +15,8 @@ type Followable = Readonly<Record<string, { readonly cursor: string } | string |
  * the new one, and where the provider sends no `id` it has another `id` too.
  *
  * The iteration throws `Refused` if the gateway will never serve the request, or if the stored list was removed meanwhile
- * (`STORE_REMOVED`), and it throws errors of `store.load`. Any other error of `store.save` is shown as `problem`, and saving is
- * tried again: the event waits until then.
+ * (`STORE_REMOVED`), and it throws what the first `store.load` throws. Any other error of the store is shown as `problem`, and what failed
+ * is tried again: the event waits until then.
  */
 export function follow<Data extends { [Key in keyof Data]: Followable[string] }, Variables>(
   source: Source,

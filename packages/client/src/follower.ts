@@ -18,7 +18,7 @@ import {
   type Source,
   type TypedDocument,
 } from './source.ts';
-import { cursorOf, type Gap, isGap, memoryStore, type Store } from './stores.ts';
+import { cursorOf, type Gap, isGap, memoryStore, type Saved, type Store } from './stores.ts';
 import { unseen } from './unseen.ts';
 
 /** Of bookmarks that come within this time, in milliseconds, only the first is saved: a tab that wakes reads old ones. */
@@ -120,7 +120,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         this.#connection ??= this.#connect();
         const next = this.#waiting.shift();
         if (next) {
-          if (!(await this.#save(next.event, next.cursor))) return;
+          if (!(await this.#untilDone(true, () => this.#store.save(next.event, next.cursor)))) return;
           if (!next.event) continue;
           this.#show(next.event);
           yield next.event;
@@ -154,8 +154,9 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       this.#gaps += 1;
       this.#change({ status: 'gap' });
     }
-    const given = placeOf(bounds, this.#gaps);
-    let cursor = String(given);
+    // A text, or nothing where the gap names no place.
+    const given = placeOf(bounds, this.#gaps) as string;
+    let cursor = given;
     // The type is told because the compiler does not see that a function sets it.
     let events = undefined as readonly EventOf<Data>[] | undefined;
     if (this.#options.getState || typeof given !== 'string') {
@@ -165,7 +166,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         const last = events?.at(-1);
         const own = last ? cursorOf(last) : eventCursor;
         // The place that has just been refused would be refused again.
-        cursor = String((own === this.#cursor && (given || eventCursor)) || own);
+        cursor = own === this.#cursor ? given || eventCursor : own;
       });
       if (!isPlaced) return;
     }
@@ -173,11 +174,14 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       events || reason !== 'FIRST_START'
         ? { gap: true, reason, cursor, ...(events && { events }) }
         : undefined;
-    if (!(await this.#save(gap, cursor))) return;
-    // Another tab may have been quicker. The feed then goes on from the place in the store, and shows the store's events.
-    const saved = await this.#store.load();
-    const isOwn =
-      !saved || saved.cursor === cursor || saved.cursor === this.#cursor || (events && !saved.events);
+    let saved: Saved<EventOf<Data>> = { cursor };
+    const isKept = await this.#untilDone(true, async () => {
+      await this.#store.save(gap, cursor);
+      // Another tab may have been quicker. The feed then goes on from the place in the store, and shows the store's events.
+      saved = (await this.#store.load()) || saved;
+    });
+    if (!isKept) return;
+    const isOwn = saved.cursor === cursor || saved.cursor === this.#cursor || (events && !saved.events);
     this.#cursor = isOwn ? cursor : saved.cursor;
     for (const item of isOwn ? [gap] : unseen(saved.events, gap, this.#shown || this.#told)) {
       // Where another tab has moved the place back, the same gap comes again.
@@ -190,10 +194,6 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #show(item: Item<Data>): void {
     this.#told = isGap(item) ? item.cursor : '';
     for (const event of isGap(item) ? (item.events ?? []) : [item]) this.#shown = cursorOf(event);
-  }
-
-  #save(item: Item<Data> | undefined, cursor: string): Promise<boolean> {
-    return this.#untilDone(true, () => this.#store.save(item, cursor));
   }
 
   /** Tries until it succeeds. @returns false once the feed is closed. @param isHere true if it needs no gateway */
