@@ -98,13 +98,25 @@ export class SuspendedError extends UnsentError {
   }
 }
 
+/** The operation's time was over before the service had answered, which had less than its own (`UPSTREAM_TIMEOUT_MS`). */
+export class CutShortError extends UpstreamError {
+  /** @param leftMs how much time the call had, in milliseconds. */
+  constructor(leftMs: number, cause: Error, dispatched: boolean) {
+    super(
+      'UPSTREAM_TIMEOUT',
+      `The time of the operation was over before the service had answered: this call had ${leftMs} ms.`,
+      { cause, dispatched },
+    );
+  }
+}
+
 /** `unsent`: the gateway did not send the call. `given_up`: it left, and then all who waited for it did, or had no time left. */
 export type Dropped = 'unsent' | 'given_up';
 
 /** Returns why a call has no answer; undefined if the service is the reason. */
 export function whyDropped(error: UpstreamError, isGone: boolean): Dropped | undefined {
   if (error instanceof UnsentError) return 'unsent';
-  if (!isGone) return undefined;
+  if (!isGone && !(error instanceof CutShortError)) return undefined;
   return error.dispatched ? 'given_up' : 'unsent';
 }
 

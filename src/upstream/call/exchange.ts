@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { clock } from '../../common/clock.ts';
 import type { Party } from '../../common/party.ts';
-import { UpstreamError } from './errors.ts';
+import { CutShortError, UpstreamError } from './errors.ts';
 import { JsonReader, type ReadJson } from './json-reader.ts';
 
 /**
@@ -58,13 +58,19 @@ export interface FailedExchange {
 const isMalformed = ({ name, message }: Error): boolean =>
   name === 'HeadersOverflowError' || (name === 'HTTPParserError' && !message.includes('Invalid EOF state'));
 
-/** Returns the error of a call that no complete answer came of. */
+/**
+ * Returns the error of a call that no complete answer came of.
+ *
+ * @param isCut true if it had less than the time that the service is promised.
+ */
 export function describe(
   { cause, dispatched }: FailedExchange,
   timeoutMs: number,
+  isCut: boolean,
   maxAnswerBytes: number,
 ): UpstreamError {
   if (cause instanceof CallTimeout) {
+    if (isCut) return new CutShortError(timeoutMs, cause, dispatched);
     return new UpstreamError('UPSTREAM_TIMEOUT', `The service did not answer within ${timeoutMs} ms.`, {
       cause,
       dispatched,

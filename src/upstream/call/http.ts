@@ -239,7 +239,10 @@ class Pools implements UpstreamHttp {
     const { party, over } = request;
     const { turns, maxAnswerBytes } = this.#options;
     const came = await exchange(pool, request, timeoutMs);
-    if ('dispatched' in came) return { kind: 'failed', error: describe(came, timeoutMs, maxAnswerBytes) };
+    if ('dispatched' in came) {
+      const isCut = timeoutMs < request.timeoutMs;
+      return { kind: 'failed', error: describe(came, timeoutMs, isCut, maxAnswerBytes) };
+    }
     // Parsing the answer, and what its reader does with it, may be as much work as everything else.
     const turn = turns?.turn(over === 'money' ? 'money' : party.urgency, requester.group);
     if (turn !== undefined) {

@@ -106,7 +106,7 @@ describe('an operation with less time than one call may take', () => {
     const { errors } = await hurried.query('{ client { accounts { totalCount } } }');
     expect(errors?.[0]?.extensions['code']).toBe('UPSTREAM_TIMEOUT');
     // The message names the time that the call was given: what was left of the operation's.
-    const [, given] = /within ([\d.]+) ms/.exec(errors?.[0]?.message ?? '') ?? [];
+    const [, given] = /this call had ([\d.]+) ms/.exec(errors?.[0]?.message ?? '') ?? [];
     expect(Number(given)).toBeLessThanOrEqual(OPERATION_TIMEOUT_MS);
     const paid = await hurried.query(documentOf('createInternalTransaction'), { input: payment.input });
     expect(paid.data.result).toMatchObject({ __typename: 'OutcomeUnknown' });

@@ -62,12 +62,21 @@ it('a call without an answer says whether the service is the reason', async () =
   const restOf = (options: Partial<RestOptions> = {}) =>
     upstream.restOf({ onCall: (call) => dropped.push([call.path, call.dropped]), ...options });
   await restOf().send('POST', '/fails');
+  // It has its operation's time, which is less than the service's own.
+  const cut = await restOf({ deadline: Date.now() + 100 }).send('POST', '/busy');
+  expect(cut).toMatchObject({
+    error: {
+      code: 'UPSTREAM_TIMEOUT',
+      dispatched: true,
+      message: expect.stringContaining('of the operation'),
+    },
+  });
   const busy = Array.from({ length: HTTP.callsPerCaller }, (_, index) =>
     restOf(index === 0 ? { leaver: leaverOf(left.signal) } : { deadline: Date.now() + 3_600_000 }).get(
       '/busy',
     ),
   );
-  await until(() => upstream.requests.length === 1 + busy.length);
+  await until(() => upstream.requests.length === 2 + busy.length);
   await restOf({ deadline: Date.now() + 20 }).send('POST', '/late');
   const gone = new AbortController();
   const waiting = restOf({ leaver: leaverOf(gone.signal) }).get('/gone');
@@ -81,6 +90,7 @@ it('a call without an answer says whether the service is the reason', async () =
   await restOf().send('POST', '/suspended');
   expect(dropped).toEqual([
     ['/fails', undefined],
+    ['/busy', 'given_up'],
     ['/late', 'unsent'],
     ['/gone', 'unsent'],
     ['/busy', 'given_up'],
