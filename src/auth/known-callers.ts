@@ -3,6 +3,7 @@ import { Lru } from '../common/lru.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Party } from '../common/party.ts';
 import { SingleFlight } from '../common/single-flight.ts';
+import { CutShortError } from '../upstream/call/errors.ts';
 import { type Asker, type Joinable, SharedWork } from '../upstream/call/shared-work.ts';
 import type { Caller } from './caller.ts';
 import { BELIEVED_MS, isRefusal } from './credential-expiry.ts';
@@ -35,9 +36,16 @@ export class KnownCallers {
     return (fresh ? undefined : this.#known.get(token)) ?? this.#ask(token, ask, asker, source);
   }
 
-  #ask(token: string, ask: Ask, asker: Asker, source: string): Promise<Caller> {
+  /** @param isSecond true if a question that it joined was cut short already */
+  #ask(token: string, ask: Ask, asker: Asker, source: string, isSecond = false): Promise<Caller> {
     const others = this.#asking.underWay(token, source)?.details;
-    if (others?.isGone === false) return others.wait(asker, LATE);
+    if (others?.isGone === false) {
+      // It had the time of those who waited as it was sent, which may be less than this one has.
+      return others.wait(asker, LATE).catch((error: unknown) => {
+        if (isSecond || !(error instanceof CutShortError) || asker.deadline <= clock.now()) throw error;
+        return this.#ask(token, ask, asker, source, true);
+      });
+    }
     // A guess waits for those before it.
     const work = new SharedWork<Caller>(false);
     const question = this.#asking.begin(token, source, work.result, work);

@@ -325,6 +325,22 @@ describe('a token that the service decides on', () => {
     expect(await identify(tokenOf({ client_id: CLIENT }, 'new'))).toMatchObject({ clientId: CLIENT });
   });
 
+  it('is asked about once more, together, for those who joined a question of one with little time left', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const hang = Promise.withResolvers<void>();
+    service.held = hang.promise;
+    const token = tokenOf({ client_id: CLIENT }, 'one');
+    const hurried = identify(token, false, undefined, Date.now() + 100);
+    await until(() => upstream.requests.length === 1);
+    const others = [identify(token), identify(token)];
+    await expect(hurried).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+    await Promise.race([until(() => upstream.requests.length === 2), ...others]);
+    hang.resolve();
+    for (const other of others) expect(await other).toMatchObject({ clientId: CLIENT });
+    expect(upstream.requests).toHaveLength(2);
+  });
+
   it('keeps nobody waiting beyond the time of its operation for guesses that hang', async () => {
     const { service, upstream, identify } = await start();
     await using _ = upstream;
