@@ -40,8 +40,8 @@ const MUTANTS: readonly Mutant[] = [
     file: 'packages/client/src/follower.ts',
     edits: [
       [
-        'if (!(await this.#save(next.event, next.cursor))) return;',
-        'void this.#save(next.event, next.cursor);',
+        'if (!(await this.#untilDone(true, () => this.#store.save(next.event, next.cursor)))) return;',
+        'void this.#untilDone(true, () => this.#store.save(next.event, next.cursor));',
       ],
     ],
     test: 'client/states.test.ts',
