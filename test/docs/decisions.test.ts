@@ -8,8 +8,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startSandbox } from '#sandbox';
 import { Secret } from '../../src/common/secret.ts';
 import { MONEY_MUTATIONS } from '../../src/money/intent.ts';
+import { outcomeOf } from '../../src/money/outcome.ts';
 import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payments/service-refusals.ts';
 import { refusalError } from '../../src/resolvers/service-refusal.ts';
+import { isDocumentedError } from '../../src/upstream/call/documented-error.ts';
 import { pasarela } from '../cli/run.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { speiCredit } from '../helpers/ingress.ts';
@@ -582,6 +584,14 @@ it('each member of the unions of payments has a row', async () => {
     ).toBe(true);
 });
 
+/** By what a row of docs/upstream-api.md, "Errors", begins with. */
+const MUTATION_OF: Readonly<Record<string, (typeof MONEY_MUTATIONS)[number]>> = {
+  'money out': 'createMoneyOut',
+  'internal transaction': 'createInternalTransaction',
+  'penny validation': 'createPennyValidation',
+  refund: 'refundTransaction',
+};
+
 it('each refusal of the service that is documented has a row, and each that is not', async () => {
   const errors = (await readPage('docs/upstream-api.md')).split('\n## Errors\n')[1]?.split('\n## ')[0] ?? '';
   const explained = [...errors.matchAll(/\| `([A-Z_]+)` \| `(.+)` \|$/gm)].map(
@@ -590,12 +600,29 @@ it('each refusal of the service that is documented has a row, and each that is n
       body: { details: [{ reason, domain: 'CORE', metadata: { error_detail: detail } }] },
     }),
   );
-  const identified = [...errors.matchAll(/\| (4\d\d) \| `(\w+)` \|$/gm)].map(([, status, identifier]) => ({
+  const identified = [
+    ...errors.matchAll(/^\| ([\w ]+): [^|]*\| (4\d\d) \| `(\w+)` \| (?:`(.+)`|not documented) \|$/gm),
+  ].map(([, subject = '', status, identifier, form]) => ({
+    subject,
     status: Number(status),
-    body: { identifier },
+    body: form === undefined ? { identifier } : JSON.parse(form),
   }));
   expect([explained.length, identified.length], 'rows of docs/upstream-api.md, "Errors"').toEqual([6, 2]);
   const others = [400, 404, 409, 418].map((status) => ({ status, body: apiError('NOT_DOCUMENTED') }));
+  for (const { subject, status, body } of identified) {
+    const answer = { status, body, text: JSON.stringify(body) };
+    const { code } = refusalError(answer, TRANSFER_RULES);
+    const plain = apiError('NOT_DOCUMENTED');
+    const generic = refusalError({ status, body: plain, text: JSON.stringify(plain) }, TRANSFER_RULES);
+    expect(code, `${answer.text} has a code of its own`).not.toBe(generic.code);
+    const mutation = MUTATION_OF[subject];
+    if (mutation === undefined) continue;
+    const attempt = { kind: 'answered', retryAfterMs: undefined, ...answer } as const;
+    const reading = { compare: () => expect.unreachable(), isServiceError: isDocumentedError };
+    expect(outcomeOf(mutation, true, attempt, reading), `${answer.text} to ${subject}`).toMatchObject({
+      kind: 'refused',
+    });
+  }
   for (const { status, body } of [...explained, ...identified, ...others])
     for (const rules of [TRANSFER_RULES, REFUND_RULES]) {
       const { name, code } = refusalError({ status, body, text: JSON.stringify(body) }, rules);
