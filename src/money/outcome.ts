@@ -133,9 +133,12 @@ function denied(
 
 /**
  * The upstream's 409 of money out means "in progress" or "other body", and no documented field tells which
- * (docs/upstream-api.md, endpoint 11). On a repeat of our own bytes it can only be the former. On a first attempt the key was
+ * (docs/upstream-api.md, endpoint 11). A first one with a documented identifier is a refusal. After any other first one the key was
  * already in use at the upstream, although no record of it is left here. Repeating may then still bring the answer of a call
  * that is under way. But nobody knows how long the upstream remembers that call, so nothing may be sent later.
+ *
+ * On a repeat of our own bytes it is "in progress", or a first answer whose refusal was lost and comes again. The latter stays unknown too:
+ * it is not documented whether the upstream looks at the key before it looks for a reason to refuse.
  */
 function conflict(first: boolean, answer: UpstreamAnswer): Outcome {
   const reason = 'STILL_PROCESSING';
