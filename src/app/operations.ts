@@ -83,7 +83,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
       ingress: base.addresses.ingress,
       receiptOwner: stores.receiptOwner,
       settleLater: settleLaterOf(base, stores),
-      polls: new Polls(base.clock, config.pollsPerSecond),
+      polls: pollsOf(base),
       refusedKeys: createRefusedKeys(),
       utcOffset: config.upstreamUtcOffset,
       clock: base.clock,
@@ -108,6 +108,12 @@ export function createOperations(base: Base, stores: Stores): Operations {
     onSent: noteChange,
     ingress: ingressOf(base, stores, lists, noteChange),
   };
+}
+
+function pollsOf({ clock, config, metrics }: Base): Polls {
+  const polls = new Polls(clock, config.pollsPerSecond);
+  metrics.watchPolls(() => polls.waiting);
+  return polls;
 }
 
 /** A question of the gateway itself about a credential, which no request brings. */

@@ -25,6 +25,8 @@ export interface Metrics extends OperationMetrics {
   upstreamCall(call: CallRecord): void;
   /** How many REST calls wait for a seat. */
   callsWaiting(count: number): void;
+  /** Takes a function that tells how many readings of followed transactions wait, each time somebody reads the metrics. */
+  watchPolls(waiting: () => number): void;
   readonly listWalked: WalkObserver;
 }
 
@@ -78,6 +80,7 @@ export function createMetrics(
     ...createOperationMetrics(registry),
     ...createEventMetrics(registry, logger),
     ...upstreamMetrics(registry),
+    watchPolls: waitingPolls(registry),
     listWalked: walks(registry),
     money: createPaymentMetrics(registers),
     serving: createServingMetrics(registry, { version: VERSION, layersOff: [...layersOff].sort().join(',') }),
@@ -127,6 +130,21 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
       if (unreadMs > 0) waits.observe({ wait: 'turn' }, unreadMs / 1000);
     },
     callsWaiting: (count) => callsWaiting.set(count),
+  };
+}
+
+function waitingPolls(registry: Registry): Metrics['watchPolls'] {
+  let ask = () => 0;
+  new Gauge({
+    name: 'pasarela_polls_waiting',
+    help: 'Readings of followed transactions and receipts whose time has come, and that wait for UPSTREAM_POLLS_PER_SECOND or for earlier readings of their group.',
+    registers: [registry],
+    collect() {
+      this.set(ask());
+    },
+  });
+  return (waiting) => {
+    ask = waiting;
   };
 }
 

@@ -179,14 +179,16 @@ it('adds streams that share a follower to the followers of the log, as either ch
   expect(await subscribers()).toBe(3);
 });
 
-it('asks how many events wait, and how many seats are taken', async () => {
+it('asks how many events and readings wait, and how many seats are taken', async () => {
   let [waiting, sse] = [5, 2];
   metrics.events.watchFeeds(() => waiting);
+  metrics.watchPolls(() => 2 * waiting);
   metrics.serving.watchSeats(() => ({ websocket: 7, sse }));
-  const names = ['events_waiting', 'open_streams{kind="websocket"}', 'open_streams{kind="sse"}'];
-  expect(names.map(await scrape())).toEqual([5, 7, 2]);
+  const streams = ['open_streams{kind="websocket"}', 'open_streams{kind="sse"}'];
+  const names = ['events_waiting', 'polls_waiting', ...streams];
+  expect(names.map(await scrape())).toEqual([5, 10, 7, 2]);
   [waiting, sse] = [0, 0];
-  expect(names.map(await scrape())).toEqual([0, 7, 0]);
+  expect(names.map(await scrape())).toEqual([0, 0, 7, 0]);
 });
 
 it('tells files of documents that were taken over from those that were not', async () => {

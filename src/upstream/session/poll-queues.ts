@@ -28,6 +28,11 @@ export class PollQueues {
     this.#perRequester = perRequester;
   }
 
+  /** How many polls wait. One of several requesters counts once. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
   /** True if a waiting poll could be taken now. */
   get isReady(): boolean {
     return this.#queues.values().some((queue) => this.#isReady(queue));

@@ -49,6 +49,11 @@ export class Polls {
     this.#countedAt = clock.now();
   }
 
+  /** How many readings wait whose time has come. */
+  get waiting(): number {
+    return this.#queues.size;
+  }
+
   /**
    * Begins to read the watcher's transaction again. The watcher has just read it, so if it joins others it waits for their
    * next reading.

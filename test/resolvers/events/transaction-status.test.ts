@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { alternativeChoices, defaultChoices, type Sandbox } from '../../../packages/sandbox/src/index.ts';
 import { Secret } from '../../../src/common/secret.ts';
 import { type SteppedClock, steppedClock } from '../../helpers/clock.ts';
+import { readMetric } from '../../helpers/fleet.ts';
 import { control, type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
@@ -205,6 +206,31 @@ describe.each([
       expect(malformed.results).toMatchObject([{ errors: [{ extensions: { code: 'BAD_USER_INPUT' } }] }]);
     });
   });
+});
+
+it('the metrics tell how many readings wait for the rate', async () => {
+  const clock = steppedClock();
+  await using gateway = await startGateway({ webhooks: false, config: { pollsPerSecond: 1 }, clock });
+  const seeded = await control(gateway.sandbox, 'GET', '/sandbox');
+  const waiting = () => readMetric(gateway.url, 'pasarela_polls_waiting');
+  const follow = async () => {
+    const variables = { id: await pay(gateway, seeded) };
+    const { accessToken } = gateway.sandbox;
+    const subscriber = subscribeOverWebSocket(gateway.graphql, accessToken, { query: STATUS, variables });
+    await subscriber.received(1);
+    return subscriber;
+  };
+  {
+    await using _first = await follow();
+    await using _second = await follow();
+    await using _third = await follow();
+    expect(await waiting()).toBe(0);
+    await clock.pass(FIRST);
+    await until(async () => (await waiting()) === 2);
+    await clock.pass(1_000);
+    await until(async () => (await waiting()) === 1);
+  }
+  await until(async () => (await waiting()) === 0);
 });
 
 describe.each([
