@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access, mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { otherStoreIn } from '../money/other-store.ts';
+import { RETENTION_DAYS } from '../money/record.ts';
 import { ConfigError } from './config.ts';
 import type { ServerConfig } from './server-config.ts';
 
@@ -36,7 +37,7 @@ export async function otherStoreProblem({
   const found = await otherStoreIn({ dataDir, redisUrl: redisUrl?.reveal() });
   if (found === undefined) return undefined;
   const [is, had] = redisUrl === undefined ? ['is not set', 'with Redis'] : ['is set', 'without Redis'];
-  return `REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last 30 days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, rename that file.`;
+  return `REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last ${RETENTION_DAYS} days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, rename that file.`;
 }
 
 /** @throws ConfigError where there is an {@link otherStoreProblem} */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Secret } from '../common/secret.ts';
+import { RETENTION_DAYS } from '../money/record.ts';
 import {
   bankFieldNames,
   baseUrl,
@@ -113,9 +114,9 @@ export const variables = {
   EVENTS_RETENTION: variable(() => integer(1, 100_000_000), 100_000),
   EVENTS_RETENTION_BYTES: variable(() => integer(1, Number.MAX_SAFE_INTEGER)),
   PAYMENTS: variable(() => z.enum(['on', 'off']).describe('on or off'), 'on'),
-  // In Redis the journal's first line of a payment describes its record, so lines are kept longer than the 30 days of
-  // records.
-  JOURNAL_RETENTION: variable(() => integer(31, 3_650), 400),
+  // A day longer than a record after its sending. In Redis a record needs its first line for as long as it is kept, so LEAST_JOURNAL_MS
+  // (open-money.ts) keeps lines longer there, whatever is set here.
+  JOURNAL_RETENTION: variable(() => integer(RETENTION_DAYS + 1, 3_650), 400),
   RECONCILE_EVERY: variable(() => integer(60, 86_400)),
   PUBLIC_URL: variable(baseUrl),
   WEBHOOK_SECRET: variable(() =>

@@ -45,8 +45,8 @@ interface MoneyMetrics {
 }
 
 /**
- * How long lines of the journal are kept at least in Redis, in ms: a record has only its line to say what was asked for, and one that is
- * settled at its end is kept for twice its time.
+ * How long lines of the journal are kept at least in Redis, in ms. A record has only its first line to say what was asked for. An answer
+ * that is stored just before a record ends keeps it for as long again.
  */
 const LEAST_JOURNAL_MS = 2 * RETENTION_MS + 24 * 60 * 60 * 1000;
 

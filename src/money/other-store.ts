@@ -6,7 +6,7 @@ import { RETENTION_MS } from './record.ts';
 import { MARKS } from './redis/marks.ts';
 
 /**
- * Finds payments of the last 30 days that the folder's earlier gateway has recorded in the other kind of store: in a file where
+ * Finds payments whose records are still kept, and that the folder's earlier gateway has recorded in the other kind of store: in a file where
  * these options name a Redis, in Redis where they name none. The store that the options name knows none of their keys, so a
  * payment that is sent again would be made again.
  *

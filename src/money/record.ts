@@ -7,10 +7,12 @@ import type { OpenRecords } from './settling/open-records.ts';
 export type { Begun, Claim, OrderSummary, Sent, StoredAnswer } from './record-parts.ts';
 
 /**
- * How long a record is kept after its key was claimed, after its payment was sent first, and after an answer was stored, in ms: 30 days.
+ * For how many days a record is kept after its key was claimed, after its payment was sent first, and after an answer was stored.
  * Repeats, looks and `payments settle` do not prolong that.
  */
-export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
+export const RETENTION_DAYS = 30;
+/** The same in ms. */
+export const RETENTION_MS = RETENTION_DAYS * 24 * 60 * 60 * 1000;
 
 /** A record as it is read, without taking its key. Times are in ms since the epoch, by the clock of the store. */
 export interface PaymentRecord {

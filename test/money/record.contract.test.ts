@@ -586,7 +586,7 @@ describe('the record over node:sqlite', () => {
   const HOUR_MS = 3_600_000;
   const DAY_MS = 24 * HOUR_MS;
 
-  it('forgets an intent 30 days after it was last written, however far the clock of the machine leaps', async () => {
+  it('forgets an intent 30 days after its answer was stored, however far the clock of the machine leaps', async () => {
     let [now, monotonic] = [Date.now(), 0];
     const open = () =>
       openSqliteRecords(

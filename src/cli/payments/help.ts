@@ -1,3 +1,5 @@
+import { RETENTION_DAYS } from '../../money/record.ts';
+
 const WHERE = `Environment:
 
   REDIS_URL, DATA_DIR  where the record of payments is: as the gateway has them. The command runs beside the gateway, on the same
@@ -101,7 +103,7 @@ const LIST_HELP = `Usage: pasarela payments list [--state STATES] [--operation O
                               [--client ID] [--limit N] [--json]
 
 Prints payments, the newest first. A line holds when it was asked for, the state, the operation, the amount, the id, and why it is
-refused or unknown. A payment is in the list once it was sent, for 30 days after that or after its answer was stored. A page of 100 is
+refused or unknown. A payment is in the list once it was sent, for ${RETENTION_DAYS} days after that or after its answer was stored. A page of 100 is
 read at a time; Redis has 2 s for each reply. While payments are held, says so on standard error: where the record was put back,
 some payments may be missing.
 
@@ -130,7 +132,7 @@ const SHOW_HELP = `Usage: pasarela payments show ID [--client ID] [--json]
 Prints one payment, by the id that list prints, or by the UUID of the transaction that it made: state, amount, instruments, times,
 who asked, and for which customer, why it is refused or unknown, until when it may be sent again and is looked for; the credit that a
 refund returns (originalTransactionId), unless the service has refused it, or it is done by an answer that does not name the credit;
-and a line for each of its steps in the journal. It is found for 30 days after it was sent, or after its answer was stored: settle
+and a line for each of its steps in the journal. It is found for ${RETENTION_DAYS} days after it was sent, or after its answer was stored: settle
 does not prolong that. Its lines are kept for JOURNAL_RETENTION: export has those, also of an earlier payment under the same key,
 whose record is gone.
 

@@ -1,4 +1,4 @@
-import { type Hold, type MoneyRecords, RETENTION_MS } from '../../money/record.ts';
+import { type Hold, type MoneyRecords, RETENTION_DAYS, RETENTION_MS } from '../../money/record.ts';
 import { remark } from '../command.ts';
 
 /** Says why, and since when, payments are held; of a record that was put back also from when on to compare. */
@@ -7,7 +7,7 @@ export function holdText({ why, since, missing, copied }: Hold): string {
   if (why !== 'put-back') return `${held}: an operator has stopped them.`;
   const from =
     copied === undefined
-      ? `Nothing in it says how old the copy is: compare the transactions of 30 days, from ${timeOf(since - RETENTION_MS)} on, with what callers hold.`
+      ? `Nothing in it says how old the copy is: compare the transactions of ${RETENTION_DAYS} days, from ${timeOf(since - RETENTION_MS)} on, with what callers hold.`
       : `The last line that the copy had is of ${timeOf(copied)}: compare the transactions from then on with what callers hold.`;
   const count = missing === 0 ? 'an unknown number' : `up to ${missing}, as the gateways have counted`;
   return `${held}: their record was put back, to a copy that may be far older than that. ${from} Missing from it: ${count}.`;

@@ -11,6 +11,7 @@ import {
   type PaymentRecord,
   type PaymentSearch,
   type PaymentsFound,
+  RETENTION_DAYS,
   RETENTION_MS,
   type StoredAnswer,
 } from '../record.ts';
@@ -19,7 +20,7 @@ import { keyOf, keysOf } from './keys.ts';
 import { boundsOf, positionIn } from './members.ts';
 import { JOURNAL_ASKED } from './redis-journal.ts';
 import { NOW } from './time.ts';
-import { DAY, RETENTION_DAYS, TRANSACTION_INDEX, transactionName } from './transaction-index.ts';
+import { DAY, TRANSACTION_INDEX, transactionName } from './transaction-index.ts';
 
 /** Stands in the place of a customer in the names of the sets that hold all payments of the client. */
 const EVERYBODY = '*';

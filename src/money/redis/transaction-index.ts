@@ -5,9 +5,6 @@ import { partOf } from './keys.ts';
 /** Ms of a day. */
 export const DAY = 24 * 60 * 60 * 1000;
 
-/** For how many days a record is kept. */
-export const RETENTION_DAYS = RETENTION_MS / DAY;
-
 /**
  * Defines `index(day)`: where the hashes of records are found by the transactions that became known on this day. A hash in Redis
  * that is small takes a third of the room of as many keys; each goes as a whole, once its records have gone.
