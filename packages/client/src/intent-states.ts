@@ -4,8 +4,8 @@ import { settle } from './outcome.ts';
 
 const DAY_MS = 86_400_000;
 /**
- * After this time, in milliseconds, nothing is sent again. The gateway knows a key for 30 days; a day is left for wrong
- * clocks.
+ * After this time, in milliseconds, nothing is sent again. The gateway knows a key for 30 days (`RETENTION_DAYS` of
+ * src/money/record.ts); a day is left for wrong clocks.
  */
 const KNOWN_MS = 29 * DAY_MS;
 /** How long a payment that is over is kept, in milliseconds. */
