@@ -9,6 +9,9 @@ export type { Begun, Claim, OrderSummary, Sent, StoredAnswer } from './record-pa
 /**
  * For how many days a record is kept after its key was claimed, after its payment was sent first, and after an answer was stored.
  * Repeats, looks and `payments settle` do not prolong that.
+ *
+ * No variable. Apps rely on it, and a key that is used after that pays again: CONTRIBUTING.md, "How long a record of a payment is kept",
+ * has what depends on it, and in which order to change it.
  */
 export const RETENTION_DAYS = 30;
 /** The same in ms. */
