@@ -108,7 +108,10 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
   const everyMs = chance.between(2_000, 25_000) * pace * (focus === undefined ? 1 : HASTE);
   const weights = new Map<string, number>();
   for (const kind of KINDS) {
-    const weight = weightOf(LATER.has(kind) ? sim.chance(kind) : chance);
+    const weight =
+      kind === 'replicas go one by one'
+        ? weightOneByOne(sim)
+        : weightOf(LATER.has(kind) ? sim.chance(kind) : chance);
     weights.set(kind, isEmbedded && OF_REDIS.has(kind) ? 0 : weight);
   }
   if (focus !== undefined) weights.set(focus, 5);
@@ -173,10 +176,15 @@ function focusOf(sim: Simulation, isEmbedded: boolean): (typeof KINDS)[number] |
 }
 
 /** How likely a kind of fault is beside others: most never. */
-const weightOf = (chance: Chance): number => (chance.happens(0.35) ? chance.between(0.1, 1) : 0);
+const weightOf = (chance: Chance, probability = 0.35): number =>
+  chance.happens(probability) ? chance.between(0.1, 1) : 0;
+
+/** The same for what needs two replicas, and takes long. */
+const weightOneByOne = (sim: Simulation): number => weightOf(sim.chance('replicas go one by one'), 0.1);
 
 /** How many replicas there are: one at least where one is to be promoted. */
 const replicasOf = (sim: Simulation, drawn: number): number => {
+  if (weightOneByOne(sim) > 0) return 2;
   const isDrawn =
     weightOf(sim.chance('lost replica promoted')) > 0 || focusOfLog(sim, false) === 'lost replica promoted';
   return isDrawn ? sim.chance('replicas to be promoted').pick([1, 1, 1, 2]) : drawn;
@@ -217,6 +225,7 @@ const KINDS = [
   'connections forgotten as they close',
   'payment closed as Redis is away',
   'lost replica promoted',
+  'replicas go one by one',
 ] as const;
 
 /** What happens in the midst of payments. */
@@ -245,6 +254,7 @@ const LATER: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'connections forgotten as they close',
   'payment closed as Redis is away',
   'lost replica promoted',
+  'replicas go one by one',
   ...OF_PAYMENTS,
 ]);
 
@@ -267,6 +277,7 @@ const OF_REDIS: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'gateway cut off from Redis as it pays',
   'payment closed as Redis is away',
   'lost replica promoted',
+  'replicas go one by one',
 ]);
 
 /** What happens more where somebody subscribes anew all the time. */
@@ -285,6 +296,7 @@ const RATIOS: Readonly<Record<string, number>> = {
   'gateway cut off from Redis as it pays': 2,
   'record put back': 2,
   'lost replica promoted': 3,
+  'replicas go one by one': 4,
   failover: 1.5,
 };
 
@@ -536,6 +548,28 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
         world.operator.repeat();
       };
       return { words: `${replica.name}${isTwice ? ', after another' : ''}`, ms: seconds(chance, 9, 20), end };
+    },
+    'replicas go one by one': (chance) => {
+      const [first, second] = redis.replicas();
+      if (first === undefined || second === undefined || !redis.primary.isUp) return undefined;
+      const ends: (() => void)[] = [redis.keepAway(first)];
+      let isOver = false;
+      const later = (ms: number, what: () => void) => sim.after(ms, undefined, () => !isOver && what());
+      const secondMs = seconds(chance, 25, 30);
+      later(secondMs, () => {
+        if (redis.replicas().includes(second)) ends.push(redis.keepAway(second));
+      });
+      later(secondMs + seconds(chance, 3, 9), () => {
+        if (redis.primary.isUp && redis.promotable().includes(second))
+          ends.push(redis.failOver(second, chance.happens(0.3)));
+      });
+      const end = () => {
+        isOver = true;
+        for (const over of ends) over();
+        redis.mend();
+        world.operator.repeat();
+      };
+      return { words: `${first.name}, then ${second.name}`, ms: secondMs + seconds(chance, 9, 15), end };
     },
     'gateway cut off from Redis': (chance) => {
       const { name } = chance.pick(gateways);

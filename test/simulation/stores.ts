@@ -30,6 +30,8 @@ export class RedisGroup {
   readonly #goneSince = new Map<RedisServer, number>();
   /** Replicas whose connection to the primary has ended: INFO names them no more. */
   readonly #unnamed = new Set<RedisServer>();
+  /** Replicas that follow nobody, whatever is mended meanwhile. */
+  readonly #away = new Set<RedisServer>();
   readonly #processes = new WeakSet<Process>();
   /** What is to be cut off as soon as Redis has done a step of a payment for it. */
   cutting: Cutting | undefined;
@@ -106,6 +108,7 @@ export class RedisGroup {
     for (const key of keyspace.keys()) if (isMeant(key)) keyspace.delete(key);
     keyspace.take(copy, isMeant);
     this.#primary.startAgain();
+    this.#away.clear();
     this.mend();
     this.forgottenAt = this.#sim.elapsed;
   }
@@ -136,6 +139,13 @@ export class RedisGroup {
     if (!isSilent) this.#unnamed.add(replica);
   }
 
+  /** A replica goes away without a word, and stays so. @returns ends that, once it is mended */
+  keepAway(replica: RedisServer): () => void {
+    this.lose(replica, true);
+    this.#away.add(replica);
+    return () => this.#away.delete(replica);
+  }
+
   /**
    * A process that begins over `redis://` knows of no replica that INFO does not name, and docs/events.md promises nothing where such a
    * one is promoted.
@@ -151,7 +161,7 @@ export class RedisGroup {
   mend(): void {
     for (const server of this.servers) {
       if (!server.isUp) server.startAgain();
-      if (server !== this.#primary && !this.#primary.hasReplica(server)) {
+      if (server !== this.#primary && !this.#away.has(server) && !this.#primary.hasReplica(server)) {
         this.#primary.lose(server, false);
         server.follow(this.#primary);
         this.#goneSince.delete(server);
@@ -201,8 +211,10 @@ export class RedisGroup {
     if (!isOldAlive) old.stop();
     replica.promote(old);
     this.#primary = replica;
+    this.#away.delete(replica);
     for (const server of this.servers) {
-      if (server !== replica && server !== old && server.isUp) server.follow(replica);
+      if (server !== replica && server !== old && server.isUp && !this.#away.has(server))
+        server.follow(replica);
     }
     this.#goneSince.clear();
     this.#unnamed.clear();
