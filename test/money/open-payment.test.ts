@@ -9,7 +9,12 @@ import { systemAmbient } from '../../src/money/ambient.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
 import { JournalEntries } from '../../src/money/journal/entries.ts';
 import { createPersistence } from '../../src/money/persist.ts';
-import { type Claim, type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
+import {
+  type Claim,
+  type MoneyRecords,
+  RecordsUnavailableError,
+  type StoredAnswer,
+} from '../../src/money/record.ts';
 import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
 import {
   type SettlingCalls,
@@ -311,6 +316,59 @@ it.each(STORES)(
       expect(told).toEqual(isDone ? ['done by evidence'] : []);
       expect((await records.read(name))?.answer?.kind).toBe(isDone ? 'done' : undefined);
     }
+  },
+);
+
+it.each(STORES)(
+  'what was stored in time is stored again, however late, where a failover has lost it, over %s',
+  async (_kind, makeStore) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const records = await store.open();
+    cleanup.defer(() => records.stop());
+    let leapMs = 0;
+    const measured = performance.now.bind(performance);
+    const spy = vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+    cleanup.defer(() => spy.mockRestore());
+    const { name } = await leaveOpen(records, 'createInternalTransaction');
+    await records.hasten(name);
+    const payment = await records.takeOpen(name, OWNER, 60_000);
+    if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+    // The server that is replaced between the second try and the third has what was stored, and no replica has.
+    const replaced = new Map<string, StoredAnswer>();
+    let tries = 0;
+    const losing: MoneyRecords = {
+      ...records,
+      async read(read) {
+        const known = await records.read(read);
+        const answer = replaced.get(read.hash);
+        return known && answer && { ...known, answer };
+      },
+      async answer(...args) {
+        tries += 1;
+        if (tries > 2) return records.answer(...args);
+        if (tries === 1) replaced.set(name.hash, args[2]);
+        else {
+          replaced.clear();
+          leapMs += 16_000;
+        }
+        throw new RecordsUnavailableError('answer', undefined);
+      },
+    };
+    const persistence = createPersistence(records, systemAmbient, logger);
+    const told: string[] = [];
+    const never = () => expect.unreachable();
+    const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
+      ...{ records: losing, persistence, ambient: systemAmbient },
+      onSettled: (_payment, kind, by) => told.push(`${kind} by ${by}`),
+      ...{ onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
+    });
+    expect(result).toBe('open');
+    await until(() => told.length > 0);
+    await persistence.stop();
+    expect(told).toEqual(['done by evidence']);
+    expect((await records.read(name))?.answer?.kind).toBe('done');
   },
 );
 

@@ -232,10 +232,13 @@ async function store(
   let isOwn = true;
   let isLate = false;
   let wasTried = false;
+  let wasStored = false;
   const { name, inputHash } = payment;
   const isKnown = await persistence.persist('answer', name, async () => {
-    // A try that failed in time may have been done, and only its reply lost: then nobody else tells that the payment is settled.
-    isLate = isTooLate() && !(wasTried && (await isStored(records, name, answer)));
+    // A try that failed in time may have been done, and only its reply lost: then nobody else tells that the payment is settled. A server
+    // that was replaced since may have had it alone, and have told it: then it is stored once more, however late.
+    wasStored ||= wasTried && (await isStored(records, name, answer));
+    isLate = isTooLate() && !wasStored;
     if (isLate) return;
     wasTried = true;
     isOwn = await records.answer(name, inputHash, answer, transactionId, code, begunAs(payment));
