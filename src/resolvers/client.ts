@@ -4,7 +4,7 @@ import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
 import type { Loader } from '../upstream/lists/loader.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
-import { countItemsOf, listOf, type Page, type PageArgs, pageOf, readWindow } from './connection.ts';
+import { listOf, type Page, type PageArgs, pageOf, readWindow } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 
@@ -38,14 +38,11 @@ async function windowPage<T>(
   );
   // Rows that come after what they look up need no promise each.
   await context.reads.prefetched;
-  return countItemsOf(page, context.budget);
+  return page;
 }
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>
-  countItemsOf(
-    pageOf(listOf(context.identity, 'Client webhooks'), await context.reads.session.webhooks.all(), args),
-    context.budget,
-  );
+  pageOf(listOf(context.identity, 'Client webhooks'), await context.reads.session.webhooks.all(), args);
 
 /** Instruments of the client and all its customers, or of one customer. */
 export function clientInstruments(

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import type { Budget } from '../operation/budget.ts';
 import type { Identity } from '../operation/identity.ts';
-import { BadInputError, PageCursorError, TooManyItemsError } from './errors.ts';
+import { BadInputError, PageCursorError } from './errors.ts';
 
 export const DEFAULT_PAGE = 50;
 export const MAX_PAGE = 100;
@@ -134,23 +133,6 @@ export async function readWindow<T>(
   if (start === offset) return { list, nodes: items.slice(0, limit), offset, totalCount: total };
   const end = await read(start, limit);
   return { list, nodes: end.items, offset: start, totalCount: end.total };
-}
-
-/** What of a budget pages are counted by. */
-export type ItemBudget = Pick<Budget, 'countItems' | 'maxItems'>;
-
-/**
- * Counts the items of a page as part of the operation's answer.
- *
- * @throws TooManyItemsError when they are more than the answer may hold: what pages hold that nobody has sized is known
- * only here.
- */
-export function countItemsOf<T extends { readonly nodes: readonly unknown[] }>(
-  page: T,
-  budget: ItemBudget,
-): T {
-  if (budget.countItems(page.nodes.length) > budget.maxItems) throw new TooManyItemsError(budget.maxItems);
-  return page;
 }
 
 /** One window of a list that is already whole. */

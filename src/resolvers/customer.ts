@@ -5,7 +5,7 @@ import type { Optional } from '../upstream/call/json.ts';
 import { isUuid } from '../upstream/call/path.ts';
 import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
-import { countItemsOf, listOf, type Page, type PageArgs, pageOf } from './connection.ts';
+import { listOf, type Page, type PageArgs, pageOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 import { openEnum } from './open-enum.ts';
@@ -35,7 +35,7 @@ export function customerAccounts(
 ): MaybePromise<Page<Account>> {
   const accounts = context.reads.session.accounts.where('ownerId', parent.id);
   const list = listOf(context.identity, `Customer ${parent.id} accounts`);
-  const page = (all: readonly Account[]) => countItemsOf(pageOf(list, all, args), context.budget);
+  const page = (all: readonly Account[]) => pageOf(list, all, args);
   return accounts instanceof Promise ? accounts.then(page) : page(accounts);
 }
 

@@ -5,7 +5,7 @@ import { UpstreamError } from '../upstream/call/errors.ts';
 import { type Optional, present } from '../upstream/call/json.ts';
 import { isId } from '../upstream/call/path.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
-import { countItemsOf, listOf, type Page, type PageArgs, readWindow } from './connection.ts';
+import { listOf, type Page, type PageArgs, readWindow } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { invalid, namedId, partOf } from './values.ts';
 
@@ -52,7 +52,7 @@ export async function instrumentPage(
   );
   // Rows that come after what they look up need no promise each.
   await context.reads.prefetched;
-  return countItemsOf(page, context.budget);
+  return page;
 }
 
 /** The account behind an instrument: the one that names it (docs/assumptions.md, "internal instruments"). */

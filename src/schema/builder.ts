@@ -4,6 +4,7 @@ import type { Scope } from '../auth/caller.ts';
 import type { Context } from '../operation/context.ts';
 import type { JsonObject } from '../upstream/call/json.ts';
 import type { PrefetchList } from '../upstream/session/session.ts';
+import { COUNTED_PAGES } from './counted-pages.ts';
 import { assertMay, RIGHTS } from './rights.ts';
 
 interface Text {
@@ -80,4 +81,4 @@ export const withPaymentsScope = <P, A, R>(resolve: Resolve<P, A, R>) =>
  */
 export const ofParent = { ofParent: true } as const;
 
-export const builder = new SchemaBuilder<GraphTypes>({ plugins: [ErrorsPlugin, RIGHTS] });
+export const builder = new SchemaBuilder<GraphTypes>({ plugins: [ErrorsPlugin, RIGHTS, COUNTED_PAGES] });

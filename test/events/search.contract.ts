@@ -163,8 +163,6 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       budget: {
         signal: new AbortController().signal,
         log: unhurried(),
-        countItems: () => 0,
-        maxItems: 100,
       },
       services: {
         receiptOwner: async (_client: string, event: { readonly bodyId: string | null }) =>

@@ -3,7 +3,7 @@ import type { EventType } from '../../events/log.ts';
 import { present } from '../../upstream/call/json.ts';
 import { isId, isUuid } from '../../upstream/call/path.ts';
 import type { TransactionLoader } from '../../upstream/transactions.ts';
-import { countItemsOf, type ItemBudget, type PageInfo, pageSize } from '../connection.ts';
+import { type PageInfo, pageSize } from '../connection.ts';
 import { BadInputError } from '../errors.ts';
 import { argumentId } from '../ids.ts';
 import type { Event } from './event.ts';
@@ -57,12 +57,8 @@ export function eventFilter(
 /** What of an operation's context a page needs. */
 type Reader = Viewer & SearchContext;
 
-/**
- * What else a page needs: to know by which id a receipt's messages name a transaction, and to count what the operation's answer
- * holds.
- */
+/** What else a page needs: to know by which id a receipt's messages name a transaction. */
 type Searcher = Reader & {
-  readonly budget: ItemBudget;
   readonly reads: { readonly session: { readonly transactions: Pick<TransactionLoader, 'get'> } };
 };
 
@@ -70,10 +66,15 @@ type Searcher = Reader & {
  * A page of the retained log: onwards from `after`, or back from `before`.
  *
  * @throws BadInputError for arguments that name nothing; UpstreamError where the service has to be asked for the validation of a
- * transaction, and fails; TooManyItemsError where the operation's answer holds more than it may.
+ * transaction, and fails.
  */
 export async function eventPage(args: EventPageArgs, context: Searcher): Promise<EventPage> {
-  return countItemsOf(await searched(args, context), context.budget);
+  const page = await pageOfLog(args, context);
+  const { hasNextPage, hasPreviousPage } = page.pageInfo;
+  const goesOn = isBackward(args) ? hasPreviousPage : hasNextPage;
+  if (args.transactionId == null || page.nodes.length > 0 || goesOn) return page;
+  const validationId = await validationOf(args.transactionId, args, context);
+  return validationId === null ? page : pageOfLog({ ...args, transactionId: validationId }, context);
 }
 
 /**
@@ -90,7 +91,7 @@ export async function creditsTo(clabe: string, window: EventWindow, context: Sea
     ? await pageOfLog({ ...asked, first: pageSize('last', last), after: before }, context)
     : await pageOfLog({ ...asked, last: pageSize('first', first), before: after }, context);
   const { hasNextPage, hasPreviousPage, startCursor, endCursor } = page.pageInfo;
-  const turned = {
+  return {
     nodes: page.nodes.toReversed(),
     pageInfo: {
       hasNextPage: hasPreviousPage,
@@ -99,19 +100,9 @@ export async function creditsTo(clabe: string, window: EventWindow, context: Sea
       endCursor: startCursor,
     },
   };
-  return countItemsOf(turned, context.budget);
 }
 
 const CREDITS: readonly EventType[] = ['MONEY_IN'];
-
-async function searched(args: EventPageArgs, context: Searcher): Promise<EventPage> {
-  const page = await pageOfLog(args, context);
-  const { hasNextPage, hasPreviousPage } = page.pageInfo;
-  const goesOn = isBackward(args) ? hasPreviousPage : hasNextPage;
-  if (args.transactionId == null || page.nodes.length > 0 || goesOn) return page;
-  const validationId = await validationOf(args.transactionId, args, context);
-  return validationId === null ? page : pageOfLog({ ...args, transactionId: validationId }, context);
-}
 
 /** The id that messages of a receipt may bear instead of the transaction's; the service alone knows it. */
 async function validationOf(

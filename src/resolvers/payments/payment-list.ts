@@ -12,7 +12,7 @@ import type { Context } from '../../operation/context.ts';
 import type { Identity } from '../../operation/identity.ts';
 import type { Services, SettleLater } from '../../operation/services.ts';
 import { type PageInfo, pageSize } from '../connection.ts';
-import { BadInputError, PageCursorError, PaymentRecordError, TooManyItemsError } from '../errors.ts';
+import { BadInputError, PageCursorError, PaymentRecordError } from '../errors.ts';
 import { instantOf } from '../instants.ts';
 import {
   CLASSES,
@@ -125,8 +125,6 @@ export async function paymentsPage(args: PaymentsArgs, context: Context): Promis
       () => context.budget.mayReadOn(),
     ),
   );
-  if (context.budget.countItems(payments.length) > context.budget.maxItems)
-    throw new TooManyItemsError(context.budget.maxItems);
   const nodes = payments.map(shown).filter((payment) => payment !== null);
   const edges = (isBack ? nodes.toReversed() : nodes).map((node) => ({
     node,

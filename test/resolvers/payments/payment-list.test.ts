@@ -9,7 +9,6 @@ import { createPayments } from '../../../src/money/payment-reads.ts';
 import type { StoredAnswer } from '../../../src/money/record.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import type { Context } from '../../../src/operation/context.ts';
-import { TooManyItemsError } from '../../../src/resolvers/errors.ts';
 import { paymentByKey, paymentsPage } from '../../../src/resolvers/payments/payment-list.ts';
 import { paymentOf } from '../../../src/resolvers/payments/payment-state.ts';
 import { CLIENT_ID } from '../../helpers/http-stub.ts';
@@ -128,7 +127,6 @@ it.each(['IN_FLIGHT', 'UNKNOWN'] as const)(
     };
     const context = {
       identity: { caller: { clientId: CLIENT_ID, customerId: undefined } },
-      budget: { countItems: (count: number) => count, maxItems: 100 },
       services: { money: { payments } },
       // A page of payments needs nothing else of it.
     } as unknown as Context;
@@ -159,7 +157,7 @@ it.each([
   };
   const context = {
     identity: { caller: { clientId: CLIENT_ID, customerId: undefined } },
-    budget: { countItems: (count: number) => count, maxItems: 100, mayReadOn: async () => false },
+    budget: { mayReadOn: async () => false },
     services: { money: { payments } },
     // A page of payments needs nothing else of it.
   } as unknown as Context;
@@ -169,26 +167,4 @@ it.each([
   const again = named === 'endCursor' ? { after: pageInfo.endCursor } : { before: pageInfo.startCursor };
   await paymentsPage(again, context);
   expect(beyonds).toEqual([undefined, place]);
-});
-
-it('a page of payments counts as part of what the operation’s answer may hold', async () => {
-  const counted: number[] = [];
-  const unshown = { asked: null };
-  const payments = {
-    sealKey: async () => Buffer.alloc(32),
-    page: async () => ({ payments: [unshown, unshown, unshown], goesOn: false }),
-  };
-  const countItems = (count: number) => {
-    counted.push(count);
-    return 98 + counted.length * count;
-  };
-  const context = {
-    identity: { caller: { clientId: CLIENT_ID, customerId: undefined } },
-    budget: { countItems, maxItems: 101 },
-    services: { money: { payments } },
-    // A page of payments needs nothing else of it.
-  } as unknown as Context;
-  expect((await paymentsPage({}, context)).edges).toEqual([]);
-  await expect(paymentsPage({}, context)).rejects.toThrow(TooManyItemsError);
-  expect(counted).toEqual([3, 3]);
 });
