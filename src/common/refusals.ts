@@ -11,6 +11,7 @@ export const LIMITS = [
   'delivery_length',
   'deliveries',
   'document',
+  'fields',
   'operations',
   'operations_of_socket',
   'token_guesses',

@@ -33,7 +33,7 @@ import type { CuttableConnection } from './plugins/sse-body.ts';
 import { useStreamLimit } from './plugins/stream-limit.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
-import { locationsOf, toDocumentError, toPublicError } from './public-errors.ts';
+import { locationsOf, noteRefusedFields, toDocumentError, toPublicError } from './public-errors.ts';
 import { createRefusedRequestLog } from './refused-requests.ts';
 
 /** How the graph is served, whichever transport asks. */
@@ -116,6 +116,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): ReturnType<ty
       translate: toPublicError,
       translateInvalid: toDocumentError,
       locationsOf,
+      onErrors: noteRefusedFields,
       onMasked(error, requestId) {
         if (error instanceof CallerGoneError) return;
         logger.error({ err: error, requestId }, 'An operation failed unexpectedly');

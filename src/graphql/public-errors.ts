@@ -1,5 +1,6 @@
 import { GraphQLError, Kind } from 'graphql';
 import { UnauthenticatedError } from '../auth/authenticator.ts';
+import { noteRefusal } from '../common/refusals.ts';
 import {
   CursorInvalidError,
   DrainingError,
@@ -62,6 +63,16 @@ function publicForm(error: GraphQLError, isOfField = error.path !== undefined): 
   if (cause instanceof GraphQLError) return publicForm(cause, isOfField);
   const known = describe(cause);
   return known && new GraphQLError(known.message, { extensions: known.extensions });
+}
+
+/** Counts a result, once, of which fields were refused because the operation asks for too much. */
+export function noteRefusedFields(errors: readonly GraphQLError[]): void {
+  if (errors.some(isTooMuch)) noteRefusal('fields');
+}
+
+function isTooMuch({ originalError }: GraphQLError): boolean {
+  if (originalError instanceof GraphQLError) return isTooMuch(originalError);
+  return originalError instanceof PublicError && originalError.code === 'TOO_COMPLEX';
 }
 
 interface Description {

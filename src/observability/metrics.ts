@@ -67,7 +67,7 @@ export function createMetrics(
   });
   new Counter({
     name: 'pasarela_refused_total',
-    help: 'Requests, bodies, streams, sockets and guesses refused because of a limit (docs/layers.md, "Every refusal").',
+    help: 'Requests, fields, bodies, streams, sockets and guesses refused because of a limit (docs/layers.md, "Every refusal").',
     labelNames: ['limit'],
     registers,
     collect() {

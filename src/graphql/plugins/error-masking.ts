@@ -21,6 +21,8 @@ export interface ErrorMaskingOptions {
   translateInvalid(error: GraphQLError): GraphQLError;
   /** The places in the document that a public form names. */
   locationsOf(error: GraphQLError): Pick<GraphQLErrorOptions, 'nodes' | 'source' | 'positions'>;
+  /** Called with the errors of each result that has some, as they were thrown. */
+  onErrors(errors: readonly GraphQLError[]): void;
   /** Called with each error that was masked. */
   onMasked(error: unknown, requestId: string): void;
   /** Called with each result that has errors, in their public form, and is no part of a stream. */
@@ -61,6 +63,7 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
   const maskResult = (result: ExecutionResult, requestId: string): ExecutionResult => {
     const { errors = [] } = result;
     if (errors.length === 0) return result;
+    options.onErrors(errors);
     const shown = errors.slice(0, MAX_ERRORS).map((error) => publicForm(error, requestId));
     const left = errors.length - shown.length;
     return { ...result, errors: left === 0 ? shown : [...shown, leftOut(left, requestId)] };

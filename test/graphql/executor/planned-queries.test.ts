@@ -18,6 +18,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { refusals } from '../../../src/common/refusals.ts';
 import { UnplannedError } from '../../../src/graphql/executor/plan.ts';
 import { conditionsOf } from '../../../src/graphql/executor/plan-fields.ts';
 import { createPlannedExecution } from '../../../src/graphql/executor/planned-queries.ts';
@@ -440,10 +441,14 @@ describe('a query that fails in one field', () => {
     for (const answer of answers) expect(answer).toEqual(answers[0]);
   });
 
+  // The customer is one. Each of its 30 accounts is one, for which 10 stand in the cost, and so is the instrument that is read for it alone.
   it.each([
-    ['as many items as it may', 31, true],
-    ['one item more', 30, false],
-  ])('holds its limit and no other, with %s', async (_what, cost, isAnswered) => {
+    ['as many items as it may', 'id', 31, true],
+    ['one item more', 'id', 30, false],
+    ['as many with what is read for each', 'instrument { id }', 61, true],
+    ['one more with what is read for each', 'instrument { id }', 60, false],
+    ['what nothing is read for', 'availableBalance { amount } bank { id }', 40, true],
+  ])('holds its limit and no other, with %s', async (_what, fields, cost, isAnswered) => {
     const accounts = Array.from({ length: 30 }, (_, index) => ({
       id: `a-${index}`,
       accountId: 'x',
@@ -474,7 +479,8 @@ describe('a query that fails in one field', () => {
     });
     const token = `x.${Buffer.from(JSON.stringify({ client_id: CLIENT_ID })).toString('base64url')}.x`;
     const ask = (document: string) => gateway.query(document, {}, { authorization: `Bearer ${token}` });
-    const page = 'client { customers(first: 1) { nodes { accounts { nodes { id } } } } }';
+    const page = `client { customers(first: 1) { nodes { accounts { nodes { ${fields} } } } } }`;
+    const before = refusals().get('fields') ?? 0;
     for (const document of [`{ ${page} }`, `{ ${page} bank(id: "none") { id } }`]) {
       for (let time = 0; time < 4; time += 1) {
         const { data, errors = [] } = await ask(document);
@@ -484,6 +490,8 @@ describe('a query that fails in one field', () => {
         expect(codes.includes('TOO_COMPLEX')).toBe(!isAnswered);
       }
     }
+    // Once for each result, also where a plan began it.
+    expect(refusals().get('fields')).toBe(before + (isAnswered ? 0 : 8));
   });
 });
 

@@ -185,6 +185,7 @@ describe('a stream that fails', () => {
   const masked: unknown[] = [];
   const failed: unknown[] = [];
   const masking = useErrorMasking({
+    onErrors: () => undefined,
     translate: toPublicError,
     translateInvalid: (error) => error,
     locationsOf: () => ({}),
