@@ -15,6 +15,7 @@ export class Report {
   #because: string | undefined;
   #isShared = false;
   #full: Full | undefined;
+  #cost: number | undefined;
   #calls: CallRecord[] = [];
   #sharedCalls: readonly CallRecord[] = [];
   /** Look-ups of sessions that have been let go of since. */
@@ -52,6 +53,16 @@ export class Report {
   /** What was full where it was refused a seat; undefined where it was not, or shares the refusal of another. */
   get full(): Full | undefined {
     return this.#full;
+  }
+
+  /** By its document and the sizes of its pages it costs this. */
+  noteCost(cost: number): void {
+    this.#cost = cost;
+  }
+
+  /** What it costs; undefined where it was refused before that was counted. */
+  get cost(): number | undefined {
+    return this.#cost;
   }
 
   /** The REST calls made so far, in the order in which they were answered. */

@@ -34,6 +34,7 @@ describe('the way that an operation took', () => {
       of: 'client',
       clientId: gateway.sandbox.clientId,
       milliseconds: expect.any(Number),
+      cost: 1,
     });
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
     expect(metrics).toContain(

@@ -2,6 +2,7 @@ import { type DocumentNode, GraphQLError, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { noteRefusal } from '../../common/refusals.ts';
 import type { IdentifiedContext } from '../../operation/identity.ts';
+import type { Report } from '../../operation/report.ts';
 import { complexityOf, pageSizeVariables } from '../documents/complexity.ts';
 import { introspectionCost, introspectionSizes } from '../documents/introspection-cost.ts';
 import {
@@ -69,13 +70,18 @@ const adviceOn = (pages: readonly string[]): string =>
     ? ''
     : ` Its pages multiply each other: ${pages.join(' × ')}. Ask for fewer items with "first".`;
 
+/** What this plugin needs of an operation's context. */
+interface LimitsContext extends IdentifiedContext {
+  readonly report: Pick<Report, 'noteCost'>;
+}
+
 /**
  * Bounds documents over every transport: tokens while parsing, so that a huge one is refused before it costs anything;
  * names, depth, aliases, directives and introspection before validation, whose own cost grows with them; and the cost once
  * the variables say how large the pages are. The error says which limit, its value, and what the document has. Must stand
  * behind plugins that choose what executes.
  */
-export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
+export function useLimits(limits: Limits): Plugin<LimitsContext> {
   return {
     onParse({ setParseFn }) {
       setParseFn((source: string, options: object) => parseWithin(limits, source, options));
@@ -93,6 +99,7 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
         return undefined;
       }
       const { cost, pages, learn } = costOf(limits, args);
+      args.contextValue.report.noteCost(cost);
       const errors = refuse(limits, 'cost', cost, adviceOn(pages));
       if (errors.length > 0) setExecuteFn(() => ({ errors }));
       if (learn === undefined) return undefined;

@@ -43,6 +43,8 @@ export interface Done {
    * asked for; undefined where it has none of these.
    */
   readonly oldestReadMs: number | undefined;
+  /** By its document and page sizes; undefined where it was refused before that was counted. */
+  readonly cost: number | undefined;
   /** The code of its first error; undefined where it has none. */
   readonly code: unknown;
   /** What was full where it was refused a seat. */
@@ -53,7 +55,7 @@ export interface Done {
 interface DoneContext {
   readonly requestId: string;
   readonly identity: Pick<Identity, 'requester'>;
-  readonly report: Pick<Report, 'way' | 'oldestSharedAt' | 'full'>;
+  readonly report: Pick<Report, 'way' | 'oldestSharedAt' | 'full' | 'cost'>;
   readonly budget: Pick<Budget, 'eventLogMs' | 'waiters'>;
 }
 
@@ -84,12 +86,12 @@ export function useOperationMetrics(
           observe(type ?? 'query', reached === 'error' && hasLeft ? 'left' : reached, milliseconds);
           const operationName = operation?.name?.slice(0, NAME_LENGTH);
           const { eventLogMs } = budget;
-          const { oldestSharedAt, way, full } = report;
+          const { oldestSharedAt, way, full, cost } = report;
           const oldestReadMs = oldestSharedAt === undefined ? undefined : Math.max(0, start - oldestSharedAt);
           const whose = toldOfGroup(identity.requester.group);
           const code = result.errors?.[0]?.extensions['code'];
           const waits = { milliseconds, eventLogMs, oldestReadMs };
-          tell(way, { requestId, type, operationName, ...whose, ...waits, code, full });
+          tell(way, { requestId, type, operationName, ...whose, ...waits, cost, code, full });
         },
       };
     },

@@ -19,7 +19,8 @@ function executing(text: string, cost: number) {
     const setExecuteFn = (fn: typeof execute): void => {
       execute = fn;
     };
-    const args = { schema: SCHEMA, document, variableValues, contextValue: { identity: { isIdentified } } };
+    const contextValue = { identity: { isIdentified }, report: { noteCost: () => undefined } };
+    const args = { schema: SCHEMA, document, variableValues, contextValue };
     // Only these members of the hook's payload are used, and of what it returns.
     const hook = plugin.onExecute as unknown as (
       payload: object,
