@@ -2,19 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type GraphQLResolveInfo, isObjectType, Kind, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../../src/common/logger.ts';
 import type { EventLog } from '../../../src/events/log.ts';
 import { openEventLog } from '../../../src/events/open.ts';
 import { sealedReads } from '../../../src/events/sealed-reads.ts';
 import { LogReading } from '../../../src/operation/log-reading.ts';
-import { LogReadingError } from '../../../src/resolvers/errors.ts';
+import { LogReadingError, TooManyItemsError } from '../../../src/resolvers/errors.ts';
 import { eventNames } from '../../../src/resolvers/events/event-names.ts';
 import { type EventPageArgs, eventPage } from '../../../src/resolvers/events/event-page.ts';
+import { buildSchema } from '../../../src/schema/index.ts';
 import { moneyIn } from '../../helpers/events.ts';
 
 /** So many events of others are looked through for one page. */
 const SCANNED = 5_000;
+const CLABE = '646180157000000004';
 
 let dataDir: string;
 let log: EventLog;
@@ -76,6 +79,40 @@ const contextOf = ({ narrowed, reading }: How, from = log) => ({
       throw new Error('a credit names its owner');
     },
   },
+});
+
+/** Resolves a field of the graph that leads into the log, beneath a parent of the list. */
+async function resolved(type: string, field: string, budget: object): Promise<unknown> {
+  const schema = buildSchema();
+  const parent = schema.getType(type);
+  const { resolve, type: returnType } = (isObjectType(parent) && parent.getFields()[field]) || {};
+  if (resolve === undefined || returnType === undefined) throw new Error('it is there');
+  const { identity, ...context } = contextOf({ narrowed: false, ...reading() });
+  const caller = { ...identity.caller, scopes: { has: () => true } };
+  const [asked] = parse(`{ ${field} { nodes { ... on MoneyInEvent { transaction { id } } } } }`).definitions;
+  const fieldNodes = asked?.kind === Kind.OPERATION_DEFINITION ? asked.selectionSet.selections : [];
+  // The resolvers need nothing else of either.
+  const info = { schema, returnType, fieldNodes, fragments: {} } as unknown as GraphQLResolveInfo;
+  const operation = { ...context, identity: { caller }, budget: { ...context.budget, ...budget } };
+  return resolve({ id: randomUUID(), clabeNumber: CLABE }, { first: 3 }, operation, info);
+}
+
+it('a page of events counts with what may be read for each, beneath an account and a transaction alike, and one of too much is refused', async () => {
+  const named = moneyIn();
+  const payload = JSON.stringify({ id_msg: named.id, body: { beneficiary_account: CLABE } });
+  await log.append(clientId, { ...named, payload });
+  const counted: number[] = [];
+  const budget = (maxItems: number) => ({
+    maxItems,
+    countItems(count: number) {
+      counted.push(count);
+      return count;
+    },
+  });
+  expect(await resolved('Account', 'moneyIn', budget(2))).toMatchObject({ nodes: [{ id: named.id }] });
+  await expect(resolved('Account', 'moneyIn', budget(1))).rejects.toThrow(TooManyItemsError);
+  await resolved('Transaction', 'events', budget(0));
+  expect(counted).toEqual([2, 2, 0]);
 });
 
 it.each(['first', 'last', 'last before another'])(
