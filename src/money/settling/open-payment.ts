@@ -237,7 +237,11 @@ async function store(
   const isKnown = await persistence.persist('answer', name, async () => {
     // A try that failed in time may have been done, and only its reply lost: then nobody else tells that the payment is settled. A server
     // that was replaced since may have had it alone, and have told it: then it is stored once more, however late.
-    wasStored ||= wasTried && (await isStored(records, name, answer));
+    if (wasTried && !wasStored)
+      wasStored = await isStored(records, name, answer).catch((error: unknown) => {
+        if (isTooLate()) throw error;
+        return false;
+      });
     isLate = isTooLate() && !wasStored;
     if (isLate) return;
     wasTried = true;
