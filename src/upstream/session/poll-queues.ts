@@ -38,10 +38,15 @@ export class PollQueues {
     return this.#queues.values().some((queue) => this.#isReady(queue));
   }
 
+  /** Has a poll wait. One that waits already changes its way alone: its requesters keep their turns. */
   add(poll: SharedPoll, way: 'hinted' | 'due'): void {
-    this.remove(poll);
+    const before = this.#waiting.get(poll);
     this.#waiting.set(poll, way);
-    for (const requester of poll.requesters) this.#queueOf(requester)[way].add(poll);
+    for (const requester of poll.requesters) {
+      const queue = this.#queueOf(requester);
+      queue[way].add(poll);
+      if (before !== undefined && before !== way) queue[before].delete(poll);
+    }
   }
 
   /** Takes a poll out of all queues. */

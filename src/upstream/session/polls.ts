@@ -123,7 +123,6 @@ export class Polls {
   }
 
   #readAtOnce(poll: SharedPoll): void {
-    this.#queues.remove(poll);
     this.alarms.clear(poll);
     this.#count();
     const requester = this.#queues.requesterAtOnce(poll);
@@ -131,6 +130,7 @@ export class Polls {
       this.#line(poll, 'hinted');
       return;
     }
+    this.#queues.remove(poll);
     this.#allowed = Math.max(-this.#perSecond, this.#allowed - 1);
     this.#queues.begin(requester);
     void this.#read(poll, requester);

@@ -140,6 +140,18 @@ describe('readings of one requester beside two thousand of another', () => {
   });
 });
 
+it('a reading that a message hints at keeps the turn of its requester, who has none but it', async () => {
+  const shared = share(1);
+  const all = Array.from({ length: 20 }, (_, index) => watcher(`merchant ${index}`, `payment ${index}`));
+  for (const one of all) shared.polls.add(one);
+  await live(shared, 5 * SECOND);
+  const next = all.find(({ reads }) => reads === 0);
+  if (next === undefined) throw new Error('none waits');
+  for (const message of ['message', 'another message']) shared.polls.hint(next, message);
+  await live(shared, SECOND);
+  expect(next.reads).toBe(1);
+});
+
 describe('those who leave', () => {
   it('give back their turns, and leave nothing waiting', async () => {
     const shared = share();
