@@ -77,12 +77,13 @@ export class Polls {
     const poll = this.#polls.get(polled.pollKey);
     if (poll === undefined || poll.isReading) return;
     this.#queues.remove(poll);
-    this.alarms.set(poll, poll.nextDue(this.#clock.now()));
+    this.alarms.set(poll, poll.putOff(this.#clock.now()));
   }
 
   /**
    * Reads the transaction at once, because a message hints that its state may have changed; and again soon while that shows
-   * nothing new. After a number of hints the schedule alone decides.
+   * nothing new. A reading of the schedule that comes due meanwhile is one of these; any other keeps its time. After a number of
+   * hints the schedule alone decides.
    *
    * @param messageId the same for one message alone: that is one hint to all that share a reading. Undefined for a hint to this watcher
    * alone.
@@ -205,9 +206,10 @@ export class Polls {
 
   #stepOn(poll: SharedPoll, isNews: boolean): void {
     const { isHinted } = poll;
+    const now = this.#clock.now();
+    const due = poll.nextDue(now);
     poll.isHinted = false;
     if (poll.watchers.size === 0 || (isHinted && this.#takeHint(poll))) return;
-    const now = this.#clock.now();
     const lag = poll.lags === undefined || isNews ? undefined : HINT_LAGS[poll.lags];
     if (poll.lags !== undefined && lag !== undefined && poll.pace.takeHint(now)) {
       poll.lags += 1;
@@ -215,6 +217,6 @@ export class Polls {
       return;
     }
     poll.lags = undefined;
-    this.alarms.set(poll, poll.nextDue(now));
+    this.alarms.set(poll, due);
   }
 }

@@ -62,6 +62,8 @@ export class SharedPoll extends Alarm {
   readonly #requesters = new Map<string, number>();
   readonly #schedule: Schedule;
   readonly #isDue: (poll: SharedPoll) => void;
+  /** When the schedule has it read next. */
+  #scheduledAt = 0;
   isReading = false;
   /** True if a hint has come while it was being read. */
   isHinted = false;
@@ -121,9 +123,16 @@ export class SharedPoll extends Alarm {
     return reader;
   }
 
+  /** When the schedule has it read next. A reading that a hint has caused before that time does not move it. */
   nextDue(now: number): number {
+    return this.#scheduledAt > now ? this.#scheduledAt : this.putOff(now);
+  }
+
+  /** Moves the schedule's next reading to a whole wait from now. @returns its time. */
+  putOff(now: number): number {
     const since = now - this.pace.begun;
     const step = this.#schedule.find(({ until }) => since < until) ?? this.#schedule.at(-1);
-    return now + (step?.wait ?? MINUTE);
+    this.#scheduledAt = now + (step?.wait ?? MINUTE);
+    return this.#scheduledAt;
   }
 }

@@ -152,6 +152,50 @@ it('a reading that a message hints at keeps the turn of its requester, who has n
   expect(next.reads).toBe(1);
 });
 
+describe('a message', () => {
+  const scheduled = () => {
+    const shared = share();
+    const begun = shared.time.clock.now();
+    const readAt: number[] = [];
+    const own = watcher('merchant', 'payment', async () => {
+      readAt.push((shared.time.clock.now() - begun) / SECOND);
+      return null;
+    });
+    const polled = Object.assign(own, {
+      schedule: [{ until: Number.POSITIVE_INFINITY, wait: 60 * SECOND }],
+    });
+    shared.polls.add(polled);
+    const hintAt = async (second: number) => {
+      shared.time.pass(begun + second * SECOND - shared.time.clock.now());
+      shared.polls.hint(polled, `message ${second}`);
+      await settled();
+    };
+    return { shared, polled, readAt, hintAt };
+  };
+
+  it('puts no reading of the schedule off', async () => {
+    const { shared, readAt, hintAt } = scheduled();
+    await hintAt(50);
+    await live(shared, 80 * SECOND);
+    expect(readAt).toEqual([50, 51, 54, 60, 120, 180]);
+  });
+
+  it('puts none off where its reading tells something new either', async () => {
+    const { shared, polled, readAt, hintAt } = scheduled();
+    Object.assign(polled, { takePoll: () => true });
+    await hintAt(50);
+    await live(shared, 80 * SECOND);
+    expect(readAt).toEqual([50, 60, 120, 180]);
+  });
+
+  it('has one of its own readings take the place of one of the schedule that comes due between them', async () => {
+    const { shared, readAt, hintAt } = scheduled();
+    await hintAt(58);
+    await live(shared, 70 * SECOND);
+    expect(readAt).toEqual([58, 59, 62, 122, 182]);
+  });
+});
+
 describe('those who leave', () => {
   it('give back their turns, and leave nothing waiting', async () => {
     const shared = share();
