@@ -65,8 +65,8 @@ const isRefusal = ({ code }: UpstreamError): boolean => code === 'UNAUTHENTICATE
 let alone = 0;
 
 /**
- * The state of something now, then every change, until it is final. Between two changes it holds a place in the feed, one in
- * the schedule of readings, and nothing else.
+ * The state of something now, then each change that is told or read, until it is final. Between two changes it holds a place
+ * in the feed, one in the schedule of readings, and nothing else.
  *
  * Ends with BadInputError when there is nothing to follow; with UpstreamError when the first reading fails, and when the
  * caller's token is no longer accepted; with what ends the events, except a gap: after that it attaches and reads again.
@@ -131,9 +131,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     if (this.#ended) return;
     const states = this.#states;
     if (states.hear === undefined) {
-      // Two messages may have one id (docs/assumptions.md, "CEP identity").
-      if (this.#isPolled) this.#polls.hint(this, `${stored.receivedAt} ${stored.id}`);
-      else this.#isHinted = true;
+      this.#hint(stored);
       return;
     }
     if (!states.started && !this.#source.seesMessages) return;
@@ -227,21 +225,21 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     if (this.#isHinted) this.#polls.hint(this);
   }
 
+  /** A message that is known counts once for all who share a reading. Two may have one id (docs/assumptions.md, "CEP identity"). */
+  #hint(stored: StoredEvent | undefined): void {
+    if (this.#isPolled) this.#polls.hint(this, stored && `${stored.receivedAt} ${stored.id}`);
+    else this.#isHinted = true;
+  }
+
   /** The reading has told what else messages may name it by. What came in between is looked up, or read again. */
   #learnTopics(known: readonly string[]): readonly Update[] {
     const states = this.#states;
     const learned = states.topics.filter((topic) => !known.includes(topic));
     if (learned.length === 0) return [];
     const missed = this.#events?.add(learned);
-    if (states.hear === undefined) {
-      if (missed?.length !== 0) this.#isHinted = true;
-      return [];
-    }
-    if (missed === undefined) {
-      this.#readAlone().catch((error: unknown) => this.#end(error));
-      return [];
-    }
-    return missed.flatMap((stored) => {
+    if (states.hear === undefined && missed?.length !== 0) this.#hint(missed?.at(-1));
+    else if (missed === undefined) this.#readAlone().catch((error: unknown) => this.#end(error));
+    return (missed ?? []).flatMap((stored) => {
       const event = decodeEvent(stored);
       return (event && states.hear?.(event)) ?? [];
     });

@@ -177,7 +177,8 @@ export class Polls {
     try {
       transaction = await reader.read();
     } catch (error) {
-      this.#end(poll, requester);
+      poll.isReading = false;
+      this.#end(requester);
       // A reading whose reader has left ends without an answer, which says nothing of the service.
       if (poll.watchers.has(reader) && reader.pollFailed(error)) {
         this.#stepOn(poll, false);
@@ -188,18 +189,19 @@ export class Polls {
       if (poll.watchers.size > 0) this.#line(poll);
       return;
     }
-    this.#end(poll, requester);
+    this.#end(requester);
     let isNews = false;
     // Watchers that joined meanwhile are left out: they have read a later state.
     for (const watcher of present) {
       if (poll.watchers.has(watcher)) isNews = watcher.takePoll(transaction, watcher === reader) || isNews;
     }
+    // Not before: a watcher may take a hint from the reading, which is for the next one.
+    poll.isReading = false;
     this.#stepOn(poll, isNews);
   }
 
   /** Ends a reading, so that another of its requester's may begin. */
-  #end(poll: SharedPoll, requester: string): void {
-    poll.isReading = false;
+  #end(requester: string): void {
     this.#queues.end(requester);
     this.#pump();
   }

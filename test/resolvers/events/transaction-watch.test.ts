@@ -250,6 +250,46 @@ describe('a hint', () => {
     },
   );
 
+  it.each([
+    ['remembers', true],
+    ['does not remember', false],
+  ])(
+    'by a name that a later reading tells, before it, has the transaction read where the feed %s',
+    async (_what, remembers) => {
+      const second = Promise.withResolvers<Transaction | null>();
+      const readings = [
+        transaction('INITIALIZED'),
+        second.promise,
+        validation('INITIALIZED'),
+        validation('LIQUIDATED'),
+      ] as const;
+      const watch = startOn(share(), { remembers }, ...readings);
+      await watch.next();
+      watch.send(cep({ id: VALIDATION, status: 'PENDING' }));
+      await watch.ring();
+      expect(watch.reads).toBe(2);
+      second.resolve(validation('INITIALIZED'));
+      await settled();
+      expect(watch.reads).toBe(3);
+      const before = watch.slept.length;
+      await watch.ring();
+      expect(await watch.next()).toBe('CHANGE LIQUIDATED');
+      expect(watch.slept.slice(before - 1)).toEqual([1_000]);
+    },
+  );
+
+  it('by a name that later readings tell several who share them is one', async () => {
+    const shared = share();
+    const readings = [transaction('INITIALIZED'), validation('INITIALIZED')] as const;
+    const watches = [startOn(shared, {}, ...readings), startOn(shared, {}, ...readings)];
+    for (const watch of watches) await watch.next();
+    const told = cep({ id: VALIDATION, status: 'PENDING' });
+    for (const watch of watches) watch.send(told);
+    // The schedule's, the hint's, and two that follow it.
+    for (let ring = 0; ring < 3; ring += 1) await shared.time.ring();
+    expect(watches.map((watch) => watch.reads)).toEqual([3, 3]);
+  });
+
   it('is followed by two readings more where what is read lags behind it', async () => {
     const watch = start(
       transaction('INITIALIZED'),
