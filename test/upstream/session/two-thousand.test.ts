@@ -10,8 +10,12 @@ const READING_MS = 100;
 const SECOND = 1_000;
 const { schedule } = new TransactionStates('');
 
-/** Two thousand transactions of one group, each with one watcher; when each is read, since all of them were added. */
-function startTransfers(perSecond: number) {
+/**
+ * Two thousand transactions, each with one watcher; when each is read, since all of them were added.
+ *
+ * @param groups of how many groups they are.
+ */
+function startTransfers(perSecond: number, groups = 1) {
   const { time, polls } = share(perSecond);
   const begun = time.clock.now();
   const since = () => time.clock.now() - begun;
@@ -21,7 +25,7 @@ function startTransfers(perSecond: number) {
     const readAt: number[] = [];
     const polled: Polled = {
       pollKey: `transfer ${index}`,
-      pollRequester: 'merchant',
+      pollRequester: `merchant ${index % groups}`,
       schedule,
       read() {
         readAt.push(since());
@@ -56,16 +60,20 @@ function startTransfers(perSecond: number) {
 }
 
 it.each([
-  [20, 100],
-  [100, 20],
-])('at %i readings a second each transfer is read every %i s without a message', async (perSecond, every) => {
-  const { all, live } = startTransfers(perSecond);
-  await live(310 * SECOND);
-  for (const { readAt } of all.slice(COUNT / 2, COUNT / 2 + 20)) {
-    const [first = 0, second = 0] = readAt;
-    expect(Math.round((second - first) / SECOND)).toBe(every);
-  }
-});
+  [20, 100, 1],
+  [100, 20, 1],
+  [20, 100, COUNT],
+])(
+  'at %i readings a second each transfer is read every %i s without a message, of %i groups',
+  async (perSecond, every, groups) => {
+    const { all, live } = startTransfers(perSecond, groups);
+    await live(310 * SECOND);
+    for (const { readAt } of all.slice(COUNT / 2, COUNT / 2 + 20)) {
+      const [first = 0, second = 0] = readAt;
+      expect(Math.round((second - first) / SECOND)).toBe(every);
+    }
+  },
+);
 
 it('a message for each within 15 s has each read at once', async () => {
   const transfers = startTransfers(20);
@@ -83,3 +91,17 @@ it('a message for each within a second has some 160 read at once, and the others
   expect(Math.round((waits[COUNT / 2] ?? 0) / SECOND)).toBeLessThan(45);
   expect(Math.round((waits.at(-1) ?? 0) / SECOND)).toBe(93);
 });
+
+it.each([
+  [20, 50, 100],
+  [100, 9, 18],
+])(
+  'at %i readings a second a message for each within a second has half of them read within %i s, and the last after %i s, where each is of a group of its own',
+  async (perSecond, half, last) => {
+    const transfers = startTransfers(perSecond, COUNT);
+    await transfers.live(300 * SECOND);
+    const waits = await transfers.hint(SECOND);
+    expect(Math.round((waits[COUNT / 2] ?? 0) / SECOND)).toBe(half);
+    expect(Math.round((waits.at(-1) ?? 0) / SECOND)).toBe(last);
+  },
+);
