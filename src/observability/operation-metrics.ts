@@ -61,7 +61,7 @@ function durations(registry: Registry): OperationMetrics['operation'] {
     name: 'pasarela_operation_duration_seconds',
     help: 'From the start of an operation until its result, or until a subscription is open, by type and outcome.',
     labelNames: ['type', 'outcome'],
-    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   });
   new Counter({

@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { clock } from '../../src/common/clock.ts';
 import { silentLogger } from '../../src/common/logger.ts';
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts';
+import { readPage } from '../docs/pages.ts';
 
 let metrics: Metrics;
 let undocumented: ReadonlyMap<string, number>;
@@ -92,6 +93,24 @@ it('says in seconds how long things took, and why a call or a request has no ans
   expect(walked('count{route="accounts",outcome="error"}')).toBe(0);
   expect(value('http_request_duration_seconds_sum{path="/graphql",status="0"}')).toBe(0.25);
   expect(value('events_delivery_latency_seconds_sum')).toBe(0.03);
+});
+
+it('tells slow operations apart by the seconds that docs/layers.md names', async () => {
+  const [, named = ''] =
+    /Between ([\d., and]+) s both are estimates/.exec(await readPage('docs/layers.md')) ?? [];
+  const bounds = named.split(/, | and /).map(Number);
+  expect(bounds.length).toBeGreaterThan(2);
+  for (const seconds of [1.5, 12, 31]) metrics.operation('query', 'ok', seconds * 1_000);
+  const lines = (await metrics.registry.metrics()).split('\n');
+  const buckets = lines.flatMap((line) => {
+    const [, bound, count] =
+      /^pasarela_operation_duration_seconds_bucket\{le="([\d.]+)",type="query",outcome="ok"\} (\d+)/.exec(
+        line,
+      ) ?? [];
+    return bound === undefined || Number(bound) < 1 ? [] : [[Number(bound), Number(count)]];
+  });
+  expect(buckets.map(([bound]) => bound)).toEqual(bounds);
+  expect(buckets.map(([, count]) => count)).toEqual([0, 1, 1, 1, 2]);
 });
 
 it('says when the settler has gone through the payments last, 0 before that, and nothing where there is none', async () => {
