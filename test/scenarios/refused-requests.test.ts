@@ -8,6 +8,8 @@ beforeAll(async () => {
 afterAll(() => gateway.stop());
 
 const QUERY = '{ client { id } }';
+/** More than `LIMIT_ALIASES` are by default. */
+const ALIASES = `{ ${Array.from({ length: 31 }, (_, at) => `a${at}: __typename`).join(' ')} }`;
 const LONG = JSON.stringify({ query: QUERY.padEnd(300_000) });
 
 type Row = readonly [
@@ -58,6 +60,33 @@ it.each(ROWS.map(([what, status, code, body, headers = {}]) => ({ what, status, 
     expect(lines).toMatchObject([
       { level: 'debug', message: 'A request was refused before its operation began', code },
     ]);
+  },
+);
+
+it.each([
+  ['a text beyond a limit', 400, ALIASES, {}],
+  [
+    'a cost above its limit',
+    200,
+    '{ client { accounts(first: 100) { nodes { moneyIn(first: 100) { nodes { id } } } } } }',
+    {},
+  ],
+  [
+    'a wrong variable',
+    200,
+    'query ($first: Int!) { client { accounts(first: $first) { totalCount } } }',
+    { first: 'x' },
+  ],
+])(
+  'in the form application/graphql-response+json %s is %i, by the fast path and by Yoga',
+  async (_, status, query, variables) => {
+    for (const accept of [
+      'application/graphql-response+json',
+      'application/graphql-response+json;q=0.9, text/html;q=0.1',
+    ]) {
+      const sent = await gateway.query(query, variables, { accept });
+      expect(sent).toMatchObject({ status, errors: [{ extensions: { code: expect.any(String) } }] });
+    }
   },
 );
 
