@@ -66,3 +66,24 @@ it.each([
   expect((await found)?.id).toBe(NONE);
   expect(upstream.requests).toHaveLength(lookUps + 1);
 });
+
+it('transactions of one operation that name the same instruments without an owner have each looked up once', async () => {
+  await using upstream = await startUpstream(({ url = '' }, response) => {
+    const id = url.slice(url.lastIndexOf('/') + 1);
+    if (url.includes('/instruments/')) json(response, { id, ownerId: id === FAST ? CUSTOMER : NONE });
+    else json(response, { id, sourceInstrument: { id: SLOW }, destinationInstrument: { id: FAST } });
+  });
+  const lists = startClientLists({ maxAgeMs: 0, now: () => performance.now() });
+  const scope = customerScope(CUSTOMER);
+  const transactions = createTransactionLoader(
+    upstream.rest,
+    scope,
+    createInstrumentLoader(upstream.rest, scope, lists),
+  );
+  expect(await Promise.all([SLOW, FAST, NONE].map((id) => transactions.get(id)))).toMatchObject([
+    { id: SLOW },
+    { id: FAST },
+    { id: NONE },
+  ]);
+  expect(upstream.requests).toHaveLength(3 + 2);
+});
