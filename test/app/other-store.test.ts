@@ -8,13 +8,14 @@ import { lookAtFolder } from '../../src/cli/doctor/folder.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { otherStoreIn } from '../../src/money/other-store.ts';
+import { RETENTION_MS } from '../../src/money/record.ts';
 import { pasarela } from '../cli/run.ts';
 import { startProgram } from '../helpers/program.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { NOBODYS } from '../money/orders.ts';
 
 const NAME = { clientId: '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11', hash: 'a-payment' };
-const DAYS_AGO_31 = Date.now() - 31 * 24 * 60 * 60 * 1_000;
+const TOO_LONG_AGO = Date.now() - RETENTION_MS - 24 * 60 * 60 * 1_000;
 
 let redis: RedisServer;
 let dataDir: string;
@@ -97,13 +98,13 @@ it('what was not sent, or is forgotten anyway, stands in nobody’s way', async 
   const file = join(dataDir, 'money.sqlite');
   expect(await found()).toBe(file);
   using db = new DatabaseSync(file);
-  db.prepare('UPDATE intent SET sent_at = ?').run(DAYS_AGO_31);
+  db.prepare('UPDATE intent SET sent_at = ?').run(TOO_LONG_AGO);
   expect(await found()).toBeUndefined();
   const withoutRedis = () => otherStoreIn({ redisUrl: undefined, dataDir });
   expect(await withoutRedis()).toBeUndefined();
   await leave(redis.url, 'sent');
   const marks = join(dataDir, 'payments.marks.json');
   expect(await withoutRedis()).toBe(marks);
-  await utimes(marks, new Date(DAYS_AGO_31), new Date(DAYS_AGO_31));
+  await utimes(marks, new Date(TOO_LONG_AGO), new Date(TOO_LONG_AGO));
   expect(await withoutRedis()).toBeUndefined();
 });

@@ -7,7 +7,7 @@ import { holdText } from '../../src/cli/payments/hold-text.ts';
 import { disk, useDisk } from '../../src/common/disk.ts';
 import { silentLogger } from '../../src/common/logger.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
-import type { MoneyRecords } from '../../src/money/record.ts';
+import { type MoneyRecords, RETENTION_DAYS, RETENTION_MS } from '../../src/money/record.ts';
 import { ledgerOf, RedisHolds } from '../../src/money/redis/holds.ts';
 import { MARKS, RedisMarks } from '../../src/money/redis/marks.ts';
 import { openRedisRecords } from '../../src/money/redis/redis-record.ts';
@@ -207,6 +207,6 @@ it('an operator is told from when on to compare, and up to how many payments are
     'Payments have been held since 2026-11-26T12:03:00.000Z: their record was put back, to a copy that may be far older than that. The last line that the copy had is of 2026-11-26T03:00:00.000Z: compare the transactions from then on with what callers hold. Missing from it: up to 2, as the gateways have counted.',
   );
   expect(holdText({ ...hold, copied: undefined })).toContain(
-    'compare the transactions of 30 days, from 2026-10-27T12:03:00.000Z on,',
+    `compare the transactions of ${RETENTION_DAYS} days, from ${new Date(hold.since - RETENTION_MS).toISOString()} on,`,
   );
 });

@@ -12,7 +12,7 @@ import type { JournalStore } from '../../src/money/journal/store.ts';
 import { type Anchor, JOURNAL_PAGE, verifyJournal } from '../../src/money/journal/verify.ts';
 import { openMoney, openMoneyRecords } from '../../src/money/open-money.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
-import type { MoneyRecords } from '../../src/money/record.ts';
+import { type MoneyRecords, RETENTION_DAYS } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { NOBODYS, order, SHOWN } from './orders.ts';
@@ -306,7 +306,9 @@ describe('the lines of a journal', () => {
     const made = order('http://127.0.0.1:1', 'createMoneyOut', randomUUID());
     const day = KEPT_MS / 31;
     const stream = `pasarela:money:{${made.clientId}}:journal`;
-    const [gone, kept] = [62, 60].map((days) => `${Date.now() - days * day}-0`);
+    const [gone, kept] = [2 * RETENTION_DAYS + 2, 2 * RETENTION_DAYS].map(
+      (days) => `${Date.now() - days * day}-0`,
+    );
     for (const id of [gone, kept]) await redis.admin.xadd(stream, String(id), 'l', 'a line');
     const money = await openMoney({ redisUrl: redis.url, dataDir, logger, journalMs: KEPT_MS });
     await money.execute(made, { deadline: Date.now() + 5_000, signal: new AbortController().signal });

@@ -10,7 +10,7 @@ import { silentLogger as logger } from '../../src/common/logger.ts';
 import { MONEY_MUTATIONS, type RecordName } from '../../src/money/intent.ts';
 import { JOURNAL_RETENTION_MS } from '../../src/money/journal/journal.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
-import { type MoneyRecords, PAYMENT_CLASSES, RETENTION_MS } from '../../src/money/record.ts';
+import { type MoneyRecords, PAYMENT_CLASSES, RETENTION_DAYS, RETENTION_MS } from '../../src/money/record.ts';
 import { OtherRefundError } from '../../src/money/record-parts.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
@@ -586,7 +586,7 @@ describe('the record over node:sqlite', () => {
   const HOUR_MS = 3_600_000;
   const DAY_MS = 24 * HOUR_MS;
 
-  it('forgets an intent 30 days after its answer was stored, however far the clock of the machine leaps', async () => {
+  it(`forgets an intent ${RETENTION_DAYS} days after its answer was stored, however far the clock of the machine leaps`, async () => {
     let [now, monotonic] = [Date.now(), 0];
     const open = () =>
       openSqliteRecords(
@@ -759,7 +759,7 @@ describe('the record over Redis', () => {
   });
   afterAll(() => redis.stop());
 
-  it('lies under the hash tag of its client, for 30 days', async () => {
+  it(`lies under the hash tag of its client, for ${RETENTION_DAYS} days`, async () => {
     const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
     const name = freshName();
     await records.claim(name, { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS });

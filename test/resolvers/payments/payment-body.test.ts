@@ -58,7 +58,7 @@ it('every mutation of the schema that takes a key is tried here', () => {
   expect(PAYMENTS.map(([name]) => name).toSorted()).toEqual(Object.keys(PREPARE).toSorted());
 });
 
-// Records of the last 30 days hold these digests: another one makes each repeat of an earlier payment IDEMPOTENCY_KEY_REUSED.
+// Records that are kept hold these digests: another one makes each repeat of an earlier payment IDEMPOTENCY_KEY_REUSED.
 it.each([
   [
     'createMoneyOut',
