@@ -5,7 +5,8 @@ import { settle } from './outcome.ts';
 const DAY_MS = 86_400_000;
 /**
  * After this time, in milliseconds, nothing is sent again. The gateway knows a key for 30 days (`RETENTION_DAYS` of
- * src/money/record.ts); a day is left for wrong clocks.
+ * src/money/record.ts); a day is left for wrong clocks. It stays for intents that are kept already, where a later gateway knows keys for
+ * longer: CONTRIBUTING.md, "How long a record of a payment is kept".
  */
 const KNOWN_MS = 29 * DAY_MS;
 /** How long a payment that is over is kept, in milliseconds. */
