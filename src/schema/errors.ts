@@ -48,7 +48,7 @@ const UserErrorCodeType = builder.enumType('UserErrorCode', {
     },
     REFUSED: {
       description:
-        'The upstream refused, and no other code says why: such as a 409 other than that of `EXTERNAL_TRANSFER_NOT_ALLOWED`. `upstream` carries its words.',
+        'The upstream refused, and no other code says why: such as a 409 whose reason is not documented. `upstream` carries its words.',
     },
   },
 });
