@@ -33,7 +33,7 @@ const OF_BEFORE = [
 
 /** Days that have nothing to do with a record of a payment. */
 const OTHERS =
-  /\b7 days|who meant it 20 days ago|timer takes 24 days|ring after 25 days|JOURNAL_RETENTION, 400 days|^\| `pasarela:money:\{C\}:readings`.*/g;
+  /\b7 days|who meant it 20 days ago|timer takes 24 days|ring after 25 days|JOURNAL_RETENTION, 400 days|^\| `pasarela:money:\{C\}:readings`.*/gm;
 
 /** Each "n days" of the texts, also as it is written in code, with the line that has it; and those of {@link OF_BEFORE} that stand in none. */
 async function daysOfTexts() {
@@ -41,13 +41,15 @@ async function daysOfTexts() {
   const unseen = new Set(OF_BEFORE);
   for await (const file of glob(TEXTS, { cwd: fileURLToPath(ROOT) })) {
     if (isOfBefore(file)) continue;
-    for (const [index, line] of (await readPage(file)).split('\n').entries()) {
-      const before = OF_BEFORE.filter((told) => line.includes(told));
-      for (const told of before) unseen.delete(told);
-      const now = before.reduce((rest, told) => rest.replace(told, ''), line.replace(OTHERS, ''));
-      for (const [text, days] of now.matchAll(/\b(\d+) (?:days?\b|\* 86_400_000)/g))
-        found.push({ days: Number(days), at: `${file}:${index + 1}: ${text}` });
-    }
+    const page = await readPage(file);
+    const before = OF_BEFORE.filter((told) => page.includes(told));
+    for (const told of before) unseen.delete(told);
+    const now = before.reduce((rest, told) => rest.replace(told, ''), page.replace(OTHERS, ''));
+    // A line may end between the number and its word, and the next one begin as a comment.
+    for (const { 0: text, 1: days, index } of now.matchAll(
+      /\b(\d+)(?: |\n[ \t]*(?:\*|\/\/|#|>)? ?)(?:days?\b|\* 86_400_000)/g,
+    ))
+      found.push({ days: Number(days), at: `${file}:${now.slice(0, index).split('\n').length}: ${text}` });
   }
   return { found, unseen: [...unseen] };
 }

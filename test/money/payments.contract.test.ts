@@ -14,6 +14,7 @@ import {
   type OrderSummary,
   type PaymentClass,
   type PaymentSearch,
+  RETENTION_DAYS,
   RETENTION_MS,
   RecordsUnavailableError,
 } from '../../src/money/record.ts';
@@ -471,7 +472,7 @@ it('a payment under a key that was used again is not found by the transaction of
     for (const name of await redis.admin.keys('*:transactions:*')) {
       await redis.admin.rename(
         name,
-        name.replace(/\d+(?=:[^:]*$)/, (day) => String(Number(day) - 30)),
+        name.replace(/\d+(?=:[^:]*$)/, (day) => String(Number(day) - RETENTION_DAYS)),
       );
     }
     await make(records, { key, transactionId: now });

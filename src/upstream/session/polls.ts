@@ -21,7 +21,7 @@ const UNDER_WAY = 16;
 
 /**
  * Reads transactions again, each on its schedule, so that a lost webhook delays an answer and never loses it. Watchers with
- * the same `pollKey` share a reading. All readings together keep to a rate. Beyond it they wait in a queue for each
+ * the same `pollKey` share a reading. All readings of the schedule together keep to a rate. Beyond it they wait in a queue for each
  * requester, and the requesters take turns. A transaction that a message hints at is read at once. That reading counts for
  * the rate, and waits only if other requesters wait for the rate, or if enough readings of its own requester are under way.
  */
