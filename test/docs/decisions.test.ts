@@ -611,6 +611,8 @@ it('each refusal of the service that is documented has a row, and each that is n
   const others = [400, 404, 409, 418].map((status) => ({ status, body: apiError('NOT_DOCUMENTED') }));
   for (const { subject, status, body } of identified) {
     const answer = { status, body, text: JSON.stringify(body) };
+    // By this a refusal that was stored is told again.
+    expect(isDocumentedError(answer), answer.text).toBe(true);
     const { code } = refusalError(answer, TRANSFER_RULES);
     const plain = apiError('NOT_DOCUMENTED');
     const generic = refusalError({ status, body: plain, text: JSON.stringify(plain) }, TRANSFER_RULES);
