@@ -125,14 +125,20 @@ export class SharedPoll extends Alarm {
 
   /** When the schedule has it read next. A reading that a hint has caused before that time does not move it. */
   nextDue(now: number): number {
-    return this.#scheduledAt > now ? this.#scheduledAt : this.putOff(now);
+    // Further ahead than a whole wait it is only where the clock was put back.
+    const isAhead = this.#scheduledAt > now && this.#scheduledAt <= now + this.#waitMs(now);
+    return isAhead ? this.#scheduledAt : this.putOff(now);
   }
 
   /** Moves the schedule's next reading to a whole wait from now. @returns its time. */
   putOff(now: number): number {
+    this.#scheduledAt = now + this.#waitMs(now);
+    return this.#scheduledAt;
+  }
+
+  #waitMs(now: number): number {
     const since = now - this.pace.begun;
     const step = this.#schedule.find(({ until }) => since < until) ?? this.#schedule.at(-1);
-    this.#scheduledAt = now + (step?.wait ?? MINUTE);
-    return this.#scheduledAt;
+    return step?.wait ?? MINUTE;
   }
 }

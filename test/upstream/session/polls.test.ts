@@ -194,6 +194,13 @@ describe('a message', () => {
     await live(shared, 70 * SECOND);
     expect(readAt).toEqual([58, 59, 62, 122, 182]);
   });
+
+  it('has the schedule go on by the clock as it is, where that was put back by an hour', async () => {
+    const { shared, readAt, hintAt } = scheduled();
+    await hintAt(-3_590);
+    await live(shared, 80 * SECOND);
+    expect(readAt).toEqual([-3_590, -3_589, -3_586, -3_530, -3_470]);
+  });
 });
 
 describe('those who leave', () => {
