@@ -21,6 +21,7 @@ import {
   type SettlingResult,
   settleOpen,
 } from '../../src/money/settling/open-payment.ts';
+import type { OpenPayment } from '../../src/money/settling/open-records.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
@@ -275,6 +276,40 @@ it('what is found once the lease may have ended settles nothing', async () => {
   expect(await settle(1_000)).toBe('settled');
 });
 
+/** @returns puts the monotonic clock forward by so many milliseconds */
+function leapingClock(cleanup: AsyncDisposableStack): (ms: number) => void {
+  let leapMs = 0;
+  const measured = performance.now.bind(performance);
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+  cleanup.defer(() => spy.mockRestore());
+  return (ms) => {
+    leapMs += ms;
+  };
+}
+
+/** An open payment that this settler has taken. */
+async function takeOne(records: MoneyRecords) {
+  const { name } = await leaveOpen(records, 'createInternalTransaction');
+  await records.hasten(name);
+  const payment = await records.takeOpen(name, OWNER, 60_000);
+  if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+  return { name, payment };
+}
+
+/** Settles a payment by evidence over a store that does not take the answer at first. @returns what goes on, and what it has told so far */
+async function settleLosing(payment: OpenPayment, records: MoneyRecords) {
+  const persistence = createPersistence(records, systemAmbient, logger);
+  const told: string[] = [];
+  const never = () => expect.unreachable();
+  const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
+    ...{ records, persistence, ambient: systemAmbient },
+    onSettled: (_payment, kind, by) => told.push(`${kind} by ${by}`),
+    ...{ onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
+  });
+  expect(result).toBe('open');
+  return { persistence, told };
+}
+
 it.each(STORES)(
   'what was stored in time is told as settled though its reply was lost, and what was not is not stored late, over %s',
   async (_kind, makeStore) => {
@@ -283,15 +318,9 @@ it.each(STORES)(
     cleanup.defer(() => store.close());
     const records = await store.open();
     cleanup.defer(() => records.stop());
-    let leapMs = 0;
-    const measured = performance.now.bind(performance);
-    const spy = vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
-    cleanup.defer(() => spy.mockRestore());
+    const leap = leapingClock(cleanup);
     for (const isDone of [true, false]) {
-      const { name } = await leaveOpen(records, 'createInternalTransaction');
-      await records.hasten(name);
-      const payment = await records.takeOpen(name, OWNER, 60_000);
-      if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+      const { name, payment } = await takeOne(records);
       let tries = 0;
       const losing: MoneyRecords = {
         ...records,
@@ -299,19 +328,11 @@ it.each(STORES)(
           tries += 1;
           if (tries > 1) return records.answer(...args);
           if (isDone) await records.answer(...args);
-          leapMs += 16_000;
+          leap(16_000);
           throw new RecordsUnavailableError('answer', undefined);
         },
       };
-      const persistence = createPersistence(records, systemAmbient, logger);
-      const told: string[] = [];
-      const never = () => expect.unreachable();
-      const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
-        ...{ records: losing, persistence, ambient: systemAmbient },
-        onSettled: (_payment, kind, by) => told.push(`${kind} by ${by}`),
-        ...{ onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
-      });
-      expect(result).toBe('open');
+      const { persistence, told } = await settleLosing(payment, losing);
       await persistence.stop();
       expect(told).toEqual(isDone ? ['done by evidence'] : []);
       expect((await records.read(name))?.answer?.kind).toBe(isDone ? 'done' : undefined);
@@ -327,14 +348,8 @@ it.each(STORES)(
     cleanup.defer(() => store.close());
     const records = await store.open();
     cleanup.defer(() => records.stop());
-    let leapMs = 0;
-    const measured = performance.now.bind(performance);
-    const spy = vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
-    cleanup.defer(() => spy.mockRestore());
-    const { name } = await leaveOpen(records, 'createInternalTransaction');
-    await records.hasten(name);
-    const payment = await records.takeOpen(name, OWNER, 60_000);
-    if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+    const leap = leapingClock(cleanup);
+    const { name, payment } = await takeOne(records);
     // The server that is replaced between the second try and the third has what was stored, and no replica has.
     const replaced = new Map<string, StoredAnswer>();
     let tries = 0;
@@ -351,20 +366,12 @@ it.each(STORES)(
         if (tries === 1) replaced.set(name.hash, args[2]);
         else {
           replaced.clear();
-          leapMs += 16_000;
+          leap(16_000);
         }
         throw new RecordsUnavailableError('answer', undefined);
       },
     };
-    const persistence = createPersistence(records, systemAmbient, logger);
-    const told: string[] = [];
-    const never = () => expect.unreachable();
-    const result = await settleOpen(payment, callsWith(seen(randomUUID())), {
-      ...{ records: losing, persistence, ambient: systemAmbient },
-      onSettled: (_payment, kind, by) => told.push(`${kind} by ${by}`),
-      ...{ onMismatch: never, onUnread: never, onLookFailed: never, onGivenUp: never },
-    });
-    expect(result).toBe('open');
+    const { persistence, told } = await settleLosing(payment, losing);
     await until(() => told.length > 0);
     await persistence.stop();
     expect(told).toEqual(['done by evidence']);
@@ -560,10 +567,7 @@ it.each([
     cleanup.defer(() => store.close());
     const records = await store.open();
     cleanup.defer(() => records.stop());
-    const { name } = await leaveOpen(records, 'createInternalTransaction');
-    await records.hasten(name);
-    const payment = await records.takeOpen(name, OWNER, 60_000);
-    if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+    const { payment } = await takeOne(records);
     const putOff = vi.fn(records.putOff);
     const never = () => expect.unreachable();
     const old = { ...payment, ageMs: 49 * 60 * 60_000 };
