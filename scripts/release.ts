@@ -11,7 +11,7 @@ import { packIn, packPackage } from './packing.ts';
 const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
 
 /** Everything that bears the version. */
-function versions(): Readonly<Record<string, string>> {
+function versions(): Readonly<Record<string, string | undefined>> {
   const chart = parse(read('charts/pasarela/Chart.yaml'));
   return {
     'package.json': JSON.parse(read('package.json')).version,
@@ -19,7 +19,14 @@ function versions(): Readonly<Record<string, string>> {
     'packages/sandbox/package.json': JSON.parse(read('packages/sandbox/package.json')).version,
     'charts/pasarela/Chart.yaml, version': chart.version,
     'charts/pasarela/Chart.yaml, appVersion': chart.appVersion,
+    ...Object.fromEntries(['doctor', 'forward', 'pasarela'].map(imageOf)),
   };
+}
+
+/** The version of the image that a manifest runs, beneath the name of the place. */
+function imageOf(manifest: string): readonly [string, string | undefined] {
+  const file = `deploy/kubernetes/${manifest}.yaml`;
+  return [`${file}, image`, /^ *image: \S+:(\S+)$/m.exec(read(file))?.[1]];
 }
 
 /** @throws Error where something bears another version than the tag, or the changelog has no section for it. */

@@ -98,6 +98,8 @@ describe('a release', () => {
     const notes = run(process.execPath, ['scripts/release.ts', 'notes', 'v99.0.0'], folder('.'));
     await expect(notes).rejects.toThrow(/package\.json says .*; packages\/client\/package\.json says /);
     await expect(notes).rejects.toThrow('charts/pasarela/Chart.yaml, appVersion says ');
+    for (const name of ['doctor', 'forward', 'pasarela'])
+      await expect(notes).rejects.toThrow(`deploy/kubernetes/${name}.yaml, image says `);
   });
 
   it('has one version everywhere: what is left to say is what changed', async () => {
