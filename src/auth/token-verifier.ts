@@ -135,21 +135,24 @@ function bearerOf(
   if (customerId !== undefined && !(typeof customerId === 'string' && isUuid(customerId))) {
     throw new UnauthenticatedError('The claim customer_id of the access token is no UUID.');
   }
-  const keyOwner = payload[keyOwnerClaim];
-  if (keyOwner !== undefined && typeof keyOwner !== 'string') {
-    throw new UnauthenticatedError(`The claim ${keyOwnerClaim} of the access token is no text.`);
-  }
   const granted = new Set(wordsOf(payload['scope'] ?? payload['scp']));
   if (granted.has('money:move')) for (const scope of MONEY_SCOPES) granted.add(scope);
   const client = clientClaim === undefined ? undefined : payload[clientClaim];
   return {
     client: typeof client === 'string' ? client.toLowerCase() : undefined,
     customerId: customerId?.toLowerCase(),
-    subject: payload.sub,
-    keyOwner,
+    subject: textOf(payload, 'sub'),
+    keyOwner: textOf(payload, keyOwnerClaim),
     scopes: new Set([...SCOPES].filter((scope) => granted.has(scope))),
     expiresAt: payload.exp === undefined ? undefined : payload.exp * 1000,
   };
+}
+
+/** Returns the text of a claim; undefined if the token lacks it. jose checks no claim that is not compared with anything. */
+function textOf(payload: JWTPayload, name: string): string | undefined {
+  const value = payload[name];
+  if (value === undefined || typeof value === 'string') return value;
+  throw new UnauthenticatedError(`The claim ${name} of the access token is no text.`);
 }
 
 /** Returns the words of a claim, which is a text of words or a list of them. */

@@ -63,6 +63,24 @@ describe('a caller’s token', () => {
       await expect(verify(await signed({ sub })), JSON.stringify(sub)).rejects.toThrow(UnauthenticatedError);
   });
 
+  it('names its subject by a text, or by nothing, whichever claim names the owner of its keys', async () => {
+    const bearerOf = createTokenVerifier({
+      keys: { secret: new Secret(JWT_SECRET) },
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      keyOwnerClaim: 'email',
+      clientClaim: undefined,
+    });
+    const email = 'alma@example.mx';
+    expect(await bearerOf(await signed({ sub: 'alma', email }))).toMatchObject({
+      subject: 'alma',
+      keyOwner: email,
+    });
+    expect(await bearerOf(await signed({ email }))).toMatchObject({ subject: undefined, keyOwner: email });
+    for (const sub of [7, ['alma'], { name: 'alma' }, null, true])
+      await expect(bearerOf(await signed({ sub, email })), JSON.stringify(sub)).rejects.toThrow('claim sub');
+  });
+
   it('has the scopes of a text or of a list, and of each way to move money where it may move it', async () => {
     const scopesOf = async (claims: object) => [...(await verify(await signed(claims))).scopes].sort();
     for (const name of ['scope', 'scp']) {
