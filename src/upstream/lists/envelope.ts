@@ -25,13 +25,20 @@ export interface ListPage {
 
 /** A list that is invalid as a whole: none of its items is shown. */
 class InvalidListError extends UpstreamError {
+  readonly route: string;
+
   constructor(route: string, problem: string) {
     super('UPSTREAM_INVALID', `The service's list GET ${route} ${problem}.`);
+    this.route = route;
   }
 }
 
 export const invalidList = (route: string, problem: string): UpstreamError =>
   new InvalidListError(route, problem);
+
+/** Returns an error as it is told to who may see a part of the list alone: why the list is invalid may say how many items it holds. */
+export const toldOfPart = (error: unknown): unknown =>
+  error instanceof InvalidListError ? new InvalidListError(error.route, 'is invalid') : error;
 
 /** Returns the error for a list whose answers do not fit together. */
 export const changesTooFast = (route: string): UpstreamError =>

@@ -1,5 +1,6 @@
 import type { Query, Rest } from '../call/rest.ts';
 import type { ClientLists } from './client-lists.ts';
+import { toldOfPart } from './envelope.ts';
 import { Listing } from './listing.ts';
 import {
   filterKey,
@@ -113,7 +114,9 @@ class PlacedList<T extends object> implements ListSource<T> {
   ownedBy({ key, customerId, isSeen }: Owned<T>): ListSource<T> {
     const sought: Sought<T> = { key, value: customerId, all: true, matches: isSeen };
     return new WholeList(async () => {
-      const [items = []] = await this.answer([sought]);
+      const [items = []] = await this.answer([sought]).catch((error: unknown) => {
+        throw toldOfPart(error);
+      });
       return new Listing(items);
     });
   }

@@ -655,6 +655,31 @@ describe('events of a caller narrowed to a customer', () => {
   });
 });
 
+it.each(['accounts', 'customers'])(
+  'a caller narrowed to a customer is not told how many %s the client has, where their list cannot be used',
+  async (list) => {
+    await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+    await using gateway = await startGateway({ sandbox, config: { service: serviceFor(sandbox) } });
+    const { customerIds }: Seeded = await control(sandbox, 'GET', '/sandbox');
+    await control(sandbox, 'POST', '/sandbox/faults', {
+      match: { method: 'GET', path: `/v1/clients/*/${list}` },
+      fault: {
+        status: 200,
+        body: { data: [], currentPage: 1, perPage: 50, totalItem: 4_321, totalItems: 4_321 },
+      },
+    });
+    const messageFor = async (claims: { customer_id?: string }) => {
+      const headers = { authorization: `Bearer ${await callerToken(claims)}` };
+      const { errors } = await gateway.query(`{ client { ${list} { totalCount } } }`, {}, headers);
+      expect(errors?.[0]?.extensions['code']).toBe('UPSTREAM_INVALID');
+      return errors?.[0]?.message;
+    };
+    const of = `The service's list GET /v1/clients/{clientId}/${list}`;
+    expect(await messageFor({})).toBe(`${of} holds 4321 items and shows none.`);
+    expect(await messageFor({ customer_id: customerIds[0] ?? '' })).toBe(`${of} is invalid.`);
+  },
+);
+
 it('each change of the graph is tried above by a caller who is narrowed', () => {
   // Callers who are narrowed come to a gateway that gives out no tokens.
   const { issueCredentialToken: _token, ...fields } = buildSchema().getMutationType()?.getFields() ?? {};
