@@ -1,4 +1,10 @@
-import { ingressTarget, ingressToken, ingressUrl, maskIngressUrl } from '../ingress/addresses.ts';
+import {
+  ingressTarget,
+  ingressToken,
+  ingressUrl,
+  isMaskedIngressUrl,
+  maskIngressUrl,
+} from '../ingress/addresses.ts';
 import type { IngressAddresses } from '../operation/services.ts';
 import type { ServerConfig } from './server-config.ts';
 
@@ -25,6 +31,7 @@ export function createOwnAddresses({
       token: (clientId, type) => ingressToken(clientId, type, signing),
       target: (url) => (publicUrl === undefined ? undefined : ingressTarget(publicUrl, url, secrets)),
       mask: maskIngressUrl,
+      isMasked: isMaskedIngressUrl,
     },
     secrets,
     listensAt(url) {

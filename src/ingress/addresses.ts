@@ -45,12 +45,20 @@ export function ingressTarget(
   return target !== undefined && isOfKnownType(target) && isSigned(target, secrets) ? target : undefined;
 }
 
+const MASK = '***';
+
 /** Returns the address with its signature as `***`, whichever gateway it belongs to; any other address unchanged. */
 export function maskIngressUrl(url: string): string {
   const [address = '', ...rest] = url.split(/(?=[?#])/);
   return TARGET.test(address)
-    ? [`${address.slice(0, address.lastIndexOf('/') + 1)}***`, ...rest].join('')
+    ? [`${address.slice(0, address.lastIndexOf('/') + 1)}${MASK}`, ...rest].join('')
     : url;
+}
+
+/** True if an address is one that {@link maskIngressUrl} has masked. */
+export function isMaskedIngressUrl(url: string): boolean {
+  const [address = ''] = url.split(/(?=[?#])/);
+  return address.endsWith(`/${MASK}`) && TARGET.test(`${address.slice(0, -MASK.length)}signature`);
 }
 
 /** Reads `/webhooks/{clientId}/{type}/{signature}`; undefined for any other path. */

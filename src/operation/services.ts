@@ -71,4 +71,6 @@ export interface IngressAddresses {
   target(url: string): { readonly clientId: string; readonly type: EventType } | undefined;
   /** The address with its signature masked; any other address as it is. */
   mask(url: string): string;
+  /** Whether an address is one that was masked so. */
+  isMasked(url: string): boolean;
 }

@@ -76,12 +76,23 @@ const readWebhook = (body: unknown): Webhook | undefined =>
 const invalid = (field: readonly string[], message: string): ValidationError =>
   new ValidationError('INVALID_INPUT', message, { field });
 
+/** @throws ValidationError for an address as `Webhook.url` shows it: the gateway takes nothing in that is delivered to it. */
+function assertWhole(url: string | null | undefined, { services: { ingress } }: Context): void {
+  if (url == null || !ingress.isMasked(url)) return;
+  throw invalid(
+    ['input', 'url'],
+    'input.url has *** in place of its signature, as Webhook.url shows it. No delivery to it would be taken in: leave it out, or give the whole address.',
+  );
+}
+
 /**
  * The registration's body. Where the webhook feeds the gateway, its token is the one that the ingress can check: another
  * would have every delivery refused.
  */
-function registration(input: CreateWebhookInput, { services, reads }: Context): WebhookBody {
+function registration(input: CreateWebhookInput, context: Context): WebhookBody {
+  const { services, reads } = context;
   const { ingress } = services;
+  assertWhole(input.url, context);
   const { clientId } = reads.session;
   const token = filled(['input', 'token'], input.token);
   const authType = filled(['input', 'authType'], input.authType);
@@ -163,6 +174,7 @@ export async function updateWebhook(
   context: Context,
 ): Promise<{ readonly id: string }> {
   const id = inputId(['input', 'id'], 'id', input.id);
+  assertWhole(input.url, context);
   const attempt = await upstream.updateWebhook(context.reads.session.rest, id, changesOf(input));
   context.reads.forget();
   successOf(attempt, anyBody, CHANGE_RULES);

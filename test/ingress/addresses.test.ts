@@ -4,6 +4,7 @@ import {
   ingressTarget,
   ingressToken,
   ingressUrl,
+  isMaskedIngressUrl,
   maskIngressUrl,
   readIngressPath,
 } from '../../src/ingress/addresses.ts';
@@ -46,6 +47,9 @@ describe('the address of a webhook', () => {
     expect(maskIngressUrl(`${url}?x=1#y`)).toBe(`${masked}?x=1#y`);
     expect(maskIngressUrl(url.replace('gateway', 'former'))).toBe(masked.replace('gateway', 'former'));
     expect(maskIngressUrl('https://shop.example/hooks/1')).toBe('https://shop.example/hooks/1');
+    for (const shown of [masked, `${masked}?x=1#y`]) expect(isMaskedIngressUrl(shown)).toBe(true);
+    for (const other of [url, 'https://shop.example/hooks/***', `https://shop.example/?at=${masked}`])
+      expect(isMaskedIngressUrl(other)).toBe(false);
   });
 
   it.each([

@@ -327,6 +327,20 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       expect([data.one, data.two].map((changed) => changed.webhook.status)).toEqual(['INACTIVE', 'ACTIVE']);
     });
 
+    it('has no address that is masked, as one is that a form has read and sends back', async () => {
+      const { webhook } = await change(CREATE_WEBHOOK, { type: 'STATUS_UPDATE' });
+      const registered = (await webhooks()).find(({ id }) => id === webhook.id)?.url;
+      for (const url of [webhook.url, `${webhook.url}?x=1`]) {
+        const sentBack = { id: webhook.id, url, status: 'ACTIVE' };
+        const refused = { __typename: 'ValidationError', code: 'INVALID_INPUT', field: ['input', 'url'] };
+        expect(await change(UPDATE_WEBHOOK, sentBack)).toMatchObject(refused);
+        expect(await change(CREATE_WEBHOOK, { type: 'STATUS_UPDATE', url })).toMatchObject(refused);
+      }
+      expect((await webhooks()).find(({ id }) => id === webhook.id)?.url).toBe(registered);
+      const starred = 'https://example.mx/webhooks/***';
+      expect((await change(CREATE_WEBHOOK, { type: 'CEP', url: starred })).webhook.url).toBe(starred);
+    });
+
     it('is not changed by nothing, nor in fields that are not its', async () => {
       const { webhook } = await change(CREATE_WEBHOOK, { type: 'CEP', url: 'https://example.mx/c' });
       expect(await change(UPDATE_WEBHOOK, { id: webhook.id })).toMatchObject({
