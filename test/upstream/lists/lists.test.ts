@@ -266,6 +266,22 @@ describe('instruments by id', () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
+  it('are found where a page has shown them, though the next one, which may have the others, fails', async () => {
+    await using upstream = await startUpstream((request, response) =>
+      request.url?.includes('page=2&') ? response.writeHead(400).end() : known(250)(request, response),
+    );
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined), freshLists());
+    const wanted = ['item-0', 'item-150', 'item-1', 'item-151'];
+    const found = await Promise.allSettled(wanted.map((id) => loader.find('id', id)));
+    expect(found).toMatchObject([
+      { value: { id: 'item-0' } },
+      { reason: { code: 'REFUSED' } },
+      { value: { id: 'item-1' } },
+      { reason: { code: 'REFUSED' } },
+    ]);
+    expect(upstream.requests).toHaveLength(2);
+  });
+
   it('cost no call when a window has shown them', async () => {
     await using upstream = await startUpstream(known(50));
     const loader = createInstrumentLoader(upstream.rest, customerScope(undefined), freshLists());
