@@ -211,6 +211,30 @@ it('how long events have waited is logged once the log has them', async () => {
   expect(logger.lines.at(-1)?.fields).toHaveProperty('seconds', expect.closeTo(420, -1));
 });
 
+it('how long events have waited is logged of each outage alone, and not of one that was short', async () => {
+  const now = Date.now();
+  const restore = useClock({ ...clock, now: () => now });
+  onTestFinished(restore);
+  const log = open(await newFolder());
+  const told = () => logger.lines.filter(({ level }) => level === 'info').map(({ fields }) => fields);
+  const outage = async (waitedMs: number) => {
+    remote.isAway = true;
+    await log.append(CLIENT, moneyIn({ receivedAt: new Date(now - waitedMs).toISOString() }));
+    remote.isAway = false;
+    await until(async () => (await log.health()).spooled === 0);
+  };
+  await outage(420_000);
+  await until(() => told().length === 1);
+  await outage(60_000);
+  await until(() => told().length === 2);
+  await outage(400);
+  await log.stop();
+  expect(told()).toEqual([
+    { events: 1, seconds: 420 },
+    { events: 1, seconds: 60 },
+  ]);
+});
+
 it('what a full disk keeps in the spool although the log has it is deleted once there is room', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const dataDir = await newFolder();
