@@ -236,6 +236,27 @@ it('a search reads the log where its index takes long to be completed', async ()
   await log.stop();
 });
 
+it.each([
+  ['a page', (log: LogReader, after: string) => log.readAfter(CLIENT, after, 10)],
+  ['a stream', (log: LogReader, after: string) => log.follow(CLIENT, { after })],
+])('%s from the oldest event on tells of what is trimmed while it is read', async (_what, begin) => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const append = () => source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  append();
+  const { oldest } = await log.bounds(CLIENT);
+  append();
+  append();
+  const answered = Promise.withResolvers<void>();
+  source.answering = answered.promise;
+  const begun = begin(log, oldest);
+  await until(() => source.reads === 1);
+  source.trim(1);
+  answered.resolve();
+  await expect(begun).rejects.toMatchObject({ code: 'EVENTS_GAP', gap: { reason: 'trimmed' } });
+  await log.stop();
+});
+
 it('a follower and a watch are counted from when what comes is handed to them, until they leave, and not where they are refused', async () => {
   const source = new MemorySource();
   const metrics = countingMetrics();
