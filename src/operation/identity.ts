@@ -21,7 +21,7 @@ export interface IdentityOptions {
   readonly clock: AlarmClock;
 }
 
-/** Characters of a subject that is recorded as it is. */
+/** Characters of a subject that is recorded as it is. Redis reads none of half a character. */
 const MAX_SUBJECT = 128;
 
 /** Who is calling, asked of the upstream at most once per operation. */
@@ -144,7 +144,7 @@ export class Identity {
   /** Who asks, for the record of payments: the subject of the caller's token, or a digest of its credential. Throws like `caller`. */
   get requestedBy(): string {
     const { subject } = this.caller;
-    if (subject !== undefined && subject.length <= MAX_SUBJECT) return subject;
+    if (subject !== undefined && subject.length <= MAX_SUBJECT && subject.isWellFormed()) return subject;
     return `sha256:${hash('sha256', subject ?? this.token ?? '', 'base64url')}`;
   }
 

@@ -146,11 +146,12 @@ it('tells who is narrowed to a customer of no REST calls, nor who may be', async
   expect(narrowed.identity.seesCalls).toBe(false);
 });
 
-it('records the subject as it is, and what has none or a long one by its digest', async () => {
+it('records the subject as it is, and what has none, a long one or half a character by its digest', async () => {
   const named = operation();
   await named.identity.identify();
   expect(named.identity.requestedBy).toBe('alma');
-  for (const subject of [undefined, 'x'.repeat(129)]) {
+  // A script of Redis cannot read half a character, and left the payment out of all lists.
+  for (const subject of [undefined, 'x'.repeat(129), 'alma \ud83d']) {
     const { identity } = operation({ caller: { ...ALMA, subject } });
     await identity.identify();
     expect(identity.requestedBy).toMatch(/^sha256:[\w-]{43}$/);
