@@ -17,7 +17,10 @@ export const invalid = (name: string, problem: string): UpstreamError =>
  */
 export function textOf(value: unknown, name: string): string | null {
   if (typeof value === 'object' && value !== null) throw invalid(name, 'is no text');
-  return present(value);
+  const text = present(value);
+  if (text === null && typeof value === 'number')
+    throw invalid(name, 'is a number of more digits than are read');
+  return text;
 }
 
 /** Resolver of a text that may be absent, as `textOf` reads it. */

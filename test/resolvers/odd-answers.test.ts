@@ -73,6 +73,38 @@ it('an instrument that does not say whose it is spoils its own row for a narrowe
   expect(errors).toMatchObject([{ extensions: { code: 'UPSTREAM_INVALID' } }]);
 });
 
+it('a CLABE and an account number that come as long numbers are not shown as others', async () => {
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { upstreamUrl: service.url },
+  });
+  service.alter = () => undefined;
+  const list = await gateway.query(
+    '{ client { instruments(first: 100) { nodes { id detail { __typename } } } } }',
+  );
+  const [{ id }] = list.data.client.instruments.nodes.filter(
+    ({ detail }: { detail: { __typename: string } }) => detail.__typename === 'ClabeDetail',
+  );
+  const read =
+    'query ($id: ID!) { instrument(id: $id) { detail { ... on ClabeDetail { clabe accountNumber holderName } } } }';
+  const ask = async (detail: object) => {
+    service.alter = ({ path }, { body }) =>
+      /\/instruments\/[^/?]+(\?|$)/.test(path)
+        ? { body: altered(body, ['instrumentDetail'], { holderName: 'Ana', ...detail }) }
+        : undefined;
+    const { data, errors = [] } = await gateway.query(read, { id });
+    return [data.instrument.detail, errors.map(({ extensions }) => extensions)];
+  };
+  const long = Number('646180110400000007');
+  const invalid = expect.objectContaining({ code: 'UPSTREAM_INVALID' });
+  expect(await ask({ clabeNumber: long })).toEqual([null, [invalid]]);
+  expect(await ask({ clabeNumber: '646180110400000007', accountNumber: long })).toEqual([
+    { clabe: '646180110400000007', accountNumber: null, holderName: 'Ana' },
+    [invalid],
+  ]);
+});
+
 it('a transaction and an instrument that answer with another id are not shown under the one asked for', async () => {
   await using gateway = await startGateway({
     sandbox,

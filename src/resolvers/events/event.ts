@@ -76,15 +76,8 @@ const objectAt = (value: unknown, key: string): JsonObject => {
   return isObject(inner) ? inner : NOTHING;
 };
 
-/**
- * A text; a number too, since a provider may send a reference as either. Absent is null, and so is a number that JavaScript
- * has rounded: a CLABE has 18 digits, and the rounded one would be another account's.
- */
-function text(holder: JsonObject, key: string): string | null {
-  const value = holder[key];
-  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER ? String(value) : null;
-  return typeof value === 'string' ? present(value) : null;
-}
+/** A text; a number too, since a provider may send a reference as either. Absent is null, and so is a number that JavaScript has rounded. */
+const text = (holder: JsonObject, key: string): string | null => present(holder[key]);
 
 /** An amount with its two decimals. What is no amount stays as it is, for the graph to refuse it where it is asked for. */
 const amount = (holder: JsonObject): string =>

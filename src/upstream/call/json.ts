@@ -44,9 +44,10 @@ export function identifiedBy<T extends { readonly id: string }>(id: string, valu
 
 /**
  * Returns a text as it came; a number becomes its digits. Returns null for an absent value (null, undefined, `""` or `None`),
- * and for a value that is no text, which the field that shows it reports (resolvers/values.ts).
+ * and for a value that is no text, which the field that shows it reports (resolvers/values.ts). A number that JavaScript has rounded is
+ * none: a CLABE has 18 digits, and the rounded one would be another account's.
  */
 export function present(value: unknown): string | null {
-  if (typeof value === 'number') return String(value);
+  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER ? String(value) : null;
   return typeof value !== 'string' || value === '' || value === 'None' ? null : value;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { identified } from '../../../src/upstream/call/json.ts';
+import { identified, present } from '../../../src/upstream/call/json.ts';
 
 it.each([
   ['none', {}],
@@ -13,4 +13,12 @@ it.each([
 it('a noun with an id keeps all that the service sent, in whatever form', () => {
   const value = { id: 'a-1', balance: { amount: 7 } };
   expect(identified(value, 'an account')).toBe(value);
+});
+
+it('a number is shown by its digits, and one that JavaScript has rounded is none', () => {
+  expect([7, 9_007_199_254_740_991].map(present)).toEqual(['7', '9007199254740991']);
+  // Another CLABE would be shown for the first.
+  for (const text of ['646180110400000007', '-9007199254740993', '1e400']) {
+    expect(present(JSON.parse(text))).toBeNull();
+  }
 });
