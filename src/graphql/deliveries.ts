@@ -21,5 +21,6 @@ export function countDelivery(
   if (origin === undefined || readers === 0) return;
   metrics.delivered(origin.type, readers);
   const arrived = Date.parse(origin.receivedAt);
-  if (arrived >= since) metrics.lag(clock.now() - arrived);
+  // Another process has received it, whose clock may be ahead: a sum that goes down counts as one that has begun anew.
+  if (arrived >= since) metrics.lag(Math.max(0, clock.now() - arrived));
 }
