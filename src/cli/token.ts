@@ -95,7 +95,9 @@ function kept(fetch: () => Promise<Issued>): Token {
   const renew = async (): Promise<string> => {
     const fetchedAt = clock.now();
     const { token, expiresAt } = await fetch();
-    const life = (expiresAt ?? Number.POSITIVE_INFINITY) - fetchedAt;
+    // If the end has already passed, the clocks differ: it is ignored, and a refusal leads to the next one.
+    const life =
+      expiresAt !== undefined && expiresAt > fetchedAt ? expiresAt - fetchedAt : Number.POSITIVE_INFINITY;
     held = { token, expiresAt, renewAt: fetchedAt + life - Math.min(RENEW_BEFORE_MS, life / 10) };
     return token;
   };

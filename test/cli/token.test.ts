@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -183,6 +183,17 @@ it('takes a token from a file that changes, and waits while that holds an old on
   await program.says(/Forwarding events of/);
   await control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: '4.00' });
   await until(() => receiver.taken.length === 1);
+});
+
+it('keeps what a command prints until it is refused, where it has ended by the clock of this machine', async () => {
+  const runs = join(folder, 'runs');
+  const ended = await callerToken({ scope: 'events:read', exp: Math.floor(Date.now() / 1_000) - 60 });
+  const command = `echo run >> ${runs}; echo ${ended}`;
+  const token = tokenOf(readVariables({ ...environment({ PASARELA_TOKEN_COMMAND: command }) }));
+  for (let time = 0; time < 3; time += 1) expect(await token.get()).toBe(ended);
+  expect(await readFile(runs, 'utf8')).toBe('run\n');
+  await token.get(ended);
+  expect(await readFile(runs, 'utf8')).toBe('run\nrun\n');
 });
 
 it('takes what a command prints, and repeats neither the command nor a secret where that fails', async () => {
