@@ -2,14 +2,17 @@ import { clock } from './clock.ts';
 
 /** Time, as an {@link Alarms} measures it. */
 export interface AlarmClock {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, by a clock that may be set. */
   now(): number;
+  /** Milliseconds since any moment, by a clock that only goes forward. */
+  monotonic(): number;
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 export const systemAlarmClock: AlarmClock = {
   now: () => clock.now(),
+  monotonic: () => clock.monotonic(),
   sleep: (ms, signal) => clock.sleep(ms, { signal, ref: false }),
 };
 
@@ -34,26 +37,44 @@ export class CallAlarm extends Alarm {
 
 /** The longest single wait, in milliseconds. A timer cannot take longer ones, so they are split. */
 const LONGEST_SLEEP_MS = 3_600_000;
+/** The clock counts as set where it has moved by this against the one that only goes forward, in milliseconds. */
+const SET_BY_MS = 1_000;
 
-/** Many alarms on one timer, in a binary heap by the time when they are due. */
+/**
+ * Many alarms on one timer, in a binary heap by the time when they are due. Where the clock is put back, each that is set rings when it
+ * would have rung without that: one that was set for a time of the clock rings early then.
+ */
 export class Alarms {
   readonly #clock: AlarmClock;
   readonly #heap: Alarm[] = [];
   /** Aborts the sleep under way, which lasts until `#wakesAt`. */
   #asleep: AbortController | undefined;
   #wakesAt = Number.POSITIVE_INFINITY;
+  /** By how much the clock was ahead of the one that only goes forward when that was looked at. */
+  #ahead: number;
 
   constructor(clock: AlarmClock) {
     this.#clock = clock;
+    this.#ahead = clock.now() - clock.monotonic();
   }
 
   /** Milliseconds since the epoch. */
   now(): number {
-    return this.#clock.now();
+    const now = this.#clock.now();
+    const ahead = now - this.#clock.monotonic();
+    const back = this.#ahead - ahead;
+    if (Math.abs(back) < SET_BY_MS) return now;
+    this.#ahead = ahead;
+    // The sleep under way ends when it would have.
+    this.#wakesAt -= back;
+    if (back > 0) for (const alarm of this.#heap) alarm.due -= back;
+    return now;
   }
 
   /** Sets an alarm, or moves one that is set. `due` is in milliseconds since the epoch. */
   set(alarm: Alarm, due: number): void {
+    // It is set by the clock as it is.
+    this.now();
     this.#remove(alarm);
     alarm.due = due;
     this.#rise(alarm, this.#heap.length);
@@ -71,7 +92,7 @@ export class Alarms {
     this.#wake();
     const asleep = new AbortController();
     this.#asleep = asleep;
-    const now = this.#clock.now();
+    const now = this.now();
     const ms = Math.min(Math.max(0, first.due - now), LONGEST_SLEEP_MS);
     this.#wakesAt = now + ms;
     this.#clock.sleep(ms, asleep.signal).then(
@@ -91,7 +112,7 @@ export class Alarms {
     this.#asleep = undefined;
     // An alarm that is set as one rings begins no sleep: the others that are due ring first.
     this.#wakesAt = Number.NEGATIVE_INFINITY;
-    const now = this.#clock.now();
+    const now = this.now();
     try {
       for (let [first] = this.#heap; first !== undefined && first.due <= now; [first] = this.#heap) {
         this.#remove(first);

@@ -33,6 +33,7 @@ function start(
   const asked = new Map<string | undefined, number>();
   const clock: AlarmClock = {
     now: () => now,
+    monotonic: () => now,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         timers += 1;

@@ -20,14 +20,16 @@ class Named extends Alarm {
 /** What a timer of Node's can take, in milliseconds. It ends a longer one at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until it is moved, and may be put back. */
 function startClock() {
   let now = 0;
+  let backMs = 0;
   let longestMs = 0;
   let sleeps = 0;
   let sleeping: { readonly until: number; wake(): void } | undefined;
   const clock: AlarmClock = {
-    now: () => now,
+    now: () => now - backMs,
+    monotonic: () => now,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         sleeps += 1;
@@ -47,6 +49,9 @@ function startClock() {
     longest: () => longestMs,
     /** How many sleeps were begun. */
     sleeps: () => sleeps,
+    putBack(ms: number) {
+      backMs += ms;
+    },
     /** Lets the time pass until then, and every sleep end that does meanwhile. */
     async pass(until: number) {
       while (sleeping !== undefined && sleeping.until <= until) {
@@ -144,4 +149,30 @@ it('a wait that is longer than a timer can take is taken in parts', async () => 
   await pass(30 * day);
   expect(rung).toEqual([1]);
   expect(longest()).toBeLessThanOrEqual(LONGEST_TIMER_MS);
+});
+
+it('what is set rings in time where the clock is put back, also where another is set before the sleep is over', async () => {
+  const hour = 3_600_000;
+  const minute = 60_000;
+  for (const other of [false, true]) {
+    const rung: number[] = [];
+    const { clock, pass, putBack } = startClock();
+    const alarms = new Alarms(clock);
+    alarms.set(new Named(1, rung), 10 * minute);
+    alarms.set(new Named(2, rung), 30 * minute);
+    await pass(5 * minute);
+    putBack(hour);
+    if (other) {
+      alarms.set(new Named(3, rung), clock.now() + minute);
+      await pass(6 * minute);
+      expect(rung.splice(0)).toEqual([3]);
+    }
+    await pass(10 * minute);
+    expect(rung).toEqual([1]);
+    // Put forward, it lets those ring that are due by it.
+    putBack(-hour);
+    alarms.set(new Named(4, rung), clock.now() + minute);
+    await pass(11 * minute);
+    expect(rung).toEqual([1, 2, 4]);
+  }
 });

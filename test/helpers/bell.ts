@@ -13,6 +13,7 @@ export function bell(): Bell {
   let sleeper: { readonly due: number; wake(): void } | undefined;
   return {
     now: () => now,
+    monotonic: () => now,
     get isIdle() {
       return sleeper === undefined;
     },

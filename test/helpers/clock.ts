@@ -16,6 +16,7 @@ export function steppedClock(): SteppedClock {
   const asleep = async (ms: number) => void (await until(() => sleeping(ms).length > 0));
   return {
     now: () => now,
+    monotonic: () => now,
     sleep(ms, signal) {
       return new Promise((resolve, reject) => {
         const sleeper = { ms, wake: resolve };

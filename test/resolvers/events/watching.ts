@@ -31,6 +31,7 @@ function startClock() {
   let sleeping: { readonly until: number; wake(): void } | undefined;
   const clock: AlarmClock = {
     now: () => now,
+    monotonic: () => now,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         slept.push(ms);

@@ -16,6 +16,7 @@ function watchedClock() {
   const sleepers = new Set<object>();
   const clock: AlarmClock = {
     now: () => Date.now(),
+    monotonic: () => performance.now(),
     sleep: (_ms, signal) =>
       new Promise((_resolve, reject) => {
         const own = {};
