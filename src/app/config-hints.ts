@@ -1,5 +1,5 @@
 import { isLoopback } from '../common/loopback.ts';
-import type { Secret } from '../common/secret.ts';
+import { Secret } from '../common/secret.ts';
 import { environmentOfProcess } from './config.ts';
 import { misspellingsIn } from './misspellings.ts';
 import type { Variables } from './variables.ts';
@@ -21,6 +21,22 @@ export function weaknessesOf(read: Variables): readonly string[] {
     );
 }
 
+/** What an editor, a file of variables or a Kubernetes Secret made of a file leaves around a value. */
+const AROUND = /^\s|\s$|^(["'])[^"']*\1$/;
+
+/** Returns the texts that a variable's value consists of. */
+const textsIn = (value: unknown): readonly string[] => {
+  if (value instanceof Secret) return [value.reveal()];
+  if (typeof value === 'string') return [value];
+  return Object.values(Object(value)).flatMap(textsIn);
+};
+
+/** The variables that `AUTH_MODE=service` alone reads. The others of it have defaults, so that it is not known whether they are set. */
+const OF_SERVICE_MODE = [
+  ...(['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_ID', 'UPSTREAM_CLIENT_SECRET', 'UPSTREAM_CLIENTS'] as const),
+  ...(['AUTH_CLIENT_CLAIM', 'AUTH_JWKS_URL', 'AUTH_JWT_SECRET', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const),
+];
+
 /** A valid setting that is probably not meant, and what to do about it. */
 export interface Doubt {
   readonly text: string;
@@ -34,6 +50,20 @@ export function doubtsOf(read: Variables): readonly Doubt[] {
   const { OPERATION_TIMEOUT_MS: operation, UPSTREAM_TIMEOUT_MS: upstream, SHUTDOWN_GRACE_MS: grace } = read;
   const { PUBLIC_URL: url, UPSTREAM_URL: service } = read;
   const doubts: Doubt[] = [];
+  const around = Object.entries(read).filter(([, value]) => textsIn(value).some((text) => AROUND.test(text)));
+  for (const [name] of around) {
+    doubts.push({
+      text: `${name} begins or ends with a space or a line break, or stands in quotation marks, which is probably not meant.`,
+      cure: 'Take them out, unless they belong to the value. `docker run --env-file` keeps quotation marks, and a Kubernetes Secret that is made of a file keeps the line break at its end.',
+    });
+  }
+  const unread = OF_SERVICE_MODE.filter((name) => read[name] !== undefined);
+  if (read.AUTH_MODE !== 'service' && unread.length > 0) {
+    doubts.push({
+      text: `AUTH_MODE is passthrough, and these are set, which it does not read: ${unread.join(', ')}. Whatever token a caller brings goes to the REST service.`,
+      cure: 'Set AUTH_MODE=service, or take them out. Where the gateway has made payments, read docs/operations.md first, "Whose a key is".',
+    });
+  }
   if (operation <= upstream) {
     doubts.push({
       text: `OPERATION_TIMEOUT_MS is ${operation}, and UPSTREAM_TIMEOUT_MS ${upstream}: an operation ends before a REST call that hangs. A service that hangs is never suspended, and no payment without an answer is repeated.`,

@@ -219,6 +219,36 @@ describe('the configuration', () => {
     expect(doubts({ PUBLIC_URL: 'https://graph.example.mx' })).toEqual([]);
   });
 
+  it('doubts what files leave around a value, and variables of a mode that is not on, and repeats no secret', () => {
+    const doubts = (environment: Record<string, string>) =>
+      doubtsOf(readVariables({ ...environment })).map(({ text }) => text);
+    const service = { ...SERVICE, AUTH_JWT_SECRET: 'hunter2' };
+    expect(doubts(service)).toEqual([]);
+    for (const around of ['hunter2\n', 'hunter2\r', ' hunter2', '"hunter2"', "'hunter2'"]) {
+      for (const name of ['AUTH_JWT_SECRET', 'UPSTREAM_API_KEY', 'AUTH_ISSUER', 'DATA_DIR']) {
+        expect(doubts({ ...service, [name]: around })).toEqual([
+          expect.stringMatching(
+            RegExp(
+              `^${name} begins or ends with a space or a line break, or stands in quotation marks(?!.*hunter2)`,
+            ),
+          ),
+        ]);
+      }
+    }
+    expect(doubts({ WEBHOOK_SECRET: '"hunter2","hunter3"' })).toEqual([
+      expect.stringMatching(/^WEBHOOK_SECRET begins/),
+    ]);
+    // What the gateway takes off by itself, and what stands within a value, is no matter.
+    expect(doubts({ WEBHOOK_SECRET: 'hunter2\n', UPSTREAM_URL: 'https://api.mx\n' })).toEqual([]);
+    expect(doubts({ PASARELA_TOKEN_COMMAND: '"my tool" "print it"' })).toEqual([]);
+    const { AUTH_MODE: _service, ...others } = service;
+    expect(doubts(others)).toEqual([
+      expect.stringMatching(
+        /^AUTH_MODE is passthrough, and these are set, which it does not read: .*AUTH_JWT_SECRET, AUTH_ISSUER, AUTH_AUDIENCE\.(?!.*hunter2)/,
+      ),
+    ]);
+  });
+
   it('wants a webhook secret beside an upstream of one’s own', () => {
     expect(messageOf({ UPSTREAM_URL: 'https://api.example.mx' })).toContain('WEBHOOK_SECRET');
     const read = readVariables({ UPSTREAM_URL: 'https://api.example.mx', WEBHOOK_SECRET: 'new,old' });
