@@ -26,13 +26,13 @@ export interface Program {
 }
 
 /**
- * Calls back at the first SIGINT or SIGTERM. Another one within a second is taken for the same: systemd signals each process of
- * a service and a terminal each of its group, and npm, which is one of them, passes on what it gets. A later one ends the
- * process at once, with exit code 130.
+ * Calls back at the first SIGINT, SIGTERM or SIGHUP, which a terminal sends as it is closed. Another one within a second is taken
+ * for the same: systemd signals each process of a service and a terminal each of its group, and npm, which is one of them, passes
+ * on what it gets. A later one ends the process at once, with exit code 130. (Under nohup Node would end at SIGHUP too.)
  */
 export function onToldToEnd(end: () => void): void {
   let toldAt: number | undefined;
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       const now = clock.monotonic();
       if (toldAt === undefined) {
@@ -44,8 +44,8 @@ export function onToldToEnd(end: () => void): void {
 }
 
 /**
- * Runs a program until a signal. At SIGINT and SIGTERM, and when the start fails, it closes what the program has opened, the
- * last first. A second signal ends the process at once ({@link onToldToEnd}). A failed start is explained in one message, with
+ * Runs a program until a signal. At SIGINT, SIGTERM and SIGHUP, and when the start fails, it closes what the program has opened,
+ * the last first. A second signal ends the process at once ({@link onToldToEnd}). A failed start is explained in one message, with
  * exit code 1.
  *
  * @param start opens things, and registers how each is closed.

@@ -41,13 +41,17 @@ const SAYS_AT_THE_END = `
   });
 `;
 
-it('closes all also where nobody reads any more what it says', async () => {
+it.each([
+  'SIGTERM',
+  // Of a terminal that is closed.
+  'SIGHUP',
+] as const)('closes all at %s, also where nobody reads any more what it says', async (signal) => {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', SAYS_AT_THE_END]);
   const told: string[] = [];
   child.stdout.on('data', (chunk) => told.push(String(chunk)));
   await once(child.stdout, 'data');
   child.stderr.destroy();
-  child.kill('SIGTERM');
+  child.kill(signal);
   expect(await once(child, 'close')).toEqual([0, null]);
   expect(told.join('')).toBe('open closed');
 });

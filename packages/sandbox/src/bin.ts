@@ -7,7 +7,7 @@ import { startSandbox } from './start.ts';
 
 const HELP = `Usage: npx @pasarela/sandbox [options]
 
-Starts the REST service in a box on 127.0.0.1, until SIGINT or SIGTERM. It forgets everything when it ends.
+Starts the REST service in a box on 127.0.0.1, until SIGINT, SIGTERM or SIGHUP. It forgets everything when it ends.
 
   --port <n>             where it listens; 0 takes any free port. Default 4010
   --speed <n>            how many times faster than real time it lives; at 0 its time moves only when stepped. Default 5
@@ -89,7 +89,7 @@ try {
   // Receivers may remember the messages of an earlier start.
   const run = ambient.uuid();
   const sandbox = await startSandbox({ port, speed, seed, customers, hosts, webhookHosts, run });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => void sandbox.stop().then(() => process.exit()));
   }
   process.stdout.write(`
