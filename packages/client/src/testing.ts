@@ -1,14 +1,6 @@
 import { EVENT_CURSOR, MISSED } from './documents.ts';
 import { requestOf, resumable } from './request.ts';
-import {
-  type Answer,
-  type Problem,
-  type Sink,
-  type Source,
-  type TypedDocument,
-  throwIfLeft,
-  within,
-} from './source.ts';
+import { type Answer, type Problem, type Sink, type Source, type TypedDocument, within } from './source.ts';
 
 /** For unit tests of an app: without a network. The test gives every answer. The pauses of `pay` and `follow` pass on the platform's timers. */
 
@@ -84,9 +76,9 @@ export interface FakeGateway {
   connect(): Source;
   /** Adds an event to the log. @returns its cursor. */
   deliver(event: Readonly<Record<string, unknown>>): string;
-  /** Breaks every connection; new ones are accepted. */
+  /** Breaks every connection: streams end, and calls under way get no answer. New ones are accepted. */
   cut(): void;
-  /** Refuses every connection until it is `up` again. */
+  /** Breaks every connection, and refuses new ones until it is `up` again. */
   down(): void;
   up(): void;
   /** Forgets the oldest events. */
@@ -141,11 +133,13 @@ interface FakeStream {
 interface Shared {
   readonly log: FakeLog;
   readonly open: Set<FakeStream>;
+  /** Breaks the connection of each call under way. */
+  readonly calls: Set<(cause: Error) => void>;
   isUp: boolean;
 }
 
 export function createFakeGateway(): FakeGateway {
-  const shared: Shared = { log: new FakeLog(), open: new Set(), isUp: true };
+  const shared: Shared = { log: new FakeLog(), open: new Set(), calls: new Set(), isUp: true };
   const gateway: FakeGateway = {
     onCall: () => ({ errors: [{ message: 'Nobody answers that here.', extensions: { code: 'FORBIDDEN' } }] }),
     deliver(event) {
@@ -154,9 +148,11 @@ export function createFakeGateway(): FakeGateway {
       return whole.cursor;
     },
     cut() {
+      const cause = new Error('The connection was cut.');
+      for (const lose of shared.calls) lose(cause);
       for (const one of [...shared.open]) {
         shared.open.delete(one);
-        one.sink.ended(new Error('The connection was cut.'));
+        one.sink.ended(cause);
       }
     },
     down() {
@@ -182,7 +178,6 @@ const querying =
     variables: Variables,
     signal?: AbortSignal,
   ) => {
-    throwIfLeft(signal);
     if (!shared.isUp) throw new Error('The gateway is away.');
     const request = requestOf(document, variables);
     const answer = (): Answer<unknown> | Promise<Answer<unknown>> => {
@@ -192,8 +187,17 @@ const querying =
       if ('message' in nodes) return { errors: [nodes] };
       return { data: { events: { nodes, pageInfo: { hasNextPage: false } } } };
     };
-    // The test answers what the document asks for.
-    return (await answer()) as Answer<Data>;
+    let lose = (_cause: Error): void => {};
+    const lost = new Promise<never>((_, reject) => {
+      lose = reject;
+    });
+    shared.calls.add(lose);
+    try {
+      // The test answers what the document asks for.
+      return (await within(undefined, () => Promise.race([lost, answer()]), signal)) as Answer<Data>;
+    } finally {
+      shared.calls.delete(lose);
+    }
   };
 
 const subscribing =
@@ -204,9 +208,12 @@ const subscribing =
     const field = /\{\s*(?:(\w+)\s*:\s*)?(\w+)/.exec(request.query);
     // As above.
     const one = { field: field?.[1] ?? field?.[2] ?? '', sink: sink as Sink<unknown> };
+    let isLeft = false;
     queueMicrotask(() => {
+      if (isLeft) return;
       if (!shared.isUp) return sink.ended(new Error('The gateway is away.'));
-      const missed = log === undefined ? [] : shared.log.after(request.variables[log.after]);
+      const place = log && request.variables[log.after];
+      const missed = place == null ? [] : shared.log.after(place);
       sink.opened(catching);
       if ('message' in missed) {
         sink.next({ errors: [missed] });
@@ -216,5 +223,8 @@ const subscribing =
       shared.open.add(one);
       sink.bookmark(shared.log.head());
     });
-    return () => void shared.open.delete(one);
+    return () => {
+      isLeft = true;
+      shared.open.delete(one);
+    };
   };
