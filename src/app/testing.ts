@@ -53,10 +53,16 @@ export async function createGateway(options: TestGatewayOptions): Promise<TestGa
     createLogger(variables.LOG_LEVEL),
   );
   let removeWebhooks = async (): Promise<void> => undefined;
-  const close = async () => {
+  const end = async (): Promise<void> => {
     await removeWebhooks();
     await server.stop();
     await rm(dataDir, { recursive: true, force: true });
+  };
+  let ending: Promise<void> | undefined;
+  // A second call must not take the folder from under a payment that the first one waits for.
+  const close = (): Promise<void> => {
+    ending ??= end();
+    return ending;
   };
   try {
     const url = `${await server.start()}/graphql`;

@@ -1,6 +1,7 @@
 import { createGateway, type TestGateway } from 'pasarela/testing';
 import { expect, it } from 'vitest';
-import { createSandbox } from '#sandbox';
+import { createSandbox, type TestSandbox } from '#sandbox';
+import { until } from '../helpers/until.ts';
 
 async function ask({ url, token }: TestGateway, query: string, variables: object = {}): Promise<unknown> {
   const response = await fetch(url, {
@@ -35,27 +36,43 @@ it('a gateway on a sandbox, started in three lines, shows a credit and forgets i
   expect((await fetch(`${sandbox.url}/sandbox`)).status).toBe(200);
 });
 
+const PAY = `mutation ($input: CreateMoneyOutInput!) {
+  createMoneyOut(input: $input) { __typename ... on OutcomeUnknown { safeToRetry } } }`;
+
+const moneyOut = ({
+  centralizingInstrumentId,
+  clabeInstrumentIds: [destinationInstrumentId],
+}: TestSandbox) => ({
+  sourceInstrumentId: centralizingInstrumentId,
+  destinationInstrumentId,
+  amount: '10.00',
+  description: 'Pago',
+  externalReference: '1',
+  idempotencyKey: 'slow-on-purpose',
+});
+
+it('closed twice at once it ends once, after the payment that is under way', async () => {
+  await using sandbox = await createSandbox({ seed: 7 });
+  const gateway = await createGateway({ sandbox });
+  await sandbox.fail('POST /v1/transactions/money_out', { delayMs: 1_000 });
+  const paying = ask(gateway, PAY, { input: moneyOut(sandbox) });
+  await until(async () => (await sandbox.requests()).counts['POST /v1/transactions/money_out']);
+  const first = gateway.close().then(() => 'closed');
+  await gateway.close();
+  expect(await Promise.race([first, Promise.resolve('under way')])).toBe('closed');
+  expect(await paying).toMatchObject({ data: { createMoneyOut: { __typename: 'CreateMoneyOutSuccess' } } });
+});
+
 it('a test that is slow on purpose takes as long as it says', async () => {
   await using sandbox = await createSandbox({ seed: 7 });
   const times = { upstreamTimeoutMs: 300, operationTimeoutMs: 1_000 };
   await using gateway = await createGateway({ sandbox, ...times });
-  const [destinationInstrumentId] = sandbox.clabeInstrumentIds;
   const begin = performance.now();
   await sandbox.fail('GET /v1/clients/{clientId}/transactions/{transactionId}', { answer: 'hang' });
   const read = `{ transaction(id: "${sandbox.transactions.moneyOutId}") { status } }`;
   expect(await ask(gateway, read)).toMatchObject({ errors: [{ extensions: { code: 'UPSTREAM_TIMEOUT' } }] });
   await sandbox.fail('POST /v1/transactions/money_out', { answer: 'hang' });
-  const pay = `mutation ($input: CreateMoneyOutInput!) {
-    createMoneyOut(input: $input) { __typename ... on OutcomeUnknown { safeToRetry } } }`;
-  const input = {
-    sourceInstrumentId: sandbox.centralizingInstrumentId,
-    destinationInstrumentId,
-    amount: '10.00',
-    description: 'Pago',
-    externalReference: '1',
-    idempotencyKey: 'slow-on-purpose',
-  };
-  expect(await ask(gateway, pay, { input })).toMatchObject({
+  expect(await ask(gateway, PAY, { input: moneyOut(sandbox) })).toMatchObject({
     data: { createMoneyOut: { __typename: 'OutcomeUnknown', safeToRetry: true } },
   });
   // The deadlines of one call and one operation by default are 10 s and 30 s.
