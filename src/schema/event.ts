@@ -26,7 +26,7 @@ export const EventTypeEnum = builder.enumType('EventType', {
     MONEY_IN: { description: 'Money has arrived.' },
     CEP: { description: 'The receipt of a penny validation has changed.' },
     STATUS_UPDATE: { description: 'Something that the upstream does not document.' },
-  },
+  } satisfies Record<Event['type'], object>,
 });
 
 const TYPE_NAMES = {
