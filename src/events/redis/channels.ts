@@ -176,8 +176,14 @@ export class RedisChannels {
 
   async #subscribe(clientId: string): Promise<void> {
     const { channel } = redisKeys(clientId);
-    const on = await inTime(this.#subscribers.subscribe(channel), DEADLINE_MS).catch((error: Error) => {
+    const carrier = this.#subscribers.subscribe(channel);
+    const on = await inTime(carrier, DEADLINE_MS).catch((error: Error) => {
       this.#refusal = lastingRefusal(error);
+      // It may be subscribed after all, too late for its listener.
+      void carrier.then(
+        (late) => this.#subscriptions.has(clientId) || this.#subscribers.unsubscribe(channel, late),
+        () => undefined,
+      );
       throw error;
     });
     this.#refusal = undefined;

@@ -100,6 +100,23 @@ it('a channel whose listener has gone while it was subscribed is left again, and
   expect([channels.isComplete, asked.length]).toEqual([true, 1]);
 });
 
+it('a channel that is subscribed too late for its listener is left again, and stays where another listens by then', async () => {
+  using time = stillTime();
+  const { channels, connection, asked, left } = start();
+  const [gone, followed] = [randomUUID(), randomUUID()];
+  const listener = { receive: () => {}, resync: () => {} };
+  const attached = [gone, followed].map((clientId) => channels.attach(clientId, listener));
+  const refused = Promise.all(
+    attached.map((one) => expect(one).rejects.toBeInstanceOf(StoreUnavailableError)),
+  );
+  await time.pass(2_000);
+  await refused;
+  const again = channels.attach(followed, listener);
+  for (const question of asked) question.resolve(connection);
+  await again;
+  expect(left).toEqual([[redisKeys(gone).channel, connection]]);
+});
+
 it('a check that is asked for while channels are subscribed again subscribes all once more, though a connection is lost then', async () => {
   using time = stillTime();
   const { channels, connection, asked, events } = start();
