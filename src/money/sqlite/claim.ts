@@ -21,6 +21,12 @@ function rankOf(row: Row, at: number): number {
   return row['state'] === 'sent' ? RANK.open : RANK.free;
 }
 
+/**
+ * Records past their time that one step deletes at most. It is more than a payment makes, so that what is left goes with the next ones;
+ * until then it counts for nothing.
+ */
+export const EXPIRED_AT_ONCE = 16;
+
 /** The parts that the steps of a record in a file share. */
 export interface SqliteParts {
   readonly db: DatabaseSync;
@@ -37,6 +43,7 @@ export class SqliteClaims {
   readonly #findTwins: StatementSync;
   readonly #passOver: StatementSync;
   readonly #expire: StatementSync;
+  readonly #forget: StatementSync;
   readonly #take: StatementSync;
   readonly #describe: StatementSync;
   readonly #takeOver: StatementSync;
@@ -44,12 +51,15 @@ export class SqliteClaims {
   constructor(parts: SqliteParts) {
     const { db } = parts;
     this.#parts = parts;
-    this.#read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
-    this.#findTwins = db.prepare('SELECT * FROM intent WHERE client_id = ? AND twin = ?');
+    this.#read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ? AND expires_at > ?');
+    this.#findTwins = db.prepare('SELECT * FROM intent WHERE client_id = ? AND twin = ? AND expires_at > ?');
     this.#passOver = db.prepare(
       "UPDATE intent SET owner = '', passed_by = ? WHERE client_id = ? AND hash = ?",
     );
-    this.#expire = db.prepare('DELETE FROM intent WHERE expires_at <= ?');
+    this.#expire = db.prepare(`
+      DELETE FROM intent WHERE rowid IN
+        (SELECT rowid FROM intent WHERE expires_at <= ? ORDER BY expires_at LIMIT ${EXPIRED_AT_ONCE})`);
+    this.#forget = db.prepare('DELETE FROM intent WHERE client_id = ? AND hash = ? AND expires_at <= ?');
     this.#take = db.prepare(`
       INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, expires_at, key_owner, twin, asked, asked_at,
         operation, customer_id, line)
@@ -74,7 +84,8 @@ export class SqliteClaims {
     const { owner, inputHash, leaseMs, keyOwner } = wanted;
     const at = this.#parts.clock.now();
     this.#expire.run(at);
-    const row = this.#read.get(clientId, hash);
+    this.#forget.run(clientId, hash, at);
+    const row = this.#read.get(clientId, hash, at);
     const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= at;
     // Null in a record of an earlier version.
     if (row !== undefined && (row['key_owner'] ?? keyOwner) !== keyOwner) return { state: 'not-yours' };
@@ -95,7 +106,7 @@ export class SqliteClaims {
   #fresh(name: RecordName, wanted: Claim, row: Row | undefined, at: number): Claimed {
     const { clientId, hash } = name;
     const { owner, inputHash, keyOwner, isCustomers } = wanted;
-    if (this.#isUnderOther(clientId, wanted)) return { state: 'not-yours' };
+    if (this.#isUnderOther(clientId, wanted, at)) return { state: 'not-yours' };
     const elsewhere = isCustomers
       ? this.#passedOver(name, wanted, row, at)
       : this.#customersTwin(name, wanted, at);
@@ -128,14 +139,14 @@ export class SqliteClaims {
   }
 
   /** Whether this owner has a record under its other name: the first owner may have given the first name up since it was made. */
-  #isUnderOther(clientId: string, { keyOwner, other }: Claim): boolean {
-    const row = this.#read.get(clientId, other.hash);
+  #isUnderOther(clientId: string, { keyOwner, other }: Claim, at: number): boolean {
+    const row = this.#read.get(clientId, other.hash, at);
     return row !== undefined && (!other.isFirst || (row['key_owner'] ?? keyOwner) === keyOwner);
   }
 
   /** Finds an intent of a customer of this client that was sent, or may be about to be. */
   #customersTwin(name: RecordName, { twin, inputHash }: Claim, at: number): Claimed | undefined {
-    const found = this.#decisive(this.#findTwins.all(name.clientId, twin), name, inputHash, at);
+    const found = this.#decisive(this.#findTwins.all(name.clientId, twin, at), name, inputHash, at);
     if (found === undefined) return undefined;
     if (found.rank === RANK.held) return { state: 'busy' };
     const isAnswered = found.row['state'] === 'answered';
@@ -146,7 +157,7 @@ export class SqliteClaims {
   #passedOver(name: RecordName, { inputHash }: Claim, row: Row | undefined, at: number): Claimed | undefined {
     const passedBy = row?.['passed_by'];
     if (typeof passedBy !== 'string' || row?.['input_hash'] !== inputHash) return undefined;
-    const other = this.#read.get(name.clientId, passedBy);
+    const other = this.#read.get(name.clientId, passedBy, at);
     const found = this.#decisive(other === undefined ? [] : [other], name, inputHash, at);
     if (found === undefined || found.rank === RANK.refused) return undefined;
     return { state: found.rank === RANK.held ? 'busy' : 'passed-over' };

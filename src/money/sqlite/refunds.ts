@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RecordName } from '../intent.ts';
 import { ONLY_REFUND_MS, OtherRefundError } from '../record-parts.ts';
+import { EXPIRED_AT_ONCE } from './claim.ts';
 
 /** Which record has the last refund of each credit, for as long as that is the only one. To be called within a transaction. */
 export class SqliteRefunds {
@@ -17,7 +18,9 @@ export class SqliteRefunds {
     this.#note = db.prepare(`
       INSERT OR REPLACE INTO refunds (client_id, original, hash, kept_until)
       VALUES (:clientId, :original, :hash, :keptUntil)`);
-    this.#expire = db.prepare('DELETE FROM refunds WHERE kept_until <= ?');
+    this.#expire = db.prepare(`
+      DELETE FROM refunds WHERE rowid IN
+        (SELECT rowid FROM refunds WHERE kept_until <= ? ORDER BY kept_until LIMIT ${EXPIRED_AT_ONCE})`);
     this.#forget = db.prepare('DELETE FROM refunds WHERE client_id = ? AND original = lower(?) AND hash = ?');
   }
 

@@ -40,10 +40,11 @@ export class SqliteOpen {
   due(clientId: string, limit: number): RecordName[] {
     const rows = this.#db
       .prepare(
-        `SELECT hash FROM intent WHERE client_id = ? AND coalesce(due_at, 0) <= ? AND ${IS_OPEN}
-         ORDER BY coalesce(due_at, 0) LIMIT ?`,
+        `SELECT hash FROM intent
+         WHERE client_id = :clientId AND coalesce(due_at, 0) <= :now AND expires_at > :now AND ${IS_OPEN}
+         ORDER BY coalesce(due_at, 0) LIMIT :limit`,
       )
-      .all(clientId, this.#clock.now(), limit);
+      .all({ clientId, now: this.#clock.now(), limit });
     return rows.map(({ hash }) => ({ clientId, hash: String(hash) }));
   }
 
