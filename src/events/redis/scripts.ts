@@ -39,7 +39,7 @@ export const APPEND = durableScript(`
   ${BEGIN_EPOCH}
   ${NOTE_GONE}
   local reply = {epoch, 0}
-  local added = 0
+  local added, addedBytes = 0, 0
   local firstKey, firstArgument, argumentsEach = 6, 8, 5
   for number = firstKey, #KEYS do
     local first = firstArgument + (number - firstKey) * argumentsEach
@@ -57,7 +57,7 @@ export const APPEND = durableScript(`
       redis.call('HSET', KEYS[number], 'id', id, 'contents', contents, 'answer', answer)
       redis.call(ARGV[6], ARGV[5], epoch .. '|' .. last .. '|' .. id .. '|' .. event)
       last = id
-      added = added + 1
+      added, addedBytes = added + 1, addedBytes + #event
       reply[#reply + 1] = {1, id}
     end
     redis.call('PEXPIRE', KEYS[number], ARGV[4])
@@ -72,7 +72,7 @@ export const APPEND = durableScript(`
     if most > 0 then
       ${INDEX}
       enterLeft(${LEFT_AT_MOST})
-      trim(most)
+      trim(most, addedBytes)
       save()
     end
   end

@@ -2,8 +2,13 @@ import { script } from '../../redis/script.ts';
 import { BLOCK, MARK } from '../search.ts';
 import { NOTE_GONE, READ_EPOCH } from './epoch.ts';
 
-/** Events that one append trims at most, so that none holds up the others after a bound was lowered. */
+/** Events that are taken out of the index in one step at most, so that none holds up the others. */
 const TRIMMED_AT_ONCE = 1_000;
+/**
+ * Events that one append trims by bytes at most, unless they take less than twice the room of its own: so none takes long after the
+ * bound was lowered, and the log shrinks.
+ */
+const TRIMMED_BY_BYTES = 16;
 /** Events left by appends that a search, or a bound in bytes, enters by itself: some milliseconds of Redis. */
 export const LEFT_AT_MOST = 300;
 
@@ -116,13 +121,16 @@ export const INDEX = `
     enter(events)
   end
 
-  -- Takes out of the index what the log no longer holds, and of both what is more than the bytes to be kept (0 for any number).
-  local function trim(most)
+  -- Takes out of the index what the log no longer holds, and of both what is more than the bytes to be kept (0 for any number), a little at
+  -- a time for so many bytes that were added.
+  local function trim(most, added)
     -- An index that holds the whole log and no more has nothing to give up: the oldest event, which may be long, is not read.
     if isComplete() and count - gone <= redis.call('XLEN', KEYS[2]) and not (most > 0 and bytes > most) then return end
     local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
     local from
-    for _ = 1, ${TRIMMED_AT_ONCE} do
+    local freed = 0
+    for trimmed = 0, ${TRIMMED_AT_ONCE - 1} do
+      if most > 0 and trimmed >= ${TRIMMED_BY_BYTES} and freed >= 2 * added then break end
       local item = redis.call('LINDEX', KEYS[5], 0)
       if not item then break end
       local id, size, digests = item:match('^(%S+) (%S+) (.*)$')
@@ -130,7 +138,7 @@ export const INDEX = `
       if not isGone and not (most > 0 and bytes > most and id ~= last) then break end
       redis.call('LPOP', KEYS[5])
       for digest in digests:gmatch('%S+') do redis.call('ZREM', KEYS[4], digest .. padded(id)) end
-      gone, bytes = gone + 1, bytes - tonumber(size)
+      gone, bytes, freed = gone + 1, bytes - tonumber(size), freed + tonumber(size)
       if gone % ${BLOCK} == 0 then redis.call('HDEL', KEYS[3], 'b' .. whole(blockOf(gone) - 1)) end
       if not isGone then from = id end
     end
@@ -147,7 +155,7 @@ export const INDEX = `
       if upTo == '' then redis.call('ZADD', KEYS[4], 0, '!') end
       upTo = last
     end
-    trim(0)
+    trim(0, 0)
     save()
   end
 `;

@@ -22,8 +22,11 @@ export interface Retention {
 
 /** Adjacent blocks that are read in one step. */
 const RUN = 4;
-/** Events that one append trims at most, so that none takes long after a bound was lowered. */
-const TRIMMED_AT_ONCE = 1_000;
+/**
+ * Events that one append trims at most, unless they take less than twice the room of its own: so none takes long after a bound was
+ * lowered, many at a time neither, and the log shrinks.
+ */
+const TRIMMED_AT_ONCE = 16;
 /** Events of a client that go into the index in one step. Each of its pages is then written once for all of them. */
 const ENTERED_AT_ONCE = 64;
 const NOTHING: FoundRows = { rows: [], hasMore: false };
@@ -97,25 +100,28 @@ export class SqliteIndex {
    * now and then enters what was appended.
    *
    * @param newest position of the event that has just been stored
+   * @param added how many bytes it takes
    * @returns whether the index has to be completed by somebody who knows the names of events
    */
-  appended(clientId: string, newest: number, retention: Retention): boolean {
+  appended(clientId: string, newest: number, added: number, retention: Retention): boolean {
     const isDue = retention.bytes !== undefined || newest % ENTERED_AT_ONCE === 0;
     if (isDue) this.enterLeft(clientId);
-    this.#trim(clientId, newest, retention);
+    this.#trim(clientId, newest, added, retention);
     return isDue && !this.isComplete(clientId);
   }
 
-  #trim(clientId: string, newest: number, { events, bytes: most }: Retention): void {
+  #trim(clientId: string, newest: number, added: number, { events, bytes: most }: Retention): void {
     const { weigh, oldest, remove, unname, lighten, forget, gone } = this.#statements;
     let bytes = most === undefined ? 0 : integer(weigh.get(clientId)?.['bytes']);
     let entered: number | undefined;
     let latest = 0;
+    let freed = 0;
     for (let trimmed = 0; ; trimmed += 1) {
       const row = oldest.get(clientId);
       const number = integer(row?.['position']);
       const isTooMuch = number <= newest - events || (most !== undefined && bytes > most && number < newest);
-      if (!isTooMuch || row === undefined || trimmed === TRIMMED_AT_ONCE) {
+      const isEnough = trimmed >= TRIMMED_AT_ONCE && freed >= 2 * added;
+      if (!isTooMuch || row === undefined || isEnough) {
         if (trimmed > 0) {
           forget.run(clientId, blockOf(number));
           gone.run(clientId, number - 1, Math.max(latest, this.#goneUnnoticed(clientId, number - trimmed)));
@@ -125,6 +131,7 @@ export class SqliteIndex {
       const { digests } = row;
       latest = Math.max(latest, integer(row['received'] ?? 0));
       remove.run(clientId, number);
+      freed += integer(row['bytes']);
       entered ??= this.#entered(clientId);
       if (number > entered) continue;
       for (const digest of wordsOf(text(digests))) unname.run(digest, number);

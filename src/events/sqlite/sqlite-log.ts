@@ -31,6 +31,12 @@ const SCHEMA = `
   ${PROBE_SCHEMA}
 `;
 
+/**
+ * Messages past their time that one append forgets at most. It is more than an append remembers, so that what is left goes with the next
+ * ones; until then it is not recognised.
+ */
+const FORGOTTEN_AT_ONCE = 16;
+
 export interface SqliteLogOptions {
   /** Folder of `events.sqlite`; made when it is not there. */
   readonly dataDir: string;
@@ -105,7 +111,9 @@ export class SqliteLog extends LogReader implements EventLog {
          VALUES (?, ?, ?, ?, ?, ?, ?)`,
       ),
       renew: database.prepare('UPDATE seen SET expires = ? WHERE client = ? AND type = ? AND identity = ?'),
-      forget: database.prepare('DELETE FROM seen WHERE expires <= ?'),
+      forget: database.prepare(`
+        DELETE FROM seen WHERE (client, type, identity) IN
+          (SELECT client, type, identity FROM seen WHERE expires <= ? ORDER BY expires LIMIT ${FORGOTTEN_AT_ONCE})`),
     };
   }
 
@@ -163,7 +171,7 @@ export class SqliteLog extends LogReader implements EventLog {
     insert.run(clientId, number, run, last.run, stored, receivedAt, digests);
     // Trims too: `SqliteIndex.#trim`.
     const kept = { events: retention, bytes: retentionBytes };
-    const isBehind = this.#store.index.appended(clientId, number, kept);
+    const isBehind = this.#store.index.appended(clientId, number, Buffer.byteLength(stored), kept);
     forget.run(now);
     remember.run(
       clientId,

@@ -392,7 +392,7 @@ describe('a file of the embedded log without an index of some events', () => {
     await Promise.all(Array.from({ length: 300 }, () => first.append('client', moneyIn())));
     await first.stop();
     const fewer = open(dataDir, { retention: 20 });
-    await fewer.append('client', moneyIn());
+    for (let added = 0; added < 20; added += 1) await fewer.append('client', moneyIn());
     expect((await fewer.readAfter('client', null, 1000)).events).toHaveLength(20);
     await fewer.stop();
     const smaller = open(dataDir, { retentionBytes: 2_000 });
