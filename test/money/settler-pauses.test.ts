@@ -223,6 +223,30 @@ it('a stop waits for every look that is under way, also once another has failed'
   expect(order).toEqual(['looked', 'drained']);
 });
 
+it('looks that wait for nothing, as over a file, let others have their turn between them', async () => {
+  const names = Array.from({ length: 40 }, (_, number) => ({ clientId: CLIENT, hash: String(number) }));
+  const { settler, over } = createWorld(1, {
+    tidy: async () => undefined,
+    due: async () => names,
+    takeOpen: async (name) => openPayment(name),
+    putOff: async () => undefined,
+  });
+  let turn = 0;
+  const looksOfTurn: number[] = [];
+  settler.serve(CLIENT, {
+    ...CALLS,
+    async look() {
+      looksOfTurn[turn] = (looksOfTurn[turn] ?? 0) + 1;
+      return { kind: 'open', seen: 'nothing' };
+    },
+  });
+  const isOver = over.then(() => true);
+  while (!(await Promise.race([isOver, later().then(() => false)]))) turn += 1;
+  await settler.drain();
+  expect(looksOfTurn.reduce((sum, looks) => sum + looks, 0)).toBe(40);
+  expect(Math.max(...looksOfTurn.filter((looks) => looks !== undefined))).toBeLessThanOrEqual(8);
+});
+
 it('a client whose service does not answer keeps no other client’s remembered payments waiting, and is tried seldom', async () => {
   const hangs = Promise.withResolvers<void>();
   const looked: string[] = [];

@@ -1,3 +1,4 @@
+import { clock } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { Ambient } from '../ambient.ts';
 import { backoff } from '../backoff.ts';
@@ -221,6 +222,8 @@ async function inTurn<One>(
       const one = away < MOST_AWAY && !stopping.aborted ? left.shift() : undefined;
       if (one === undefined) return;
       away = (await settleOne(one)) === 'away' ? away + 1 : 0;
+      // Where neither the store nor the service is waited for, one look after the other would keep everybody else waiting.
+      if (away === 0) await clock.immediate();
     }
   };
   // All have ended before an error is thrown, so that no more than these run at once, and `drain` waits for each.

@@ -30,6 +30,8 @@ const MOST_READS = 50;
 const MOST_FAILURES = 3;
 /** Ids that the record is asked for at the same time. */
 const AT_ONCE = 64;
+/** Ids that are gone through without a pause: some milliseconds of work. */
+const PASSED_AT_ONCE = 2_000;
 /** After this nothing more is read for a look, in ms: it ends before its lease does. The next look reads on. */
 const MOST_MS = 8 * SECOND;
 /** How long ids are remembered as other payments'. A settled payment keeps its transaction. */
@@ -105,13 +107,7 @@ export class Evidence {
     if (named === 'given-up') return 'out-of-reach';
     if (typeof named === 'string') return named;
     const told = closed === null ? [] : namedBy(closed.text, sentAt);
-    const candidates = [...told, ...named]
-      .filter((sighting) => this.#mayMatch(look, sighting))
-      // Those that could not be read come last: they would take the reads of all others, look after look.
-      .sort(
-        (one, other) =>
-          Number(this.#transactions.hasFailed(one.id)) - Number(this.#transactions.hasFailed(other.id)),
-      );
+    const candidates = await this.#candidates(look, [...told, ...named]);
     const matches: Match[] = [];
     let [reads, failures, isWhole] = [0, 0, true];
     for (let first = 0; first < candidates.length; first += AT_ONCE) {
@@ -134,6 +130,18 @@ export class Evidence {
       }
     }
     return isWhole ? matches : 'unreadable';
+  }
+
+  /** Those that are to be looked at. The ones that could not be read come last: they would take the reads of all others, look after look. */
+  async #candidates(look: Look, sightings: readonly Sighting[]): Promise<readonly Sighting[]> {
+    const [fresh, failed]: [Sighting[], Sighting[]] = [[], []];
+    for (const [index, sighting] of sightings.entries()) {
+      // There may be tens of thousands, and nothing else is waited for where all of them are known.
+      if (index % PASSED_AT_ONCE === PASSED_AT_ONCE - 1) await clock.immediate();
+      if (!this.#mayMatch(look, sighting)) continue;
+      (this.#transactions.hasFailed(sighting.id) ? failed : fresh).push(sighting);
+    }
+    return [...fresh, ...failed];
   }
 
   /** Whether an id that could not be read before is left alone in this look. */

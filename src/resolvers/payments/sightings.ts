@@ -1,3 +1,4 @@
+import { clock } from '../../common/clock.ts';
 import { CursorInvalidError, EventsGapError } from '../../events/errors.ts';
 import type { EventLog, EventPage, StoredEvent } from '../../events/log.ts';
 import { isUuid } from '../../upstream/call/path.ts';
@@ -111,6 +112,7 @@ export class Sightings {
   async #look(now: number): Promise<void> {
     this.#isWhole = false;
     for (let page = 0; page < MOST_PAGES; page += 1) {
+      if (page > 0) await clock.immediate();
       const { events, hasMore } = await this.#page(now);
       for (const stored of events) this.#note(stored);
       this.#cursor = events.at(-1)?.cursor ?? this.#cursor;

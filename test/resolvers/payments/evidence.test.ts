@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { openEventLog } from '../../../src/events/open.ts';
 import { inputHash, recordName } from '../../../src/money/intent.ts';
-import type { Found } from '../../../src/money/settling/open-payment.ts';
+import type { Found, PaymentBook } from '../../../src/money/settling/open-payment.ts';
+import type { OpenPayment } from '../../../src/money/settling/open-records.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import { Evidence } from '../../../src/resolvers/payments/evidence.ts';
 import { Sightings } from '../../../src/resolvers/payments/sightings.ts';
+import type { Rest } from '../../../src/upstream/call/rest.ts';
 import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
 import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
@@ -613,4 +615,35 @@ it('is looked for to the end although new receipts lead to no transaction each m
   }
   // At first each look has all; from then on, where each is read again each minute, none would.
   expect(found.slice(12)).toContainEqual({ kind: 'open', seen: 'nothing' });
+});
+
+it('tens of thousands of transactions that are known already are gone through in turns', async () => {
+  const named = Array.from({ length: 5_000 }, () => ({ id: randomUUID(), at: now }));
+  const sightings = { since: async () => named } as unknown as Sightings;
+  const evidence = new Evidence(sightings, '-06:00');
+  // The service shows each as something else than what was ordered, without a wait.
+  const get = async (_: unknown, { params }: { params: { transactionId: string } }) => ({
+    id: params.transactionId,
+  });
+  const rest = { get } as unknown as Rest;
+  const book = { readByTransactions: async (_: string, ids: readonly string[]) => ids.map(() => undefined) };
+  const payment = { name: { clientId: CLIENT_ID, hash: 'hash' }, asked: ASKED, body: '{}' };
+  const times = { sentAt: now, ageMs: 0, closed: null };
+  const look = () =>
+    evidence.look({ ...payment, ...times } as OpenPayment, rest, book as unknown as PaymentBook, now);
+  const untilAllAreKnown = async (): Promise<Found> => {
+    const found = await look();
+    return found.kind === 'open' && found.seen === 'unread' ? untilAllAreKnown() : found;
+  };
+  await untilAllAreKnown();
+  let isOver = false;
+  let turns = 0;
+  const everyTurn = () => {
+    turns += 1;
+    if (!isOver) setImmediate(everyTurn);
+  };
+  setImmediate(everyTurn);
+  expect(await look()).toEqual({ kind: 'open', seen: 'nothing' });
+  isOver = true;
+  expect(turns).toBeGreaterThanOrEqual(2);
 });

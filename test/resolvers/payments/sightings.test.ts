@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openEventLog } from '../../../src/events/open.ts';
-import { Sightings } from '../../../src/resolvers/payments/sightings.ts';
+import { type SightedLog, Sightings } from '../../../src/resolvers/payments/sightings.ts';
 import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
 import { CLIENT_ID } from '../../helpers/http-stub.ts';
 import { startRedis } from '../../helpers/redis.ts';
@@ -290,4 +290,28 @@ it('reads on where the clock was set back since', async () => {
   const receivedAt = new Date(now).toISOString();
   await log.append(CLIENT_ID, moneyIn({ type: 'STATUS_UPDATE', payload, receivedAt }));
   expect(idsOf(await sightings.since(from, now - 3_600 * SECOND))).toEqual([...idsOf(named), id]);
+});
+
+it('a log that is read without waiting, as from a file, lets others have their turn after each page', async () => {
+  const now = Date.now();
+  const receivedAt = new Date(now).toISOString();
+  const pages = 20;
+  const stored = { id: 'id', type: 'CEP', receivedAt, payload: {} };
+  const log: SightedLog = {
+    async readAfter(_client, cursor) {
+      const page = Number(cursor ?? 0) + 1;
+      return { events: [{ ...stored, cursor: String(page) }], hasMore: page < pages };
+    },
+    givenUpTo: async () => null,
+  };
+  let turns = 0;
+  let isRead = false;
+  const everyTurn = () => {
+    turns += 1;
+    if (!isRead) setImmediate(everyTurn);
+  };
+  setImmediate(everyTurn);
+  await new Sightings(log, CLIENT_ID).since(now - SECOND, now);
+  isRead = true;
+  expect(turns).toBeGreaterThanOrEqual(pages - 1);
 });
