@@ -57,22 +57,38 @@ function remaindersOf(
   marginMs: number,
 ): ReadonlySet<number> {
   let left = (after.balances[account] ?? 0) - (before.balances[account] ?? 0);
-  const perhaps: number[] = [];
+  /** How many there are of each amount. */
+  const perhaps = new Map<number, number>();
   for (const { cents, from, to, isCertain } of movements) {
     const isOutside = to < before.from - marginMs || from > after.to + marginMs;
     if (isOutside) continue;
     const isInside = from > before.to + marginMs && to < after.from - marginMs;
     if (isInside && isCertain) left -= cents;
-    else perhaps.push(cents);
+    else perhaps.set(cents, (perhaps.get(cents) ?? 0) + 1);
   }
   // None of those that may be in a balance needs to be: there need not be a difference.
   if (left === 0) return new Set([0]);
-  let remainders = new Set([left]);
-  for (const cents of perhaps) {
-    remainders = new Set([...remainders, ...[...remainders].map((one) => one - cents)]);
-    if (remainders.size > MOST_SUMS) return new Set([0]);
+  const remainders = new Set([left]);
+  for (const [cents, count] of perhaps) {
+    if (!subtractUpTo(count, cents, remainders)) return new Set([0]);
   }
   return remainders;
+}
+
+/**
+ * Adds to some sums what they are less one, two, and up to `count` times an amount. Each new sum is gone through once, as of a payroll
+ * thousands may have the same amount.
+ *
+ * @returns false, and leaves off, where they become too many
+ */
+function subtractUpTo(count: number, cents: number, sums: Set<number>): boolean {
+  let latest = [...sums];
+  for (let times = 0; times < count && latest.length > 0; times += 1) {
+    latest = latest.map((sum) => sum - cents).filter((sum) => !sums.has(sum));
+    for (const sum of latest) sums.add(sum);
+    if (sums.size > MOST_SUMS) return false;
+  }
+  return true;
 }
 
 /** The smallest amount that both readings allow; where they share none, the smallest that the earlier allows. */
