@@ -80,7 +80,7 @@ const contextOf = (rest: object, forget: () => void) =>
   ({
     identity: { caller: { clientId: CLIENT_ID } },
     reads: { session: { rest, clientId: CLIENT_ID }, forget, forgetLists: forget },
-    services: { ingress: { target: () => undefined, token: () => undefined } },
+    services: { ingress: { target: () => undefined, token: () => undefined, isMasked: () => false } },
   }) as unknown as Context;
 
 it.each(CHANGES)(
