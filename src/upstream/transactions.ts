@@ -186,12 +186,6 @@ export const sendRefund = (
 export const checkRefund = async (rest: RestChanges, transactionId: string): Promise<Attempt | undefined> =>
   rest.check?.('POST', REFUND, { params: { transactionId } });
 
-/** Which sides of a transaction are in the caller's scope. */
-interface Sides {
-  readonly source: boolean;
-  readonly destination: boolean;
-}
-
 /**
  * Reads the transactions of one operation that are in the caller's scope. One is in scope if its source or its destination
  * is.
@@ -199,8 +193,8 @@ interface Sides {
 export interface TransactionLoader {
   /** Returns one transaction, or null when the caller has none of this id. Reads it at most once. */
   get(id: string, match?: TransactionMatch): Promise<Transaction | null>;
-  /** Tells which sides of a transaction are the caller's own; neither if the caller has none of this id. */
-  sides(id: string): Promise<Sides>;
+  /** Returns true if this side of a transaction is the caller's own; false if the caller has none of this id. */
+  ownsSide(id: string, side: 'sourceInstrument' | 'destinationInstrument'): Promise<boolean>;
   /** Returns true if a transaction, which another caller may have read, is in this caller's scope. */
   owns(transaction: Transaction): Promise<boolean>;
 }
@@ -223,16 +217,11 @@ export function createTransactionLoader(
     if (present(side.ownerId) !== null) return scope.owner(side.ownerId);
     return isId(side.id) && (await instruments.find('id', side.id)) !== null;
   };
-  // Both look-ups at once: the second would else wait for the first, in each row of a page.
-  const sidesOf = async ({ sourceInstrument, destinationInstrument }: Transaction): Promise<Sides> => {
-    const [source, destination] = await Promise.all([isOwn(sourceInstrument), isOwn(destinationInstrument)]);
-    return { source, destination };
-  };
   const owns = async (transaction: Transaction): Promise<boolean> => {
     const { sourceInstrument, destinationInstrument } = transaction;
     if (scope.owner(sourceInstrument?.ownerId) || scope.owner(destinationInstrument?.ownerId)) return true;
-    const { source, destination } = await sidesOf(transaction);
-    return source || destination;
+    // Both look-ups at once: the second would else wait for the first, in each row of a page.
+    return (await Promise.all([isOwn(sourceInstrument), isOwn(destinationInstrument)])).includes(true);
   };
   const read = async (id: string, match?: TransactionMatch): Promise<Transaction | null> => {
     const transaction = await readTransaction(rest, id, match);
@@ -250,9 +239,10 @@ export function createTransactionLoader(
   return {
     get,
     owns,
-    async sides(id) {
+    // It asks for this side alone: the other may be a stranger's, whom the service does not show.
+    async ownsSide(id, side) {
       const transaction = await get(id);
-      return transaction === null ? { source: false, destination: false } : sidesOf(transaction);
+      return transaction !== null && isOwn(transaction[side]);
     },
   };
 }

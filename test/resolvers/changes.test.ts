@@ -142,7 +142,7 @@ const LOOK_UPS = {
       key === 'id' && INSTRUMENTS.includes(id) ? { id, alias: 'a', type: 'RECEIVER', rfc: 'ND' } : null,
   },
   transactions: {
-    sides: async (id) => ({ source: id !== OWN.transactionId, destination: id === OWN.transactionId }),
+    ownsSide: async (id, side) => (id === OWN.transactionId) === (side === 'destinationInstrument'),
   },
 } satisfies { readonly [Noun in keyof OwnershipReads]: Partial<OwnershipReads[Noun]> };
 

@@ -2,20 +2,20 @@ import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { customerScope } from '../../src/upstream/customer-scope.ts';
 import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
-import { createTransactionLoader } from '../../src/upstream/transactions.ts';
+import { scopeChanges } from '../../src/upstream/session/scoped-changes.ts';
+import { checkRefund, createTransactionLoader } from '../../src/upstream/transactions.ts';
 import { startClientLists } from '../helpers/client-lists.ts';
-import { json, startUpstream } from '../helpers/http-stub.ts';
+import { CLIENT_ID, json, startUpstream } from '../helpers/http-stub.ts';
 import { until } from '../helpers/until.ts';
 
 const SLOW = '11111111-2222-4333-8444-000000000001';
 const FAST = '11111111-2222-4333-8444-000000000002';
 const NONE = '11111111-2222-4333-8444-000000000003';
 const CUSTOMER = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
-const INSTRUMENTS = {
-  find: () => {
-    throw new Error('is not asked');
-  },
-} as never;
+const never = () => {
+  throw new Error('is not asked');
+};
+const INSTRUMENTS = { find: never } as never;
 
 it('an answer is there although another of its batch has not come', async () => {
   const waiting: ServerResponse[] = [];
@@ -65,6 +65,27 @@ it.each([
   }
   expect((await found)?.id).toBe(NONE);
   expect(upstream.requests).toHaveLength(lookUps + 1);
+});
+
+it('a narrowed caller may refund a credit whose payer’s instrument the service does not show', async () => {
+  await using upstream = await startUpstream(({ url = '' }, response) => {
+    if (url.includes('/instruments/')) json(response, {}, 403);
+    else
+      json(response, {
+        id: NONE,
+        sourceInstrument: { id: SLOW },
+        destinationInstrument: { id: FAST, ownerId: CUSTOMER },
+      });
+  });
+  const lists = startClientLists({ maxAgeMs: 0, now: () => performance.now() });
+  const scope = customerScope(CUSTOMER);
+  const changes = scopeChanges({ clientId: CLIENT_ID, send: never }, scope, () => {
+    const instruments = createInstrumentLoader(upstream.rest, scope, lists);
+    return { instruments, transactions: createTransactionLoader(upstream.rest, scope, instruments) };
+  });
+  expect(await checkRefund(changes, NONE)).toBeUndefined();
+  // The answer depends on no instrument that it would have to ask for.
+  expect(upstream.requests).toHaveLength(1);
 });
 
 it('transactions of one operation that name the same instruments without an owner have each looked up once', async () => {

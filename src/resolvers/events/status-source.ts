@@ -81,8 +81,8 @@ export class ReceiptSource extends TransactionSource {
   override async read(): Promise<Transaction | null> {
     this.context.reads.renew();
     const { transactions } = this.context.reads.session;
-    const { source } = await transactions.sides(this.transactionId);
-    return source ? transactions.get(this.transactionId) : null;
+    const isPaid = await transactions.ownsSide(this.transactionId, 'sourceInstrument');
+    return isPaid ? transactions.get(this.transactionId) : null;
   }
 
   /** Those who share readings of it may see the same. */

@@ -66,7 +66,7 @@ export function scopeChanges(
       `POST ${REFUND}`,
       // The money goes back from the account at which it had arrived.
       async ({ params }) =>
-        (await read().transactions.sides(params['transactionId'] ?? '')).destination
+        (await read().transactions.ownsSide(params['transactionId'] ?? '', 'destinationInstrument'))
           ? undefined
           : 'transaction_not_found',
     ],

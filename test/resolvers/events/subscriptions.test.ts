@@ -93,7 +93,7 @@ it('a transaction is followed by both of its sides, and its receipt by the one t
       session: {
         transactions: {
           get: async () => received,
-          sides: async () => ({ source: false, destination: true }),
+          ownsSide: async (_id: string, side: string) => side === 'destinationInstrument',
         },
       },
     },
