@@ -110,14 +110,14 @@ const STEPS: Readonly<Record<string, fc.Arbitrary<Step>>> = {
       await vi.advanceTimersByTimeAsync(ms);
     }),
   ),
-  'weeks pass': fc.constantFrom(10, 31).map((days) =>
-    named(`${days} days`, async (w) => {
+  'weeks pass': fc.tuple(fc.constantFrom(10, 31), fc.boolean()).map(([days, isRedrafted]) =>
+    named(`${days} days${isRedrafted ? ', another draft' : ''}`, async (w) => {
       // Nobody waits for so long: tabs have been closed, and calls have arrived or never will.
       for (const call of w.gateway.late.splice(0)) w.gateway.carryOut(call, 'done');
       for (const call of w.gateway.pending.splice(0)) w.gateway.carryOut(call, 'done');
       for (const number of [0, 1]) w.reload(number);
-      w.drafts += 1;
       vi.setSystemTime(Date.now() + days * DAY_MS);
+      if (isRedrafted) w.redraft();
     }),
   ),
 };

@@ -1,10 +1,12 @@
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   finish,
   forget,
   forgetSettled,
+  type IntentStore,
   memoryIntents,
   pay,
+  type Source,
   typed,
   unsettled,
 } from '../../packages/client/src/index.ts';
@@ -232,5 +234,54 @@ describe('a refund whose input is at fault', () => {
     const { source } = scripted(result('ValidationError', { code: 'INVALID_INPUT', message: 'No.' }));
     const outcome = await pay(source, MUTATION, INPUT, { store: memoryIntents(), ...SHARED, patienceMs: 0 });
     expect(outcome).toMatchObject({ status: 'unknown', code: 'INVALID_INPUT' });
+  });
+});
+
+describe('a key that is derived from a draft', () => {
+  const DAY_MS = 86_400_000;
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+  afterEach(() => void vi.useRealTimers());
+  /** The clock stands still, so that no patience would ever be over. */
+  const patienceMs = -1;
+  const press = (source: Source, store: IntentStore, keySince: Date | string | number) =>
+    pay(source, MUTATION, INPUT, { store, newKey, sharedKey: true, keySince, patienceMs });
+
+  it('is sent by nobody 29 days after the draft was made, where the payment of another device may be forgotten', async () => {
+    const { source, keys } = scripted(done);
+    const made = Date.now();
+    vi.setSystemTime(made + 29 * DAY_MS - 1);
+    expect((await press(source, memoryIntents(), made)).status).toBe('done');
+    expect(keys).toHaveLength(1);
+    vi.setSystemTime(made + 29 * DAY_MS);
+    for (const since of [made, new Date(made), new Date(made).toISOString()]) {
+      const store = memoryIntents();
+      expect(await press(source, store, since)).toMatchObject({ status: 'unknown', safeToRetry: false });
+      expect(await store.load()).toEqual([]);
+    }
+    expect(keys).toHaveLength(1);
+  });
+
+  it('is not sent later either by a device that has kept it, also from a version that did not keep since when', async () => {
+    const made = Date.now();
+    for (const isOld of [false, true]) {
+      const store = memoryIntents();
+      vi.setSystemTime(made + 28 * DAY_MS);
+      const first = scripted(lost);
+      if (isOld) await pay(first.source, MUTATION, INPUT, { store, newKey, sharedKey: true, patienceMs });
+      else await press(first.source, store, made);
+      expect(first.keys).toHaveLength(1);
+      vi.setSystemTime(made + 40 * DAY_MS);
+      const { source, keys } = scripted(done);
+      expect(await press(source, store, made)).toMatchObject({ status: 'unknown', safeToRetry: false });
+      const [kept] = await unsettled(store);
+      if (!isOld && kept !== undefined) await finish(source, MUTATION, kept, { store });
+      expect(keys).toEqual([]);
+    }
+  });
+
+  it('is not sent where its time cannot be read', async () => {
+    const { source, keys } = scripted(done);
+    await expect(press(source, memoryIntents(), 'last week')).rejects.toThrow('`keySince` has to be a time');
+    expect(keys).toEqual([]);
   });
 });

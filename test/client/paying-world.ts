@@ -134,6 +134,7 @@ export class World {
   readonly #isShared: boolean;
   /** How many drafts of each amount a backend has made: each gives one key. */
   drafts = 1;
+  #draftSince = Date.now();
   /** How each tab leaves what it waits for. */
   readonly #leaving = [new AbortController(), new AbortController()];
   readonly tabs: Tab[] = [];
@@ -174,9 +175,15 @@ export class World {
     const { source, storage } = this.tab(number);
     this.#presses.set(amount, (this.#presses.get(amount) ?? 0) + 1);
     const newKey = () => `draft ${this.drafts} of ${amount}`;
-    const key = this.#isShared ? { sharedKey: true, newKey } : {};
+    const key = this.#isShared ? { sharedKey: true, newKey, keySince: this.#draftSince } : {};
     const options = { store: intentStore(storage, 'payments'), signal: this.#signalOf(number), ...key };
     this.#await(pay(source, MUTATION, { amount }, options));
+  }
+
+  /** The backend closes the draft of each amount, and makes another. */
+  redraft(): void {
+    this.drafts += 1;
+    this.#draftSince = Date.now();
   }
 
   /** The person leaves the page where payments are under way. */

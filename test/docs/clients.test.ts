@@ -248,7 +248,7 @@ const Verify = typed(\`mutation Verify($input: CreatePennyValidationInput!) { cr
   ... on OutcomeUnknown { message safeToRetry retryUntil }
 } }\`);
 const source = createFetch({ url, token });
-const press = () => payDraft(source, Verify, { id: '7f3a', input: ${JSON.stringify(input)} }, memoryIntents(), ({ status }) => console.log(status));
+const press = () => payDraft(source, Verify, { id: '7f3a', createdAt: new Date().toISOString(), input: ${JSON.stringify(input)} }, memoryIntents(), ({ status }) => console.log(status));
 const both = await Promise.all([press(), press()]);
 console.log(new Set([...both, await press()].map(({ result }) => result.transaction.id)).size);
 process.exit();`,

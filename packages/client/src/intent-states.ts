@@ -90,7 +90,7 @@ export const isNeeded = (kept: Intent): boolean =>
   isOpen(kept) || ambient.now() - Date.parse(kept.acknowledgedAt ?? kept.createdAt) < OVER_MS;
 
 /** True if the gateway still knows a key of this time. A clock that was set back shows nothing. */
-export const isKnown = ({ createdAt }: Intent): boolean => {
-  const age = ambient.now() - Date.parse(createdAt);
+export const isKnown = ({ createdAt, keySince = createdAt }: Intent): boolean => {
+  const age = ambient.now() - Date.parse(keySince);
   return age > -DAY_MS && age < KNOWN_MS;
 };

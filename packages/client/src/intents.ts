@@ -10,6 +10,8 @@ export interface Intent {
   readonly input: Readonly<Record<string, unknown>>;
   /** When it was made, as ISO 8601 text. */
   readonly createdAt: string;
+  /** When the key could be used first, as ISO 8601 text, where it was derived from something older than the intent (`keySince`). */
+  readonly keySince?: string;
   /**
    * How many calls may have moved money: all that were begun but those that were answered "this call has moved nothing". One more where
    * another device may pay under the same key (`sharedKey`).

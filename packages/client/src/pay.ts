@@ -31,6 +31,11 @@ export interface PayOptions {
    */
   readonly sharedKey?: boolean;
   /**
+   * When what a derived key is made of began, such as a draft or a row of your backend: a `Date`, ISO 8601 text, or milliseconds. Nothing is
+   * sent 29 days after that. Another device may have paid with the key then, and the gateway forgets a key after 30 days. Default: now.
+   */
+  readonly keySince?: Date | string | number;
+  /**
    * Leaves the payment, and does not cancel it: nothing more is sent. Once a call is entered, this resolves with `unknown` and `safeToRetry`,
    * and the store keeps the intent for `finish` or the next `pay`. Before that this rejects with the signal's reason.
    */
@@ -64,13 +69,14 @@ export async function pay<
   input: Omit<Input, 'idempotencyKey'>,
   options: PayOptions,
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
-  const { newKey = randomKey, sharedKey = false } = options;
+  const { newKey = randomKey, sharedKey = false, keySince } = options;
   const intent: Intent = {
     idempotencyKey: newKey(),
     mutation: nameOf(mutation),
     // A copy: a form may go on with the same object. Proxies can be copied only so.
     input: JSON.parse(JSON.stringify(input)) as Readonly<Record<string, unknown>>,
     createdAt: isoNow(),
+    ...(keySince === undefined ? {} : { keySince: isoOf(keySince) }),
     // Another device's call counts as one without an answer.
     unanswered: Number(sharedKey),
   };
@@ -95,7 +101,7 @@ export async function finish<
   source: Source,
   mutation: TypedDocument<Data, { readonly input: Input }>,
   intent: Intent,
-  options: Omit<PayOptions, 'newKey' | 'sharedKey'>,
+  options: Omit<PayOptions, 'newKey' | 'sharedKey' | 'keySince'>,
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
   if (nameOf(mutation) !== intent.mutation)
     throw new Error(`Give \`finish\` the mutation of its intent, \`${intent.mutation}\`. Nothing was sent.`);
@@ -158,3 +164,9 @@ type ResultOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | un
 const nameOf = (mutation: string | object): string => mutationField(mutation) ?? 'mutation';
 
 const isoNow = (): string => new Date(ambient.now()).toISOString();
+
+function isoOf(time: Date | string | number): string {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) throw new Error('`keySince` has to be a time. Nothing was sent.');
+  return date.toISOString();
+}

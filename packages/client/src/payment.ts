@@ -143,7 +143,9 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
   await changeIntents(store, (intents) => {
     throwIfLeft(payment.signal);
     const earlier = intents.find((kept) => (isKept ? isSame(kept, own) : isAlike(kept, own) && isOpen(kept)));
-    const before = earlier ?? own;
+    // An intent that an earlier version of the app has made does not say since when its key could be used.
+    const before =
+      earlier === undefined ? own : { ...(own.keySince && { keySince: own.keySince }), ...earlier };
     if (!isKept && earlier === undefined && intents.some((kept) => isTaken(kept, own)))
       throw new Error(TAKEN);
     payment.intent = before;
