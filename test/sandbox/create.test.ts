@@ -222,7 +222,26 @@ test.each<[string, (sandbox: TestSandbox) => Promise<unknown>, string]>([
     'a time that is no number',
     // @ts-expect-error minutes are a number
     (sandbox) => sandbox.advance({ minutes: 'five' }),
-    'advance.advanceSeconds',
+    'advance.minutes',
+  ],
+  // @ts-expect-error a span has parts
+  ['a time that is no span', (sandbox) => sandbox.advance(60), 'expected object'],
+  [
+    'a time in another unit',
+    // @ts-expect-error seconds are the smallest part
+    (sandbox) => sandbox.advance({ milliseconds: 500 }),
+    'milliseconds',
+  ],
+  // TypeScript takes both: each is a member of one of the failures.
+  [
+    'an answer that is lost and late',
+    (sandbox) => sandbox.fail(BANKS, { lose: 'answer', delayMs: 500 }),
+    'fail.fault',
+  ],
+  [
+    'an answer that is garbage with a status',
+    (sandbox) => sandbox.fail(BANKS, { answer: 'garbage', status: 502 }),
+    'fail.fault',
   ],
   ['a CLABE of nobody', (sandbox) => sandbox.credit({ clabe: '0', amount: '1.00' }), 'clabe_not_found'],
   [

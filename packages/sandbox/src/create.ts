@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   type ClockView,
   type Completed,
@@ -12,7 +13,7 @@ import {
 import { loss, step } from './control-routes.ts';
 import type { AccountView, ClientView, DeliveryView, LedgerView } from './control-views.ts';
 import type { Endpoint } from './endpoints.ts';
-import { type Fault, type FaultView, faultRule, type NamedFault } from './faults.ts';
+import { type FaultView, faultRule, type NamedFault } from './faults.ts';
 import { check } from './http.ts';
 import { webhookOrder } from './operations/webhooks.ts';
 import type { Outcome } from './pending.ts';
@@ -50,6 +51,9 @@ export interface Span {
   minutes?: number;
   seconds?: number;
 }
+
+const part = z.number().default(0);
+const parts = z.strictObject({ days: part, hours: part, minutes: part, seconds: part });
 
 /**
  * What goes wrong with the requests to an endpoint, `times` times or until `heal`:
@@ -133,7 +137,8 @@ export async function createSandbox(options: CreateOptions = {}): Promise<TestSa
     credit: async (order) => control.credit(check(creditOrder, order, 'credit')),
     refund: async (order = {}) => control.refund(check(refundOrder, order, 'refund')),
     async advance(span) {
-      const { advanceSeconds } = check(step, { advanceSeconds: secondsOf(span) }, 'advance');
+      const seconds = secondsOf(check(parts, span, 'advance'));
+      const { advanceSeconds } = check(step, { advanceSeconds: seconds }, 'advance');
       return control.advance(advanceSeconds);
     },
     complete: async (id, outcome = 'done') =>
@@ -167,7 +172,7 @@ function someAccounts(control: Control): readonly [AccountView, ...AccountView[]
   return [first, ...rest];
 }
 
-const secondsOf = ({ days = 0, hours = 0, minutes = 0, seconds = 0 }: Span): number =>
+const secondsOf = ({ days, hours, minutes, seconds }: Required<Span>): number =>
   ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
 
 function ruleOf(endpoint: Endpoint, { times, account, ...failure }: Failure): unknown {
@@ -180,7 +185,9 @@ function ruleOf(endpoint: Endpoint, { times, account, ...failure }: Failure): un
   return { match, fault: faultOf(failure), ...(times === undefined ? {} : { times }) };
 }
 
-function faultOf(failure: Failure): Fault {
+function faultOf(failure: Failure): unknown {
+  // Two failures at once are no fault: the check refuses them.
+  if (Object.keys(failure).length > 1) return failure;
   if ('lose' in failure) return failure.lose === 'request' ? 'reset-before' : 'reset-after-commit';
   if ('answer' in failure) return failure.answer;
   return failure;
