@@ -104,6 +104,15 @@ describe('the Kubernetes manifests', () => {
     }
   });
 
+  it('take no variables from the Services of their namespace: one that is named sandbox would stop each start', async () => {
+    const pods = [...(await manifests()), ...(await forwarding())].flatMap(
+      ({ spec }) => spec?.template?.spec ?? [],
+    );
+    expect(pods.map(({ enableServiceLinks }) => enableServiceLinks)).toEqual([false, false, false]);
+    const environment = { ...(await environmentOfPods()), SANDBOX_PORT: 'tcp://10.96.0.7:4010' };
+    expect(() => readVariables(environment)).toThrow('SANDBOX_PORT');
+  });
+
   it('hold no field that Kubernetes does not have', async () => {
     expect(await misfits([...(await manifests()), ...(await forwarding())])).toBe('');
     const [set] = await ofKind('StatefulSet');
