@@ -114,6 +114,9 @@ function explain(error: unknown): string {
     if (error.code === 'EADDRINUSE') {
       return `${String(host)}:${port} is in use by another process. Choose another port with ${variable}.`;
     }
+    if (error.syscall === 'mkdtemp' && 'path' in error) {
+      return `${String(error.path)}: no folder can be made there (${String(error.code)}). Name one with DATA_DIR, or another place with TMPDIR.`;
+    }
     if (error.syscall === 'listen' && error.code === 'EACCES') {
       return `${variable}: got ${port}, which needs rights that this process lacks. Choose a port over 1023.`;
     }

@@ -59,6 +59,7 @@ it.each([
 /** Runs a program whose start fails so. @returns what it says */
 async function failing(start: string): Promise<string> {
   const program = `
+    import { mkdtemp } from 'node:fs/promises';
     import { createServer } from 'node:net';
     import { listeningBy, runProgram } from ${sourceOf('lifecycle.ts')};
     import { ConfigError } from ${sourceOf('config.ts')};
@@ -77,10 +78,11 @@ it('a start that fails says what a person can do about it, and where nobody know
   await once(taken, 'listening');
   // A TCP server has a port.
   const { port } = taken.address() as AddressInfo;
-  const [inUse, named, elsewhere, config, bug, text] = await Promise.all([
+  const [inUse, named, elsewhere, noFolder, config, bug, text] = await Promise.all([
     failing(`await listen(${port}, '127.0.0.1');`),
     failing(`await listen(${port}, '127.0.0.1').catch(listeningBy('METRICS_PORT'));`),
     failing(`await listen(0, '192.0.2.1');`),
+    failing(`await mkdtemp('/proc/pasarela-');`),
     failing(`throw new ConfigError('PORT is wrong.');`),
     failing(`throw new TypeError('A bug.');`),
     failing(`throw 'a text';`),
@@ -90,6 +92,9 @@ it('a start that fails says what a person can do about it, and where nobody know
   expect(inUse).toBe(`${address} Choose another port with PORT.\n`);
   expect(named).toBe(`${address} Choose another port with METRICS_PORT.\n`);
   expect(elsewhere).toContain('HOST: got "192.0.2.1", which is no address of this machine.');
+  expect(noFolder).toMatch(
+    /^\/proc\/pasarela-\w+: no folder can be made there \(ENOENT\)\. Name one with DATA_DIR, or .*\n$/,
+  );
   expect(config).toBe('PORT is wrong.\n');
   expect(bug).toMatch(/^TypeError: A bug\.\n +at /);
   expect(text).toBe('a text\n');
