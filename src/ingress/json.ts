@@ -1,3 +1,5 @@
+import { LONG_NUMBER } from '../common/long-numbers.ts';
+
 /**
  * A number of a delivery that a JavaScript number cannot hold: `9007199254740993`, `0.1000000000000000000001`, `1e400`. Its text is
  * the same for equal numbers, however they were written, and differs for any two that differ.
@@ -16,11 +18,6 @@ export class ExactNumber {
 
 /** How deep arrays and objects of a delivery may nest (RFC 8259, section 9, leaves the limit to the reader). */
 const MAX_DEPTH = 128;
-/**
- * Matches numbers that a JavaScript number may not hold: with an exponent, or with more than the 15 digits that it always
- * holds.
- */
-const LONG_NUMBER = /(?:^|[:,[\s])-?(?:[\d.]{16}|\d[\d.]*[eE])/;
 
 /**
  * Parses JSON as `JSON.parse` does, except for numbers that would change: two message ids beyond 2^53 must not become one.

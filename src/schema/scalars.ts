@@ -1,4 +1,5 @@
 import { toAmount } from '../common/amounts.ts';
+import { isRounded } from '../common/long-numbers.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { isObject, type JsonObject } from '../upstream/call/json.ts';
 import { builder } from './builder.ts';
@@ -61,7 +62,22 @@ function parseUrl(value: unknown): string {
   throw new TypeError(`URL must be an absolute address with https or http; it is ${shown(value)}.`);
 }
 
+/** Whether a number stands anywhere in a value of JSON that is another one by now. */
+function holdsRounded(value: unknown): boolean {
+  const waiting = [value];
+  for (const next of waiting) {
+    if (isRounded(next)) return true;
+    if (typeof next === 'object' && next !== null) for (const part of Object.values(next)) waiting.push(part);
+  }
+  return false;
+}
+
 function parseJsonObject(value: unknown): JsonObject {
+  if (holdsRounded(value)) {
+    throw new TypeError(
+      'JSONObject must hold no number beyond 2^53: it has lost digits as it was read. Write it as a string.',
+    );
+  }
   if (isObject(value)) return value;
   throw new TypeError(
     `JSONObject must be an object; it is ${Array.isArray(value) ? 'a list' : shown(value)}.`,

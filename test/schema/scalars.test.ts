@@ -146,6 +146,19 @@ describe('JSON', () => {
     expect(scalar('JSON').coerceOutputValue(value)).toBe(value);
   });
 
+  it.each(['9007199254740993', '-9007199254740993', '1e400'])(
+    'takes no object that holds %s, which is another number by now, from a variable and from a literal',
+    (number) => {
+      const variable = () => accepts('JSONObject', JSON.parse(`{"clabe":[{"number":${number}}]}`));
+      const literal = () =>
+        scalar('JSONObject').parseLiteral(parseConstValue(`{ clabe: [{ number: ${number} }] }`), undefined);
+      for (const read of [variable, literal])
+        expect(read).toThrow('JSONObject must hold no number beyond 2^53');
+      const whole = { clabe: [{ number: Number.MAX_SAFE_INTEGER }], ratio: 0.1 };
+      expect(accepts('JSONObject', whole)).toBe(whole);
+    },
+  );
+
   it('leaves __proto__ inert, from a variable and from a literal', () => {
     const variable = accepts('JSONObject', JSON.parse('{"__proto__":{"polluted":true},"a":1}'));
     const literal = scalar('JSONObject').parseLiteral(

@@ -1,3 +1,4 @@
+import { isRounded } from '../../common/long-numbers.ts';
 import { UpstreamError } from './errors.ts';
 import { isObject } from './object.ts';
 
@@ -48,6 +49,6 @@ export function identifiedBy<T extends { readonly id: string }>(id: string, valu
  * none: a CLABE has 18 digits, and the rounded one would be another account's.
  */
 export function present(value: unknown): string | null {
-  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER ? String(value) : null;
+  if (typeof value === 'number') return isRounded(value) ? null : String(value);
   return typeof value !== 'string' || value === '' || value === 'None' ? null : value;
 }
