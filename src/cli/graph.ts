@@ -2,6 +2,7 @@ import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
+import { parseAsWritten } from '../common/long-numbers.ts';
 import { CommandError, remark } from './command.ts';
 import type { Token } from './token.ts';
 
@@ -92,7 +93,7 @@ async function ask(url: string, token: string, document: string, variables: obje
       body: JSON.stringify({ query: document, variables }),
       signal: clock.timeoutSignal(TIMEOUT_MS),
     });
-    answer = await response.json();
+    answer = parseAsWritten(await response.text());
   } catch (cause) {
     throw new GatewayAwayError(
       `No gateway answers at ${url}. Name another with --url, or look with pasarela doctor.`,

@@ -1,3 +1,4 @@
+import { parseAsWritten } from '../common/long-numbers.ts';
 import { encodeCursor } from './cursor.ts';
 import type { Answer, MoneyInDecision, NewEvent, StoredEvent } from './log.ts';
 
@@ -95,7 +96,7 @@ export function decodeAnswer(text: string): Answer {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseAsWritten(text);
   } catch {
     // The parser's own message would quote the text, which holds personal data.
     throw new Error('an event is stored as JSON');

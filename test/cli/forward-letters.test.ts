@@ -76,6 +76,48 @@ it('puts an event aside that its receiver refuses, shows it, and brings it when 
   expect(await operator('retry', 'http://127.0.0.1:9/other')).toMatchObject({ code: 1 });
 });
 
+it('shows and brings each digit of a status update, also once it was put aside', async () => {
+  const payload = '{"folio":9007199254740993,"e":1e400,"amount":1250.5}';
+  await fetch(gateway.ingress.url(gateway.sandbox.clientId, 'STATUS_UPDATE') ?? '', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: payload,
+  });
+  const ask = (query: string, accept: string) =>
+    fetch(gateway.graphql, {
+      method: 'POST',
+      headers: {
+        accept,
+        authorization: `Bearer ${gateway.sandbox.accessToken}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ query, variables: { after: cursor } }),
+    });
+  const shown = '... on StatusUpdateEvent { payload }';
+  const page = `query ($after: Cursor) { events(after: $after) { nodes { ${shown} } } }`;
+  expect(await (await ask(page, 'application/json')).text()).toContain(`{"payload":${payload}}`);
+  const stream = await ask(
+    `subscription ($after: Cursor) { events(after: $after) { ${shown} } }`,
+    'text/event-stream',
+  );
+  let heard = '';
+  for await (const chunk of stream.body ?? []) {
+    heard += Buffer.from(chunk).toString();
+    if (heard.includes('event: next')) break;
+  }
+  expect(heard).toContain(`{"payload":${payload}}`);
+
+  let refuses = true;
+  await using receiver = await startReceiver(() => (refuses ? 422 : 200));
+  await using program = start('--to', receiver.url, '--types', 'STATUS_UPDATE', '--schedule', '0s');
+  await program.says(/was given up after 2 attempts/);
+  refuses = false;
+  expect(await operator('retry', receiver.url)).toMatchObject({ code: 0 });
+  await program.says(/was taken at last/);
+  expect(receiver.bodies).toHaveLength(3);
+  for (const body of receiver.bodies) expect(body).toContain(`"payload":${payload}`);
+});
+
 it('tries a dead letter that an operator asks for, though no gateway answers', async () => {
   let answer = 422;
   await using receiver = await startReceiver(() => answer);

@@ -38,12 +38,14 @@ export async function startReceiver(
     return isFresh && crypto.subtle.verify('HMAC', key, Buffer.from(signature, 'hex'), signed);
   };
   const taken: Delivered[] = [];
+  const bodies: string[] = [];
   const unsigned: string[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
     if (!(await isSigned(String(request.headers['pasarela-signature']), body))) unsigned.push(body);
+    bodies.push(body);
     const event: Delivered = JSON.parse(body);
     const status = await answer(event);
     if (status < 300) taken.push(event);
@@ -54,6 +56,8 @@ export async function startReceiver(
   return {
     url: `http://127.0.0.1:${port}/hook`,
     taken,
+    /** Of all deliveries, as they came. */
+    bodies,
     unsigned,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

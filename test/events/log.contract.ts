@@ -156,7 +156,8 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
 
     describe('appending', () => {
       it('keeps an event whole, extra fields, order of keys and great numbers included', async () => {
-        const payload = '{"z":1,"id_msg":"m-1","big":12345678901234567890,"ñ":"\\ud83d","__proto__":{"x":1}}';
+        const payload =
+          '{"z":1,"id_msg":"m-1","big":[12345678901234567890,-9007199254740993,1e400],"ñ":"\\ud83d","__proto__":{"x":1}}';
         await log.append(client, moneyIn({ id: 'm-1', payload, decision: 'REJECTED', refundReason: 'no' }));
         const { events } = await log.readAfter(client, null, 10);
         expect(events).toHaveLength(1);
@@ -166,7 +167,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
           decision: 'REJECTED',
           refundReason: 'no',
         });
-        expect(JSON.stringify(events[0]?.payload)).toBe(JSON.stringify(JSON.parse(payload)));
+        expect(JSON.stringify(events[0]?.payload)).toBe(payload);
         expect(Object.getPrototypeOf(events[0]?.payload)).toBe(Object.prototype);
       });
 

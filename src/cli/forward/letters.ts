@@ -1,5 +1,6 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { clock } from '../../common/clock.ts';
+import { parseAsWritten } from '../../common/long-numbers.ts';
 import { makePrivate } from '../../common/private-file.ts';
 import { rootReason } from '../../common/root-reason.ts';
 import { transaction } from '../../common/sqlite-transaction.ts';
@@ -210,7 +211,8 @@ function prepare(database: DatabaseSync): void {
 type Row = ReturnType<ReturnType<DatabaseSync['prepare']>['all']>[number];
 
 const letterOf = (row: Row): Letter => ({
-  event: JSON.parse(text(row['event'])),
+  // `put` has written it.
+  event: parseAsWritten(text(row['event'])) as ForwardedEvent,
   attempts: integer(row['attempts']),
   refusals: integer(row['refusals']),
   firstAt: integer(row['first_at']),
