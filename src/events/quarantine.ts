@@ -89,8 +89,9 @@ export class Quarantine {
     const path = join(this.#dataDir, 'quarantine.sqlite');
     makePrivate(path);
     const database = disk.open(path, BUSY_TIMEOUT_MS);
+    // A write waits for no disk, which would keep everybody else waiting at each of a burst: a machine that loses power may lose the latest.
     database.exec(`
-      PRAGMA journal_mode = WAL;
+      PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       CREATE TABLE IF NOT EXISTS quarantine (
         number INTEGER PRIMARY KEY AUTOINCREMENT, received_at TEXT NOT NULL, client_id TEXT NOT NULL,
         type TEXT NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL

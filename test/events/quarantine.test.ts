@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { disk, useDisk } from '../../src/common/disk.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { Quarantine, type QuarantineReason } from '../../src/events/quarantine.ts';
 import { recordingLogger } from '../helpers/events.ts';
@@ -74,4 +75,30 @@ it('tells of what it cannot keep', async () => {
     { level: 'error', fields: { clientId, type, reason }, message: 'a webhook was put into quarantine' },
     { level: 'error', fields: { clientId, type }, message: 'the quarantine could not be written' },
   ]);
+});
+
+it('waits for no disk, as each of a burst would keep everybody else waiting', async () => {
+  const folder = await mkdtemp(join(dataDir, 'burst-'));
+  const opened: DatabaseSync[] = [];
+  const restore = useDisk({
+    ...disk,
+    open(path) {
+      const database = new DatabaseSync(path);
+      opened.push(database);
+      return database;
+    },
+  });
+  try {
+    const logger = recordingLogger();
+    const quarantine = new Quarantine({ dataDir: folder, logger, metrics: silentMetrics });
+    const [clientId, type, reason] = ['client', 'MONEY_IN', 'undecided'] as const;
+    quarantine.put({ receivedAt: '2026-11-20T15:30:00Z', clientId, type, reason, body: Buffer.from('{}') });
+    // NORMAL: SQLite syncs as it moves its log into the file, and not with each write.
+    expect(opened.map((database) => database.prepare('PRAGMA synchronous').get())).toEqual([
+      { synchronous: 1 },
+    ]);
+    quarantine.close();
+  } finally {
+    restore();
+  }
 });
