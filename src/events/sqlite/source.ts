@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
 import { type LogPosition, newEpoch } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
@@ -25,6 +26,8 @@ export class SqliteSource implements Source {
   readonly #batch: SqliteBatch;
   readonly #names: EventNames;
   readonly #listeners = new Map<string, Listener>();
+  /** Settles once the page before has had its turn. */
+  #turn: Promise<void> = Promise.resolve();
   readonly #sealKey: Buffer;
   readonly #statements: Record<'last' | 'after' | 'back' | 'at', StatementSync>;
 
@@ -84,7 +87,13 @@ export class SqliteSource implements Source {
     this.#listeners.get(clientId)?.receive(entry);
   }
 
+  /**
+   * Each page has a turn of the event loop of its own, in the order in which they are asked for. A file is read without a wait: the pages of
+   * readers that are far behind would keep everybody else waiting until all of them have caught up.
+   */
   async read(clientId: string, after: string | null, limit: number): Promise<Slice> {
+    this.#turn = this.#turn.then(() => clock.immediate());
+    await this.#turn;
     const start = after === null || after === this.epoch ? 0 : numberOf(after);
     const rows = this.#read(() => this.#statements.after.all(clientId, start, limit + 1));
     return this.#slice(clientId, rows.slice(0, limit), rows.length > limit);

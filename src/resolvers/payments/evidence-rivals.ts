@@ -1,3 +1,4 @@
+import { clock } from '../../common/clock.ts';
 import type { PaymentPosition, PaymentRecord, PaymentSearch } from '../../money/record.ts';
 import type { PaymentBook } from '../../money/settling/open-payment.ts';
 import type { OpenPayment } from '../../money/settling/open-records.ts';
@@ -141,6 +142,8 @@ export async function recordsOf(
   };
   let beyond: PaymentPosition | undefined;
   do {
+    // A record in a file is read without a wait, which would keep everybody else waiting until the last page.
+    if (beyond !== undefined) await clock.immediate();
     const { records, next } = await book.search({ ...search, beyond });
     found.push(...records);
     beyond = next;

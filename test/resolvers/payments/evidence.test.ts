@@ -9,6 +9,7 @@ import type { Found, PaymentBook } from '../../../src/money/settling/open-paymen
 import type { OpenPayment } from '../../../src/money/settling/open-records.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import { Evidence } from '../../../src/resolvers/payments/evidence.ts';
+import { recordsOf } from '../../../src/resolvers/payments/evidence-rivals.ts';
 import { Sightings } from '../../../src/resolvers/payments/sightings.ts';
 import type { Rest } from '../../../src/upstream/call/rest.ts';
 import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
@@ -646,4 +647,23 @@ it('tens of thousands of transactions that are known already are gone through in
   expect(await look()).toEqual({ kind: 'open', seen: 'nothing' });
   isOver = true;
   expect(turns).toBeGreaterThanOrEqual(2);
+});
+
+it('the record is read in turns, page by page', async () => {
+  const pages = 8;
+  let read = 0;
+  const search = async () => {
+    read += 1;
+    return { records: [], next: read < pages ? { createdAt: read, hash: 'hash' } : undefined };
+  };
+  let turns = 0;
+  const everyTurn = () => {
+    turns += 1;
+    if (read < pages) setImmediate(everyTurn);
+  };
+  setImmediate(everyTurn);
+  const book = { search } as unknown as PaymentBook;
+  const payment = { name: { clientId: CLIENT_ID, hash: 'hash' }, asked: ASKED } as OpenPayment;
+  expect(await recordsOf(book, payment, 'open', 0, undefined)).toEqual([]);
+  expect(turns).toBeGreaterThanOrEqual(pages - 1);
 });
