@@ -30,7 +30,7 @@ export function createClientAddress(proxies: readonly string[]): ClientAddress {
     const forwarded = headers['x-forwarded-for'];
     const hops = typeof forwarded === 'string' ? forwarded.slice(-MAX_FORWARDED).split(',') : [];
     for (const hop of hops.reverse()) {
-      const address = plain(hop.trim());
+      const address = plain(withoutPort(hop.trim()));
       // A trusted proxy writes addresses. Any other text came from further away.
       if (address === undefined) return undefined;
       if (!isTrusted(address)) return network(address);
@@ -50,6 +50,12 @@ export const createNearestAddress =
 
 /** The part of the header that is read, in characters: its end, which the nearest proxies have written. */
 const MAX_FORWARDED = 1_000;
+
+/** Takes off the client's port, which some proxies write behind its address, such as Azure's Application Gateway. */
+function withoutPort(hop: string): string {
+  const [, v6, v4] = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d{1,5})?$/.exec(hop) ?? [];
+  return v6 ?? v4 ?? hop;
+}
 
 /** Returns an IP address, and an IPv4 address without its IPv6 form; undefined for any other text. */
 function plain(text: string): string | undefined {

@@ -34,6 +34,10 @@ it.each([
     '203.0.113.5, unknown',
     undefined,
   ],
+  ['the one that the proxy tells with its port', '10.0.0.1', '198.51.100.9:51234', '198.51.100.9'],
+  ['the last one that is no proxy’s, with ports', '10.0.0.1', '198.51.100.9:1, 10.7.7.7:2', '198.51.100.9'],
+  ['the network of one of IPv6 with its port', '10.0.0.1', '[2001:db8:1:2::9]:51234', '2001:db8:1:2'],
+  ['not known where a port stands behind no address', '10.0.0.1', '999.51.100.9:80', undefined],
   ['the one that a proxy of IPv6 tells', '2001:db8::1', '198.51.100.9', '198.51.100.9'],
   ['the one that a proxy behind an IPv6 socket tells', '::ffff:10.0.0.1', '198.51.100.9', '198.51.100.9'],
 ])('behind proxies is %s', (_what, peer, forwarded, expected) => {
