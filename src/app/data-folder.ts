@@ -1,6 +1,7 @@
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { access, mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { sqliteRecordsIn } from '../money/open-money.ts';
 import { otherStoreIn } from '../money/other-store.ts';
 import { RETENTION_DAYS } from '../money/record.ts';
 import { ConfigError } from './config.ts';
@@ -44,6 +45,18 @@ export async function otherStoreProblem({
 export async function refuseOtherStore(config: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): Promise<void> {
   const problem = await otherStoreProblem(config);
   if (problem !== undefined) throw new ConfigError(`The configuration is wrong:\n  ${problem}`);
+}
+
+/**
+ * Returns what a gateway without Redis says that finds no record of payments in its folder: at the first start, and in another folder than
+ * before, as an unset `DATA_DIR` depends on where the process is started, and a container's on its volume.
+ */
+export function newRecordHint({
+  dataDir,
+  redisUrl,
+}: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): string | undefined {
+  if (redisUrl !== undefined || existsSync(sqliteRecordsIn(dataDir))) return undefined;
+  return `DATA_DIR: ${resolve(dataDir)} holds no record of payments, and this gateway begins one. If a gateway has made payments before, end this one, and name the folder of that: otherwise a payment that an app sends again is made again.`;
 }
 
 /**

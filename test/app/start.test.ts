@@ -86,6 +86,24 @@ it.each([
   expect(program.output()).not.toMatch(/^ +at /m);
 });
 
+it('a gateway without Redis says where it begins a record of payments, in a new folder and in an empty one', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
+  const says = async (dataDir: string): Promise<boolean> => {
+    await using program = startProgram('src/start.js', {
+      PORT: '0',
+      UPSTREAM_URL: 'http://127.0.0.1:9',
+      WEBHOOK_SECRET: 'x'.repeat(32),
+      DATA_DIR: dataDir,
+    });
+    await program.says(/Pasarela is listening/);
+    return program.output().includes(`DATA_DIR: ${dataDir} holds no record of payments`);
+  };
+  expect(await says(join(folder, 'data'))).toBe(true);
+  expect(await says(join(folder, 'data'))).toBe(false);
+  expect(await says(folder)).toBe(true);
+  await rm(folder, { recursive: true });
+});
+
 it('a variable that nothing reads is pointed at when it is all but the name of another', async () => {
   await using program = startProgram('src/start.js', {
     PORT: '0',
