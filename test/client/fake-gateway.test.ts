@@ -1,5 +1,5 @@
 import { createGateway } from 'pasarela/testing';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { createSandbox } from '#sandbox';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { memoryIntents, pay, type Sink, type Source, typed } from '../../packages/client/src/index.ts';
@@ -82,4 +82,14 @@ it('who leaves a call to the fake gateway waits for its answer no longer', async
   const asked = gateway.connect().query(typed('{ banks { nodes { id } } }'), {}, leaver.signal);
   leaver.abort(new Error('left'));
   await expect(asked).rejects.toThrow('left');
+});
+
+it('a stream of the fake gateway opens while fake timers stand still, also those of Jest', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'queueMicrotask'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const gateway = createFakeGateway();
+  const { told } = subscribed(gateway.connect(), {});
+  for (let turn = 0; turn < 10; turn += 1) await null;
+  gateway.deliver({ paymentConcept: 'later' });
+  expect(told).toEqual(['opened', 'bookmark', 'later']);
 });
