@@ -35,3 +35,11 @@ it('each selection of the page costs what its row says', async () => {
   const [, unsized = '', cost] = /Without a size `([^`]+)` costs ([\d,]+)/.exec(section) ?? [];
   expect(costOf(`{ client { ${unsized} } }`)).toBe(Number(cost?.replace(',', '')));
 });
+
+it('each request of the fast screen costs what its row says', async () => {
+  const page = await readPage('docs/configuration.md');
+  const section = page.split('\n#### A screen of credits that is fast\n')[1] ?? '';
+  const rows = [...section.matchAll(/^\| [^|`]+ \| `([^`]+)`[^|]* \| ([\d,]+) \| (\d)/gm)];
+  expect(rows.map(([, , , calls]) => calls)).toEqual(['1', '1', '0']);
+  for (const [, text = '', cost] of rows) expect(costOf(text), text).toBe(Number(cost));
+});
