@@ -40,7 +40,7 @@ export class Polls {
   #allowed: number;
   #countedAt: number;
 
-  /** @param perSecond how many readings are made in a second, at most. */
+  /** @param perSecond how many readings of the schedule are made in a second, at most. */
   constructor(clock: AlarmClock, perSecond: number) {
     this.alarms = new Alarms(clock);
     this.#clock = clock;
