@@ -36,7 +36,8 @@ export interface Clock {
 const system: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  uptime: () => uptime() * 1000,
+  // In some containers (LXC) the first says when the container was started, though the start of the machine has one name for all of them.
+  uptime: () => Math.max(uptime() * 1000, Number(process.hrtime.bigint()) / 1_000_000),
   setTimeout: (callback, ms, ...args) => setTimeout(callback, ms, ...args),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
   setInterval: (callback, ms) => setInterval(callback, ms),

@@ -1,3 +1,5 @@
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
 import { afterEach, expect, it } from 'vitest';
 import { ambient as clients, useAmbient as useClients } from '../../packages/client/src/ambient.ts';
 import { ambient as sandboxes, useAmbient as useSandboxes } from '../../packages/sandbox/src/ambient.ts';
@@ -28,6 +30,21 @@ it('whoever asks for chance is given that of another source, until it is taken a
 it('the client and the sandbox have one source each', () => {
   undo.push(useClients({ ...clients, now: () => 1 }), useSandboxes({ ...sandboxes, now: () => 2 }));
   expect([clients.now(), sandboxes.now()]).toEqual([1, 2]);
+});
+
+it('a container that shows its own start has the time since the start of its machine told all the same', () => {
+  const told = os.uptime;
+  undo.push(() => {
+    os.uptime = told;
+    syncBuiltinESMExports();
+  });
+  const shownAs = (seconds: number): number => {
+    os.uptime = () => seconds;
+    syncBuiltinESMExports();
+    return clock.uptime();
+  };
+  expect(shownAs(0)).toBeGreaterThan(0);
+  expect(shownAs(1e9)).toBe(1e12);
 });
 
 it('a wait of the system’s clock ends with the signal that it was given', async () => {
