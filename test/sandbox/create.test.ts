@@ -77,6 +77,14 @@ test('a test has a sandbox in five lines', async () => {
   await expect(fetch(sandbox.url)).rejects.toThrow('fetch failed');
 });
 
+test('a sandbox that listens on all addresses answers at its own', async () => {
+  await using sandbox = await createSandbox({ host: '0.0.0.0' });
+  const banks = await fetch(`${sandbox.url}/v1/banks`, {
+    headers: { authorization: `Bearer ${sandbox.accessToken}` },
+  });
+  expect(banks.status).toBe(200);
+});
+
 test('every endpoint of the service has the type of its answer', async () => {
   await using sandbox = await createSandbox();
   expect([...sandbox.endpoints].sort()).toEqual(Object.keys(ANSWERED).sort());

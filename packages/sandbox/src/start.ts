@@ -208,10 +208,13 @@ function listen(server: Server, port: number, host: string): Promise<void> {
   });
 }
 
+/** Where a sandbox is reached that listens on all addresses. It answers to no other name of them (own-hosts.ts). */
+const OF_ALL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
+
 function originOf(server: Server): string {
   const address = server.address();
   if (typeof address !== 'object' || address === null)
     throw new Error('the sandbox does not listen on a port');
-  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  return `http://${host}:${address.port}`;
+  const listening = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return `http://${OF_ALL[listening] ?? listening}:${address.port}`;
 }
