@@ -42,16 +42,24 @@ export class RunningClock {
 
   /** Returns the time. To be called within a transaction that writes. */
   now(): number {
+    const { stored, time } = this.#look();
+    if (time - stored >= STEP_MS) this.#write.run(time);
+    return time;
+  }
+
+  /** Returns the time for what only reads. */
+  peek(): number {
+    return this.#look().time;
+  }
+
+  #look(): { readonly stored: number; readonly time: number } {
     const stored = this.#stored();
     const monotonic = this.#monotonic();
     const own = this.#base + Math.trunc(monotonic - this.#since);
-    if (stored > own) {
-      this.#base = stored;
-      this.#since = monotonic;
-      return stored;
-    }
-    if (own - stored >= STEP_MS) this.#write.run(own);
-    return own;
+    if (stored <= own) return { stored, time: own };
+    this.#base = stored;
+    this.#since = monotonic;
+    return { stored, time: stored };
   }
 
   #stored(): number {

@@ -5,9 +5,19 @@ import type { DatabaseSync } from 'node:sqlite';
  *
  * @throws what the work or SQLite throws; the work is rolled back then
  */
-export function transaction<T>(database: DatabaseSync, work: () => T): T {
+export const transaction = <T>(database: DatabaseSync, work: () => T): T =>
+  within(database, 'BEGIN IMMEDIATE', work);
+
+/**
+ * Runs work that only reads, and sees the database as it is at its first read. It locks out nobody, and waits for nobody who writes.
+ *
+ * @throws what the work or SQLite throws
+ */
+export const snapshot = <T>(database: DatabaseSync, work: () => T): T => within(database, 'BEGIN', work);
+
+function within<T>(database: DatabaseSync, begin: string, work: () => T): T {
   try {
-    database.exec('BEGIN IMMEDIATE');
+    database.exec(begin);
     const result = work();
     database.exec('COMMIT');
     return result;

@@ -2,7 +2,7 @@ import { clock } from '../../common/clock.ts';
 import { disk } from '../../common/disk.ts';
 import { makePrivate } from '../../common/private-file.ts';
 import { RunningClock } from '../../common/running-clock.ts';
-import { transaction } from '../../common/sqlite-transaction.ts';
+import { snapshot, transaction } from '../../common/sqlite-transaction.ts';
 import { JOURNAL_RETENTION_MS } from '../journal/journal.ts';
 import { type Clocks, systemBootClock } from '../lived-time.ts';
 import { type MoneyRecords, PaymentsHeldError, RecordsUnavailableError } from '../record.ts';
@@ -13,7 +13,7 @@ import { makeTables } from './schema.ts';
 import { sending } from './sending.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import { SqliteOpen } from './sqlite-open-records.ts';
-import { SqlitePayments } from './sqlite-payment-reads.ts';
+import { type RowClock, SqlitePayments } from './sqlite-payment-reads.ts';
 import { SqliteReadings } from './sqlite-readings.ts';
 import { SqliteSteps } from './steps.ts';
 
@@ -25,7 +25,8 @@ const PROBE_BYTES = 32 * 1024;
 
 /**
  * The record in one file of SQLite, for the processes of one machine. Every step is one transaction that is on disk when it
- * resolves (WAL, `synchronous=FULL`).
+ * resolves (WAL, `synchronous=FULL`). What only reads sees the last of them, locks nobody out and waits for nobody: a command that lists
+ * all payments would keep a gateway from paying.
  *
  * Every clock of a machine can be wrong in one direction, so each question uses the clock that errs on the safe side:
  *
@@ -73,10 +74,18 @@ export function openSqliteRecords(
       throw isSaid ? cause : new RecordsUnavailableError(name, cause, true);
     }
   };
+  /** Reads what belongs together, without a lock. */
+  const look: Step = async (name, read) => {
+    try {
+      return snapshot(db, read);
+    } catch (cause) {
+      throw new RecordsUnavailableError(name, cause);
+    }
+  };
   return {
     ...stepsOf(parts, step),
-    ...readsOf(parts, step),
-    ...holdsOf(parts, now, step),
+    ...readsOf(parts, step, look),
+    ...holdsOf(parts, now, step, look),
     isAvailable: () =>
       step('probe', () => probe.run()).then(
         () => true,
@@ -103,13 +112,21 @@ function openParts(
 ) {
   makeTables(db);
   const clock = new RunningClock(db, clocks.now, monotonic);
-  const sendingOf = (row: Record<string, unknown>) => sending(row, clocks, clock.now());
-  const rows = { now: () => clock.now(), sending: sendingOf };
-  const payments = new SqlitePayments(db, rows);
+  const rowsBy = (time: () => number): RowClock => ({
+    now: time,
+    sending: (row) => sending(row, clocks, time()),
+  });
+  const payments = new SqlitePayments(
+    db,
+    rowsBy(() => clock.peek()),
+  );
   const journal = new SqliteJournal(db, clocks.now, journalMs);
   const ledger = new SqliteLedger(db, path, clocks.now(), () => journal.newest());
-  const open = new SqliteOpen(db, rows);
-  const readings = new SqliteReadings(db, rows.now);
+  const open = new SqliteOpen(
+    db,
+    rowsBy(() => clock.now()),
+  );
+  const readings = new SqliteReadings(db, () => clock.now());
   const parts = { db, clock, clocks, journal };
   return {
     journal,
@@ -158,14 +175,14 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
 }
 
 /** The methods that read records, the journal and the readings of balances. */
-function readsOf({ payments, journal, readings }: Parts, step: Step) {
+function readsOf({ payments, journal, readings }: Parts, step: Step, look: Step) {
   return {
-    read: (name) => step('read', () => payments.read(name)),
+    read: (name) => look('read', () => payments.read(name)),
     readByTransactions: (clientId, ids) =>
-      step('read', () => ids.map((id) => payments.byTransaction(clientId, id))),
+      look('read', () => ids.map((id) => payments.byTransaction(clientId, id))),
     // Its only copy is the file.
     confirmReads: async () => {},
-    search: (search) => step('search', () => payments.search(search)),
+    search: (search) => look('search', () => payments.search(search)),
     clients: () => look('clients', () => [...new Set([...payments.clients(), ...journal.clients()])]),
     journal: {
       clients: () => look('journal', () => journal.clients()),
@@ -182,20 +199,11 @@ function readsOf({ payments, journal, readings }: Parts, step: Step) {
   } satisfies Partial<MoneyRecords>;
 }
 
-function holdsOf({ ledger }: Parts, now: () => number, step: Step) {
+function holdsOf({ ledger }: Parts, now: () => number, step: Step, look: Step) {
   return {
-    held: () => step('held', () => ledger.held()),
-    isPutBack: () => step('held', () => ledger.held().some(({ why }) => why === 'put-back')),
+    held: () => look('held', () => ledger.held()),
+    isPutBack: () => look('held', () => ledger.held().some(({ why }) => why === 'put-back')),
     holdPayments: () => step('hold', () => ledger.stopPayments(now())),
     resume: async () => ledger.nameFile(await step('resume', () => ledger.resume())),
   } satisfies Partial<MoneyRecords>;
-}
-
-/** Reads without a lock. */
-async function look<T>(name: string, read: () => T): Promise<T> {
-  try {
-    return read();
-  } catch (cause) {
-    throw new RecordsUnavailableError(name, cause);
-  }
 }
