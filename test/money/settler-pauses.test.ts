@@ -487,6 +487,39 @@ it('tells when it has gone through the payments of every client last, and leaves
   await settler.drain();
 });
 
+it.each([
+  ['more are due than one look finds, and none can be settled', 'nothing', 50],
+  ['the service does not answer', 'away', 3],
+] as const)('does not tell that it has gone through what is due while %s', async (_when, seen, left) => {
+  let looks = 0;
+  let due: number = left;
+  const all = Promise.withResolvers<void>();
+  const { settler } = createWorld(1_000, {
+    tidy: async () => undefined,
+    async due() {
+      looks += 1;
+      if (looks === 5) due = 2;
+      if (looks === 7) all.resolve();
+      return Array.from({ length: due }, (_, number) => ({ clientId: CLIENT, hash: String(number) }));
+    },
+    takeOpen: async (name) => openPayment(name),
+    putOff: async () => undefined,
+  });
+  const passes: (number | undefined)[] = [];
+  settler.serve(CLIENT, {
+    ...CALLS,
+    async look() {
+      passes[looks] = settler.lastPass();
+      if (seen === 'away' && due === left) throw new Error('The service does not answer.');
+      return { kind: 'open', seen: 'nothing' };
+    },
+  });
+  await all.promise;
+  await settler.drain();
+  expect(passes.slice(1, 6)).toEqual([0, 0, 0, 0, 0]);
+  expect(passes[6]).toBeGreaterThan(0);
+});
+
 it('a step whose first try is under way is waited for at a stop, and tried once more if that fails', async () => {
   const { ambient } = createTime(1);
   const persistence = createPersistence(IDS, ambient, silentLogger);

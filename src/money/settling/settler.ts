@@ -181,8 +181,9 @@ async function serve(settling: Settling, clientId: string, calls: SettlingCalls)
         await records.tidy(clientId);
         tidiedAt = ambient.now();
       }
-      failures = (await sweep(settling, clientId, calls)) ? failures + 1 : 0;
-      passes.set(clientId, ambient.now());
+      const end = await sweep(settling, clientId, calls);
+      failures = end === 'away' ? failures + 1 : 0;
+      if (end === 'through') passes.set(clientId, ambient.now());
     } catch (err) {
       failures += 1;
       logger.debug({ err }, 'open payments could not be looked at; they are later');
@@ -192,8 +193,17 @@ async function serve(settling: Settling, clientId: string, calls: SettlingCalls)
   }
 }
 
-/** Settles due payments until none is due, or the service is away. Returns true if it is away. */
-async function sweep(settling: Settling, clientId: string, calls: SettlingCalls): Promise<boolean> {
+/**
+ * Settles due payments.
+ *
+ * @returns `through` once all that were due have been looked at; `away` if the service is away; `pausing` where more are due, and none of
+ * those that were looked at last could be settled
+ */
+async function sweep(
+  settling: Settling,
+  clientId: string,
+  calls: SettlingCalls,
+): Promise<'through' | 'away' | 'pausing'> {
   const { parts, stopping } = settling;
   for (;;) {
     const names = await parts.records.due(clientId, BATCH);
@@ -204,8 +214,10 @@ async function sweep(settling: Settling, clientId: string, calls: SettlingCalls)
       if (result === 'settled') settled += 1;
       return result;
     });
-    if (isAway) return true;
-    if (isLast || settled === 0 || stopping.aborted) return false;
+    if (isAway) return 'away';
+    if (stopping.aborted) return 'pausing';
+    if (isLast) return 'through';
+    if (settled === 0) return 'pausing';
   }
 }
 
