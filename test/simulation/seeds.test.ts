@@ -42,6 +42,8 @@ const SEEDS = [
   165_028_627,
   // The simulation took the repeat of a payment that was noted before its record was put back, and left after, for one that was held.
   244_237_241,
+  // The simulation did not wait until a payment whose repeat was given the answer to another is sent again, minutes later.
+  8_811_006,
 ];
 /** Each of these within more. */
 const LONGER_HOURS = 0.02;
