@@ -32,6 +32,25 @@ it.each([
     [['warning', 'runs at URL without events and payments and upstream; 3 events wait in its spool']],
   ],
   [
+    'has PAYMENTS off',
+    {
+      ...{ status: 'degraded', degraded: ['payments'], paymentsHeld: true },
+      reasons: ['Payments are held: PAYMENTS is off.'],
+    },
+    [['failure', 'the gateway at URL sends no payment: PAYMENTS is off']],
+  ],
+  [
+    'has PAYMENTS off, and its payments were stopped',
+    {
+      ...{ status: 'degraded', degraded: ['payments'], paymentsHeld: true },
+      reasons: ['Payments are held: PAYMENTS is off.', 'Payments are held: an operator has stopped them.'],
+    },
+    [
+      ['failure', 'the gateway at URL sends no payment: PAYMENTS is off'],
+      ['failure', expect.stringMatching(/^the gateway at URL holds all payments/)],
+    ],
+  ],
+  [
     'holds its payments, and is without another part',
     { status: 'degraded', degraded: ['events', 'payments'], paymentsHeld: true },
     [

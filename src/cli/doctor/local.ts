@@ -72,12 +72,7 @@ export async function lookAtPort({
       const isTold = (part: string) =>
         part === 'spool' || part === 'redis' || (part === 'payments' && paymentsHeld);
       const away = degraded.filter((part) => !isTold(part));
-      if (paymentsHeld) {
-        found.failure(
-          `the gateway at ${url} holds all payments: their record has been put back to an earlier state, or an operator has stopped them`,
-          'Run `pasarela payments status`. Where the record was put back, compare the transactions from the time of the copy on, which it prints, not from when it was noticed, with what callers hold, then run `pasarela payments resume --put-back`, otherwise `pasarela payments resume`: docs/redis.md, "When a record was put back".',
-        );
-      }
+      if (paymentsHeld) tellOfHeld(found, url, reasons);
       if (away.length > 0) {
         found.warning(
           `runs at ${url} without ${away.join(' and ')}; ${spooled} events wait in its spool`,
@@ -109,6 +104,23 @@ export async function lookAtPort({
     else found.failure(`what listens at ${url} does not speak HTTP: ${reason}`, other);
   }
   return found.list;
+}
+
+/** Says why the gateway sends no payment. */
+function tellOfHeld(found: Findings, url: string, reasons: readonly string[]): void {
+  const held = reasons.filter((reason) => reason.startsWith('Payments are held'));
+  const others = held.filter((reason) => !reason.includes('PAYMENTS is off'));
+  if (others.length < held.length) {
+    found.failure(
+      `the gateway at ${url} sends no payment: PAYMENTS is off`,
+      'Unset PAYMENTS and start that gateway again: no command lets its payments go on.',
+    );
+    if (others.length === 0) return;
+  }
+  found.failure(
+    `the gateway at ${url} holds all payments: their record has been put back to an earlier state, or an operator has stopped them`,
+    'Run `pasarela payments status`. Where the record was put back, compare the transactions from the time of the copy on, which it prints, not from when it was noticed, with what callers hold, then run `pasarela payments resume --put-back`, otherwise `pasarela payments resume`: docs/redis.md, "When a record was put back".',
+  );
 }
 
 /** Says what a restart of the gateway would lose of payments. */
