@@ -124,13 +124,24 @@ await gateway.close();
 await sandbox.close();
 `;
 
-it('pasarela/testing starts a gateway on a sandbox in three lines, from the packed files alone', async () => {
-  await writeFile(join(project, 'three-lines.js'), THREE_LINES);
-  const written = await run(process.execPath, ['three-lines.js'], project);
-  expect(JSON.parse(written)).toMatchObject({
-    data: { events: { nodes: [{ paymentConcept: 'Three lines' }] } },
-  });
-});
+/** What Playwright and others make of it in a project without `"type": "module"`. */
+const REQUIRED = `(async () => {
+${THREE_LINES.replace(/^import (.*) from (.*);$/gm, 'const $1 = require($2);')}})();
+`;
+
+it.each([
+  ['three-lines.js', THREE_LINES],
+  ['three-lines.cjs', REQUIRED],
+])(
+  'pasarela/testing starts a gateway on a sandbox in %s, from the packed files alone',
+  async (file, text) => {
+    await writeFile(join(project, file), text);
+    const written = await run(process.execPath, [file], project);
+    expect(JSON.parse(written)).toMatchObject({
+      data: { events: { nodes: [{ paymentConcept: 'Three lines' }] } },
+    });
+  },
+);
 
 it('pasarela/testing says under an old Node what to do', async () => {
   const old = "Object.defineProperty(process.versions, 'node', { value: '20.19.0' })";
