@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { type Running, shutDown } from '../../src/app/shutdown.ts';
+import { clock, useClock } from '../../src/common/clock.ts';
 import { silentLogger } from '../../src/common/logger.ts';
 import { Secret } from '../../src/common/secret.ts';
 import { createMoney } from '../../src/money/execute.ts';
@@ -62,6 +63,46 @@ it('the parts end in their order, each once the one before has: payments before 
 });
 
 const NOT_ENDING = { isEnding: false, isDraining: false, plugin: {}, markEnding: () => {} };
+
+it('the grace is as long after a delay as without one', async () => {
+  const DELAY_MS = 120_000;
+  /** Which times the parts are given, where no time passes but the delay. */
+  const given = async (delayMs: number): Promise<readonly number[]> => {
+    const times: number[] = [];
+    let now = 0;
+    const restoreClock = useClock({
+      ...clock,
+      monotonic: () => now,
+      async sleep(ms) {
+        if (ms === DELAY_MS) now += ms;
+      },
+      timeoutSignal(ms) {
+        times.push(ms);
+        return new AbortController().signal;
+      },
+    });
+    const spreads = { stop: async (withinMs: number) => void times.push(withinMs) };
+    const nothing = async (): Promise<void> => {};
+    await shutDown(
+      { delayMs, graceMs: 60_000 },
+      {
+        server: createServer(),
+        connections: { watch: () => {}, end: () => {} },
+        drain: { ...NOT_ENDING, begin: nothing },
+        ingress: { handle: nothing, drain: nothing },
+        sockets: spreads,
+        events: spreads,
+        money: { drain: nothing, stop: nothing },
+        last: [],
+        logger: silentLogger,
+      },
+    ).finally(restoreClock);
+    return times;
+  };
+  const without = await given(0);
+  expect(without).toHaveLength(3);
+  expect(await given(DELAY_MS)).toEqual(without);
+});
 
 it('a part that cannot be closed keeps no other open', async () => {
   const told: string[] = [];
