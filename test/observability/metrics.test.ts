@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { clock } from '../../src/common/clock.ts';
 import { silentLogger } from '../../src/common/logger.ts';
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts';
+import type { Way } from '../../src/operation/way.ts';
 import { readPage } from '../docs/pages.ts';
 
 let metrics: Metrics;
@@ -39,15 +40,30 @@ it('what is asked for when somebody reads is not added up over readings', async 
 });
 
 it('tells ways apart that differ in one thing alone', async () => {
-  const way = { transport: 'yoga', document: 'kept', executor: 'graphql-js', isShared: false } as const;
-  for (const because of ['defer', 'stream', 'stream']) metrics.way({ ...way, because });
-  metrics.way({ ...way, because: 'defer', isShared: true });
+  const way: Way = {
+    transport: 'yoga',
+    document: 'kept',
+    executor: 'graphql-js',
+    because: 'defer',
+    isShared: false,
+  };
+  const others: readonly Partial<Way>[] = [
+    { transport: 'fast path' },
+    { transport: 'socket' },
+    { document: 'read' },
+    { executor: 'plan' },
+    { because: 'stream' },
+    { isShared: true },
+  ];
+  metrics.way(way);
+  for (const other of others) for (const _time of [1, 2]) metrics.way({ ...way, ...other });
   const value = await scrape();
-  const count = (because: string, shared: boolean) =>
-    value(
-      `operation_ways_total{transport="yoga",document="kept",executor="graphql-js",because="${because}",shared="${shared}"}`,
-    );
-  expect([count('defer', false), count('stream', false), count('defer', true)]).toEqual([1, 2, 1]);
+  const count = ({ isShared, ...labels }: Way): number | undefined => {
+    const texts = Object.entries({ ...labels, shared: isShared }).map(([name, text]) => `${name}="${text}"`);
+    return value(`operation_ways_total{${texts.join(',')}}`);
+  };
+  expect(count(way)).toBe(1);
+  for (const other of others) expect([other, count({ ...way, ...other })]).toEqual([other, 2]);
 });
 
 it('says in seconds how long things took, and why a call or a request has no answer', async () => {
