@@ -83,6 +83,16 @@ it('an event is given up after one refusal more than the schedule has pauses, ho
   ]);
 });
 
+it.each([
+  ['as the schedule says, where its receiver asks for less', REFUSED, 0, MINUTE_MS],
+  ['as its receiver asks, where the schedule says less', REFUSED, 2 * MINUTE_MS, 2 * MINUTE_MS],
+  ['as without a schedule, where its receiver is away and asks for no pause', AWAY, 0, 250],
+])('an event is kept back for as long %s', async (_, problem, retryAfterMs, pauseMs) => {
+  const began = now;
+  await deliver(deliveryTo([{ ...problem, retryAfterMs }], [MINUTE_MS]), event('one'), never);
+  expect(now - began).toBe(pauseMs);
+});
+
 it('an event that is taken in the end leaves no letter, also where another command had begun with it', async () => {
   const stopped = new AbortController();
   const first = deliveryTo([REFUSED], [MINUTE_MS]);
