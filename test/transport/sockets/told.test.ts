@@ -8,7 +8,12 @@ const ACCOUNTS = '{ client { accounts { totalCount } } }';
 const ROUTE = 'GET /v1/clients/{clientId}/accounts';
 
 it('what a caller reads once it was told of an event is newer than what it read before', async () => {
-  await using gateway = await startGateway({ webhooks: false, config: { listsMaxAgeMs: 0 } });
+  // The first read never ends: nobody who has joined it is sent on to a read of their own.
+  const never = 3_600_000;
+  await using gateway = await startGateway({
+    webhooks: false,
+    config: { listsMaxAgeMs: 0, upstreamTimeoutMs: never, operationTimeoutMs: never },
+  });
   const { sandbox, graphql } = gateway;
   const headers = { authorization: `Bearer ${sandbox.accessToken}` };
   await using reader = await wireOverWebSocket(graphql, sandbox.accessToken, {
