@@ -1,5 +1,6 @@
 import { type DocumentNode, GraphQLError, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
+import { isRounded } from '../../common/long-numbers.ts';
 import { noteRefusal } from '../../common/refusals.ts';
 import type { IdentifiedContext } from '../../operation/identity.ts';
 import type { Report } from '../../operation/report.ts';
@@ -94,8 +95,9 @@ export function useLimits(limits: Limits): Plugin<LimitsContext> {
     },
     // As results like any other, so that errors get their public form and are counted.
     onExecute({ args, setExecuteFn }) {
-      if (isTooWide(Object.values(args.variableValues ?? {}))) {
-        setExecuteFn(() => ({ errors: [tooWide()] }));
+      const flaw = flawIn(Object.values(args.variableValues ?? {}));
+      if (flaw !== undefined) {
+        setExecuteFn(() => ({ errors: [flaw] }));
         return undefined;
       }
       const { cost, pages, learn } = costOf(limits, args);
@@ -110,8 +112,9 @@ export function useLimits(limits: Limits): Plugin<LimitsContext> {
       };
     },
     onSubscribe({ args, setSubscribeFn }) {
-      if (isTooWide(Object.values(args.variableValues ?? {}))) {
-        setSubscribeFn(() => ({ errors: [tooWide()] }));
+      const flaw = flawIn(Object.values(args.variableValues ?? {}));
+      if (flaw !== undefined) {
+        setSubscribeFn(() => ({ errors: [flaw] }));
         return;
       }
       const { cost, pages } = costOf(limits, args);
@@ -205,15 +208,24 @@ const sizeOf = (value: unknown): unknown => (Array.isArray(value) ? [value.lengt
 const tooWide = (): GraphQLError =>
   tooComplex(`An object of the variables has more than the ${MOST_FIELDS} fields that are allowed.`);
 
-/** Whether an object, anywhere in values of JSON, has more than {@link MOST_FIELDS} fields. */
-function isTooWide(values: readonly unknown[]): boolean {
+/** An id would be another's: GraphQL takes a number for one. */
+const lostDigits = (): GraphQLError =>
+  new GraphQLError(
+    'The variables hold a number beyond 2^53, which has lost digits as it was read: write it as a string.',
+    { extensions: { code: 'BAD_USER_INPUT' } },
+  );
+
+/** What is wrong anywhere in values of JSON: an object with more than {@link MOST_FIELDS} fields, or a number that is another by now. */
+function flawIn(values: readonly unknown[]): GraphQLError | undefined {
   const waiting = [...values];
   while (waiting.length > 0) {
     const value = waiting.pop();
+    if (isRounded(value)) return lostDigits();
     if (typeof value !== 'object' || value === null) continue;
     const parts: unknown[] = Array.isArray(value) ? value : Object.values(value);
-    if (!Array.isArray(value) && parts.length > MOST_FIELDS) return true;
-    for (const part of parts) if (typeof part === 'object' && part !== null) waiting.push(part);
+    if (!Array.isArray(value) && parts.length > MOST_FIELDS) return tooWide();
+    for (const part of parts)
+      if ((typeof part === 'object' && part !== null) || isRounded(part)) waiting.push(part);
   }
-  return false;
+  return undefined;
 }

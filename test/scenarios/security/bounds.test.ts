@@ -329,7 +329,7 @@ describe('a request', () => {
   });
 });
 
-describe.each(ASKING)('an object of the variables, over %s,', (_way, ask) => {
+describe.each(ASKING)('a value of the variables, over %s,', (_way, ask) => {
   const fields = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
   const ACCOUNT = 'query V($by: AccountBy!) { account(by: $by) { id } }';
@@ -346,6 +346,25 @@ describe.each(ASKING)('an object of the variables, over %s,', (_way, ask) => {
     expect(errors?.[0]).toMatchObject({
       message: 'An object of the variables has more than the 100 fields that are allowed.',
       extensions: { code: 'TOO_COMPLEX' },
+    });
+  });
+
+  // The gateway asked the service for the instrument of another id.
+  it.each([
+    ['itself', 'query V($id: ID!) { instrument(id: $id) { id } }', { id: 2 ** 53 }],
+    ['in a list', 'query V($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids: ['one', -(2 ** 53)] }],
+    ['within an object', ACCOUNT, { by: { instrumentId: 1e20 } }],
+    [
+      'of a subscription',
+      'subscription V($id: ID!) { cepStatus(transactionId: $id) { kind } }',
+      { id: 1e20 },
+    ],
+  ])('is refused with a number that has lost digits: %s', async (_what, query, variables) => {
+    const { errors } = await ask(gateway.graphql, gateway.sandbox.accessToken, { query, variables });
+    expect(errors).toHaveLength(1);
+    expect(errors?.[0]).toMatchObject({
+      message: expect.stringContaining('a number beyond 2^53'),
+      extensions: { code: 'BAD_USER_INPUT' },
     });
   });
 
