@@ -120,6 +120,26 @@ it.each([
   },
 );
 
+it('a fast screen of credits takes the REST calls of docs/configuration.md', async () => {
+  const table = (await readPage('docs/configuration.md')).split(
+    '\n#### A screen of credits that is fast\n',
+  )[1];
+  const [opens, person] = [...(table ?? '').matchAll(/^\| [^|`]+ \| `([^`]+)`[^|]* \| \d+ \| (\d+)/gm)];
+  await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  await using gateway = await startGateway({ sandbox, webhooks: false });
+  const { transactions } = await control(sandbox, 'GET', '/sandbox');
+  const callsOf = async (document: string) => {
+    const before = (await control(sandbox, 'GET', '/sandbox/requests')).total;
+    expect((await gateway.query(document)).errors).toBeUndefined();
+    return (await control(sandbox, 'GET', '/sandbox/requests')).total - before;
+  };
+  const screen = opens?.[1] ?? '';
+  // The probe of the token, and the banks.
+  await callsOf(screen);
+  expect(await callsOf(screen)).toBe(Number(opens?.[2]));
+  expect(await callsOf((person?.[1] ?? '').replace('…', transactions.moneyOutId))).toBe(Number(person?.[2]));
+});
+
 const ACCOUNTS = 5;
 const CREDITS = 5;
 
