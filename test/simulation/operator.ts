@@ -226,17 +226,14 @@ export class Operator {
     sim.after(LOOK_MS, undefined, () => this.#look());
   }
 
-  /**
-   * True if a call of this process that had noted the payment before the record was put back may still repeat it. It may have sent it
-   * a moment later.
-   */
-  #isRepeated(process: Process, body: string): boolean {
+  /** True if a call of this process that has sent the payment before then may still repeat it. */
+  #isRepeated(process: Process, body: string, before: number): boolean {
     const { elapsed } = this.#world.sim;
     const sentAt = this.#firstSentAt.get(process) ?? new Map<string, number>();
     this.#firstSentAt.set(process, sentAt);
     const first = sentAt.get(body) ?? elapsed;
     sentAt.set(body, first);
-    return first < (this.#putBack.at ?? 0) + ON_ITS_WAY_MS && elapsed - first < CALL_MS;
+    return first < before && elapsed - first < CALL_MS;
   }
 
   #onPayment(process: Process, body: string, isAgain: boolean): void {
@@ -248,13 +245,16 @@ export class Operator {
     }
     const putBack = this.#putBackAsOneLeaves;
     if (putBack !== undefined) this.#world.sim.after(0, undefined, putBack);
-    const isRepeated = this.#isRepeated(process, body);
-    if (this.#hold === undefined || (this.#hold.why === 'put-back' && isRepeated)) return;
+    // A call that had noted the payment before the record was put back may have sent it a moment later.
+    const isOfBefore = this.#isRepeated(process, body, (this.#putBack.at ?? 0) + ON_ITS_WAY_MS);
+    if (this.#hold === undefined || (this.#hold.why === 'put-back' && isOfBefore)) return;
     const { why, from, mayLeave } = this.#hold;
     const { sim, redis } = this.#world;
     const mayBeUnaware =
       redis.isTroubled(name) || sim.elapsed - Math.max(from, this.#troubledAt) < ON_ITS_WAY_MS;
-    const isOnItsWay = mayLeave.has(body) && (!isAgain || mayBeUnaware || why === 'put-back');
+    // Another process may have stored its answer meanwhile. The one that began it does not know that either.
+    const isOwn = mayBeUnaware && this.#isRepeated(process, body, from);
+    const isOnItsWay = isOwn || (mayLeave.has(body) && (!isAgain || mayBeUnaware || why === 'put-back'));
     if (!isOnItsWay)
       sim.fail(
         new Broken(

@@ -44,6 +44,9 @@ const SEEDS = [
   244_237_241,
   // The simulation did not wait until a payment whose repeat was given the answer to another is sent again, minutes later.
   8_811_006,
+  // The simulation took the repeat of a call that had begun before payments were stopped, and that Redis was away from, for one that was held:
+  // another process had stored the answer meanwhile.
+  8_821_011,
 ];
 /** Each of these within more. */
 const LONGER_HOURS = 0.02;
