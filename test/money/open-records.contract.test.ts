@@ -377,3 +377,17 @@ it('what is put off for good stays so when the record is tidied up, until it is 
   expect(await due()).toBeNull();
   await records.stop();
 });
+
+it('what is open and filed is not written again when the record is tidied up, over Redis', async () => {
+  await using redis = await startRedis();
+  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const clientId = randomUUID();
+  for (let count = 0; count < 10; count += 1) await send(records, clientId);
+  const changes = async () =>
+    /rdb_changes_since_last_save:(\d+)/.exec(String(await redis.admin.info('persistence')))?.[1];
+  const before = await changes();
+  await records.tidy(clientId);
+  expect(before).toMatch(/\d/);
+  expect(await changes()).toBe(before);
+  await records.stop();
+});

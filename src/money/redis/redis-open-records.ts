@@ -97,7 +97,9 @@ const TIDY = script(`${NOW}
       redis.call('ZREM', base .. 'due', hash)
     else
       ${FILE}
-      file(state == 'answered' and kind ~= 'unknown' and kind or 'open')
+      local class = state == 'answered' and kind ~= 'unknown' and kind or 'open'
+      -- What has its place among those that are due was filed as open: it is left as it is, as there may be very many.
+      if class ~= 'open' or not redis.call('ZSCORE', base .. 'due', hash) then file(class) end
     end
   end
   return members[#members]`);
