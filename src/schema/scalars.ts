@@ -44,6 +44,18 @@ const matching = (name: string, form: RegExp, wanted: string) => (value: unknown
   throw new TypeError(`${name} must be ${wanted}; it is ${shown(value)}.`);
 };
 
+/** JavaScript reads the 31st of February as the 3rd of March. */
+function parseDate(value: unknown): string {
+  if (
+    typeof value === 'string' &&
+    DATE.test(value) &&
+    new Date(value).getUTCDate() === Number(value.slice(-2))
+  ) {
+    return value;
+  }
+  throw new TypeError(`Date must be a day of the calendar, such as 2026-11-20; it is ${shown(value)}.`);
+}
+
 function parseMoneyAmount(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'bigint') {
     throw new TypeError(
@@ -101,7 +113,7 @@ builder.scalarType('Date', {
   description: 'Calendar date, `YYYY-MM-DD`, such as `2026-11-20`.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
   serialize: asText('Date'),
-  parseValue: matching('Date', DATE, 'a calendar date, such as 2026-11-20'),
+  parseValue: parseDate,
 });
 
 builder.scalarType('MoneyAmount', {
