@@ -47,6 +47,8 @@ it('each root field of the graph stands beside what it is made of', () => {
   const schema = buildSchema();
   const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
   const names = roots.flatMap((root) => Object.keys(root?.getFields() ?? {}));
-  const missing = names.filter((name) => !new RegExp(`\\b${name}\\b`).test(table));
+  // The first cell of a row is the path, which may hold the same word.
+  const made = table.replaceAll(/^\| .+? \|/gm, '');
+  const missing = names.filter((name) => !new RegExp(`\\b${name}\\b`).test(made));
   expect(missing.toSorted()).toEqual(OF_NONE);
 });
