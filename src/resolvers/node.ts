@@ -11,7 +11,7 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
-import { isUuid } from '../upstream/call/path.ts';
+import { idKey, isUuid } from '../upstream/call/path.ts';
 import { Client } from './client.ts';
 import { BadInputError } from './errors.ts';
 import { argumentId, type IdForm } from './ids.ts';
@@ -31,7 +31,8 @@ interface Noun {
 const NOUNS = {
   Client: {
     idForm: 'uuid',
-    find: (id, { identity }) => (identity.caller.clientId === id ? new Client(id) : null),
+    find: (id, { identity: { caller } }) =>
+      idKey(caller.clientId) === idKey(id) ? new Client(caller.clientId) : null,
   },
   Payment: {
     idForm: 'id',

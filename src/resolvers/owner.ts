@@ -1,6 +1,7 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Optional } from '../upstream/call/json.ts';
+import { idKey } from '../upstream/call/path.ts';
 import type { Customer } from '../upstream/customers.ts';
 import { Client } from './client.ts';
 import { textOf } from './values.ts';
@@ -15,5 +16,7 @@ export function ownerOf(
   const id = textOf(holder.ownerId, 'ownerId');
   if (id === null) return null;
   const { session } = context.reads;
-  return id === session.clientId ? new Client(id) : session.customers.find('id', id);
+  return idKey(id) === idKey(session.clientId)
+    ? new Client(session.clientId)
+    : session.customers.find('id', id);
 }

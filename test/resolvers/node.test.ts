@@ -64,6 +64,21 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     },
   );
 
+  it.each(['Account', 'Bank', 'Client', 'Customer', 'Instrument', 'Transaction', 'Webhook'])(
+    'an id in capitals names the same %s: UUIDs are the same in any case of their letters',
+    async (type) => {
+      const id = ids[type] ?? '';
+      const field = `${type.toLowerCase()}(${type === 'Account' ? 'by: { id: $id }' : 'id: $id'}) { id }`;
+      const { data, errors } = await gateway.query(
+        `query ($id: ID!) { node(id: $id) { __typename id } ${type === 'Client' ? '' : field} }`,
+        { id: id.toUpperCase() },
+      );
+      expect(errors).toBeUndefined();
+      expect(data.node).toEqual({ __typename: type, id });
+      if (type !== 'Client') expect(data[type.toLowerCase()]).toEqual({ id });
+    },
+  );
+
   it('a refetch that has been planned looks for the same', async () => {
     const document = `query ($id: ID!, $more: Boolean!) {
       node(id: $id) { ...Seen ... on Transaction @include(if: $more) { status } }

@@ -15,6 +15,9 @@ export const isId = (text: unknown): text is string => typeof text === 'string' 
 /** Whether a text is a UUID (RFC 9562) of any version. */
 export const isUuid = (text: string): boolean => UUID.test(text);
 
+/** Returns what two spellings of one id have in common: UUIDs are the same in any case of their letters (RFC 9562, 4), other ids are not. */
+export const idKey = (id: string): string => (isUuid(id) ? id.toLowerCase() : id);
+
 /**
  * Puts ids into a path template such as `/v1/clients/{clientId}/instruments/{instrumentId}`, and appends a query. Query
  * values of `undefined` are left out.

@@ -1,6 +1,6 @@
 import { present } from '../call/json.ts';
 import { changesTooFast } from './envelope.ts';
-import type { Question } from './listing.ts';
+import { comparable, type Question } from './listing.ts';
 import type { ListPlaces, Moment } from './places.ts';
 import type { ListReader, ListSlice } from './reader.ts';
 
@@ -103,7 +103,12 @@ class Round<T extends object> {
     };
     return asked.filter(({ question, at }) => {
       if (at.length === 0) return false;
-      const { key, value, all, matches = (item: T) => item[key] === value } = question;
+      const {
+        key,
+        value,
+        all,
+        matches = (item: T) => comparable(item[key]) === comparable(value),
+      } = question;
       // If an item moves between two reads, it is seen twice, and another item not at all.
       const candidates = this.#distinct(groupsBy(key).get(value.toLowerCase()) ?? []);
       const found = candidates.filter(matches);

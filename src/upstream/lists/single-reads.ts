@@ -1,3 +1,4 @@
+import { idKey } from '../call/path.ts';
 import type { Listing, Question } from './listing.ts';
 import { asError, type ListSource, type ListWindow } from './loader.ts';
 import { MAX_PAGE } from './page-cover.ts';
@@ -18,8 +19,8 @@ export class ShownItems<T extends { readonly id: string }> {
 
   get(id: string): T | undefined {
     for (const item of this.#fresh.splice(0).flat())
-      if (!this.#byId.has(item.id)) this.#byId.set(item.id, item);
-    return this.#byId.get(id);
+      if (!this.#byId.has(idKey(item.id))) this.#byId.set(idKey(item.id), item);
+    return this.#byId.get(idKey(id));
   }
 }
 
@@ -50,16 +51,17 @@ export class SingleReads<T extends { readonly id: string }> implements ListSourc
   }
 
   async answer(questions: readonly Question<T>[]): Promise<readonly (readonly T[] | Error)[]> {
+    /** By what the ids are compared by. */
     const found = new Map<string, T | null | Error>();
     for (const { value } of questions) {
       const shown = this.#shown.get(value);
-      if (shown !== undefined) found.set(value, shown);
+      if (shown !== undefined) found.set(idKey(value), shown);
     }
-    const ids = questions.map(({ value }) => value).filter((id) => !found.has(id));
+    const ids = questions.map(({ value }) => value).filter((id) => !found.has(idKey(id)));
     const left = ids.length > FEW ? await this.#findInList(ids, found) : ids;
-    await Promise.all(left.map(async (id) => found.set(id, await this.#readOne(id).catch(asError))));
+    await Promise.all(left.map(async (id) => found.set(idKey(id), await this.#readOne(id).catch(asError))));
     return questions.map(({ value }) => {
-      const item = found.get(value) ?? null;
+      const item = found.get(idKey(value)) ?? null;
       if (item instanceof Error) return item;
       return item === null ? [] : [item];
     });
@@ -77,14 +79,14 @@ export class SingleReads<T extends { readonly id: string }> implements ListSourc
     try {
       for (let page = 0; ; page += 1) {
         const slice = await this.#page(page);
-        for (const item of slice.items) if (!found.has(item.id)) found.set(item.id, item);
-        left = left.filter((id) => !found.has(id));
+        for (const item of slice.items) if (!found.has(idKey(item.id))) found.set(idKey(item.id), item);
+        left = left.filter((id) => !found.has(idKey(id)));
         const pagesLeft = Math.ceil(slice.total / slice.size) - page - 1;
         if (left.length === 0 || isWholeList(slice) || pagesLeft <= 0) return [];
         if (pagesLeft > left.length) return left;
       }
     } catch (error) {
-      for (const id of left) found.set(id, asError(error));
+      for (const id of left) found.set(idKey(id), asError(error));
       return [];
     }
   }

@@ -71,6 +71,31 @@ describe.each([
       expect(await owned.find(key, 'shared')).toMatchObject({ id: `account-${first}` });
     },
   );
+
+  it('finds a UUID in any case of its letters, and any other key in its own alone', async () => {
+    const uuid = (number: number) => `3f2b1c9e-8d4a-4f6b-9a57-${String(number).padStart(12, 'abcdef')}`;
+    const items = Array.from({ length: size }, (_, number) => ({ ...account(number), id: uuid(number) }));
+    await serve(items);
+    const loader = createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists: lists() });
+    const last = size - 1;
+    // Before the list has arrived, and after it.
+    for (let turn = 0; turn < 2; turn += 1) {
+      expect(await loader.find('id', uuid(last).toUpperCase())).toMatchObject({ id: uuid(last) });
+      expect(await loader.where('id', uuid(last).toUpperCase())).toMatchObject([{ id: uuid(last) }]);
+      expect(await loader.find('instrumentId', `Instrument-${last}`)).toBeNull();
+    }
+  });
+});
+
+it('instruments of a page are found by UUIDs in any case of their letters, without a read of each', async () => {
+  const ids = ['a', 'b', 'c', 'd'].map((letter) => `3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5${letter}`);
+  await serve(ids.map((id) => ({ id, clientId: CLIENT_ID })));
+  for (const isShown of [true, false]) {
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined), lists());
+    if (isShown) await loader.window(0, 100);
+    const found = await Promise.all(ids.map((id) => loader.find('id', id.toUpperCase())));
+    expect(found.map((instrument) => instrument?.id)).toEqual(ids);
+  }
 });
 
 describe('of two items with one id', () => {
