@@ -43,7 +43,14 @@ function variable<Value extends {}>(type: () => z.ZodType<Value, string>, byDefa
  */
 export const variables = {
   PORT: variable(() => integer(0, 65_535), 4000),
-  HOST: variable(() => z.string().describe('an address of this machine'), '127.0.0.1'),
+  HOST: variable(
+    () =>
+      z
+        .string()
+        .refine((value) => !value.startsWith('['))
+        .describe('an address of this machine, without brackets'),
+    '127.0.0.1',
+  ),
   UPSTREAM_URL: variable(origin),
   UPSTREAM_TIMEOUT_MS: variable(() => integer(1, 600_000), 10_000),
   OPERATION_TIMEOUT_MS: variable(() => integer(1, 600_000), 30_000),
@@ -118,7 +125,11 @@ export const variables = {
   // (open-money.ts) keeps lines longer there, whatever is set here.
   JOURNAL_RETENTION: variable(() => integer(RETENTION_DAYS + 1, 3_650), 400),
   RECONCILE_EVERY: variable(() => integer(60, 86_400)),
-  PUBLIC_URL: variable(baseUrl),
+  PUBLIC_URL: variable(() =>
+    baseUrl()
+      .refine((value) => !/[?#]/.test(value))
+      .describe('an http or https address without query and fragment'),
+  ),
   WEBHOOK_SECRET: variable(() =>
     list(z.string().min(1))
       .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))

@@ -81,7 +81,8 @@ async function readVersion(): Promise<string> {
 async function main(args: readonly string[]): Promise<number | undefined> {
   const [name, ...rest] = args;
   if (isHelp(name)) {
-    if (Object.hasOwn(COMMANDS, rest[0] ?? '')) return main([...rest, '--help']);
+    const [topic = '-'] = rest;
+    if (!topic.startsWith('-') && !isHelp(topic)) return main([...rest, '--help']);
     process.stdout.write(`${HELP}\n`);
     return EXIT.done;
   }

@@ -221,7 +221,12 @@ export function createTransactionLoader(
     const { sourceInstrument, destinationInstrument } = transaction;
     if (scope.owner(sourceInstrument?.ownerId) || scope.owner(destinationInstrument?.ownerId)) return true;
     // Both look-ups at once: the second would else wait for the first, in each row of a page.
-    return (await Promise.all([isOwn(sourceInstrument), isOwn(destinationInstrument)])).includes(true);
+    const sides = await Promise.allSettled([isOwn(sourceInstrument), isOwn(destinationInstrument)]);
+    // One side that is the caller's own decides, whatever keeps the other from being looked up.
+    if (sides.some((side) => side.status === 'fulfilled' && side.value)) return true;
+    const failed = sides.find((side) => side.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    return false;
   };
   const read = async (id: string, match?: TransactionMatch): Promise<Transaction | null> => {
     const transaction = await readTransaction(rest, id, match);

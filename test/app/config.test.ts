@@ -112,6 +112,21 @@ describe('the configuration', () => {
     expect(message).not.toContain('hunter');
   });
 
+  it('refuses an address of its own that no path can be appended to, and says how one of IPv6 is written', () => {
+    for (const rest of ['?tenant=1', '/?', '#top'])
+      expect(messageOf({ PUBLIC_URL: `https://graph.example.mx${rest}` })).toContain(
+        `PUBLIC_URL: got "https://graph.example.mx${rest}", wants an http or https address without query and fragment.`,
+      );
+    expect(messageOf({ PUBLIC_URL: 'graph.example.mx' })).toContain('wants an http or https address');
+    expect(readVariables({ PUBLIC_URL: 'https://graph.example.mx/a/' }).PUBLIC_URL).toBe(
+      'https://graph.example.mx/a',
+    );
+    expect(messageOf({ HOST: '[::1]' })).toContain(
+      'HOST: got "[::1]", wants an address of this machine, without brackets.',
+    );
+    expect(readVariables({ HOST: '::1' }).HOST).toBe('::1');
+  });
+
   it('refuses to compare balances without credentials of its own, and takes how often with them', () => {
     expect(messageOf({ RECONCILE_EVERY: '3600' })).toContain(
       'RECONCILE_EVERY: is set, and AUTH_MODE is passthrough; wants AUTH_MODE=service',

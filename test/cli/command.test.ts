@@ -58,6 +58,7 @@ describe('the command line', () => {
   it('shows the same behind help, and all of a command behind a verb that there is not', async () => {
     const ofVerb = await pasarela(['events', 'tail', '--help']);
     expect(await pasarela(['help', 'events', 'tail'])).toEqual(ofVerb);
+    expect(await pasarela(['help', 'help'])).toEqual(await pasarela(['--help', '--version']));
     const { stdout: all } = await pasarela(['events', '--help']);
     for (const verb of ['tail', 'replay', 'search', 'forward'])
       expect(all).toMatch(new RegExp(`^ {2}${verb} +\\S`, 'm'));
@@ -67,6 +68,7 @@ describe('the command line', () => {
   it.each([
     [[], 'Usage: pasarela <command>'],
     [['frobnicate'], 'there is no command "frobnicate"'],
+    [['help', 'payment'], 'there is no command "payment". Did you mean "payments"?'],
     [['constructor'], 'there is no command "constructor"'],
     [['doctor', '--loud'], "Unknown option '--loud'"],
     [['doctor', 'now'], 'takes no argument, and got "now"'],
