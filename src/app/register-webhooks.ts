@@ -5,9 +5,11 @@ import type { SandboxAccess } from './sandbox-access.ts';
 
 /** How long the sandbox may take for one of these calls, in milliseconds: a test may have it hang. */
 const ANSWER_MS = 5_000;
+/** The same for a removal. A test may end with a sandbox that hangs, and Jest gives its end no more than 5 s. */
+const REMOVAL_MS = 1_000;
 
-const withAgent = async <T>(work: (agent: Agent) => Promise<T>): Promise<T> => {
-  const agent = new Agent({ headersTimeout: ANSWER_MS, bodyTimeout: ANSWER_MS });
+const withAgent = async <T>(answerMs: number, work: (agent: Agent) => Promise<T>): Promise<T> => {
+  const agent = new Agent({ headersTimeout: answerMs, bodyTimeout: answerMs });
   try {
     return await work(agent);
   } finally {
@@ -25,11 +27,11 @@ export async function registerWebhooks(
   sandbox: SandboxAccess,
   ingress: IngressAddresses,
 ): Promise<() => Promise<void>> {
-  const paths = await withAgent((agent) =>
+  const paths = await withAgent(ANSWER_MS, (agent) =>
     Promise.all(EVENT_TYPES.map((type) => registerWebhook(sandbox, ingress, type, agent))),
   );
   return () =>
-    withAgent(async (agent) => {
+    withAgent(REMOVAL_MS, async (agent) => {
       const headers = { authorization: `Bearer ${sandbox.accessToken}` };
       const remove = async (path: string) => {
         const { body } = await agent.request({ origin: sandbox.url, path, method: 'DELETE', headers });

@@ -32,9 +32,18 @@ export interface TestGatewayOptions {
  * Starts a gateway in this process, on a free port of loopback, in front of a running sandbox, and registers its webhooks
  * there. It keeps its events in a folder of its own for as long as it runs. Times are real milliseconds, and have the defaults and
  * bounds of the variables.
+ *
+ * @throws TypeError for an option that there is not
  */
 export async function createGateway(options: TestGatewayOptions): Promise<TestGateway> {
-  const { sandbox, upstreamTimeoutMs, operationTimeoutMs } = options;
+  const { sandbox, upstreamTimeoutMs, operationTimeoutMs, ...others } = options;
+  const [other] = Object.keys(others);
+  // TypeScript lets it pass where the options are spread, and JavaScript everywhere.
+  if (other !== undefined) {
+    throw new TypeError(
+      `createGateway takes sandbox, upstreamTimeoutMs and operationTimeoutMs, and got "${other}".`,
+    );
+  }
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-testing-'));
   const variables = readVariables({
     UPSTREAM_URL: sandbox.url,

@@ -63,6 +63,21 @@ it('closed twice at once it ends once, after the payment that is under way', asy
   expect(await paying).toMatchObject({ data: { createMoneyOut: { __typename: 'CreateMoneyOutSuccess' } } });
 });
 
+it('closed while the sandbox hangs it ends in less than a hook of Jest may take', async () => {
+  await using sandbox = await createSandbox({ seed: 7 });
+  const gateway = await createGateway({ sandbox });
+  await sandbox.fail('DELETE /v1/clients/{clientId}/webhooks/{id}', { answer: 'hang' });
+  const begin = performance.now();
+  await gateway.close();
+  expect(performance.now() - begin).toBeLessThan(4_000);
+});
+
+it('an option that there is not is refused, as whoever gives it would wait for what it says', async () => {
+  await using sandbox = await createSandbox({ seed: 7 });
+  const misspelt = { sandbox, upstreamTimeout: 1_000 };
+  await expect(createGateway(misspelt)).rejects.toThrow('got "upstreamTimeout"');
+});
+
 it('a test that is slow on purpose takes as long as it says', async () => {
   await using sandbox = await createSandbox({ seed: 7 });
   const times = { upstreamTimeoutMs: 300, operationTimeoutMs: 1_000 };

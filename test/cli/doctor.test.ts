@@ -445,6 +445,27 @@ it('finds wrong credentials of service mode', () =>
     { check: 'token', status: 'failure', message: /issues no token/, cure: /UPSTREAM_CLIENT_SECRET/ },
   ));
 
+it('finds a key and a token that cannot be sent, and does not send an operator to the provider', async () => {
+  const look = async (changes: Readonly<Record<string, string>>) => {
+    const { stdout } = await pasarela(['doctor', '--json'], { ...healthy, ...changes });
+    const { findings }: { findings: readonly Finding[] } = JSON.parse(stdout);
+    return findings
+      .filter(({ check, status }) => ['token', 'credentials'].includes(check) && status === 'failure')
+      .map(({ check, message, cure }) => `${check}: ${message} ${cure}`);
+  };
+  const broken = { ...service(), UPSTREAM_API_KEY: `${gateway.sandbox.apiKey}\n` };
+  const unsendable =
+    'the API key cannot be sent: it holds a line break, or another character that no header may hold Correct UPSTREAM_API_KEY, ';
+  expect(await look(broken)).toEqual([expect.stringContaining(`token: ${unsendable}`)]);
+  const redis = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
+  expect(await look({ ...broken, ...redis })).toEqual([
+    expect.stringContaining(`credentials: ${unsendable}`),
+  ]);
+  expect(await look({ PASARELA_TOKEN: `${healthy['PASARELA_TOKEN']}\n` })).toEqual([
+    expect.stringContaining('token: PASARELA_TOKEN cannot be sent: '),
+  ]);
+});
+
 it('ends by itself where the processes of the gateway share their token, whether it is accepted or not', async () => {
   await using redis = await startRedis();
   const shared = { ...service(), REDIS_URL: redis.url };

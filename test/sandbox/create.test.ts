@@ -278,3 +278,13 @@ test('the clock stands still until it is stepped, or runs where that is wanted',
   const begin = (await running.clock()).now;
   await expect.poll(async () => (await running.clock()).now).not.toBe(begin);
 });
+
+test.each([
+  ['an option that there is not', { speed: 5 }, 'createSandbox: Unrecognized key: "speed"'],
+  ['a choice that there is not', { choices: { leaveOut: true } }, 'createSandbox.choices'],
+  ['a seed that is a text', { seed: 'x' }, 'createSandbox.seed'],
+  ['a clock that there is not', { clock: 'running' }, 'createSandbox.clock'],
+])('%s is refused at the start, as JavaScript lets it pass', async (_name, options, words) => {
+  const start: (options: never) => Promise<TestSandbox> = createSandbox;
+  await expect(start(options as never)).rejects.toThrow(words);
+});

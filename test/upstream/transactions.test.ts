@@ -71,19 +71,22 @@ it.each([
   ['the payer’s side cannot', SLOW, CUSTOMER, { id: NONE }],
   ['the receiver’s side cannot', FAST, CUSTOMER, { id: NONE }],
   ['one side cannot, and the other is not the caller’s,', SLOW, NONE, { code: 'FORBIDDEN' }],
-])('where %s be looked up, a narrowed caller’s transaction is judged by the other', async (_what, hidden, ownerId, result) => {
-  await using upstream = await startUpstream(({ url = '' }, response) => {
-    const id = url.slice(url.lastIndexOf('/') + 1);
-    if (id === hidden) json(response, {}, 403);
-    else if (url.includes('/instruments/')) json(response, { id, ownerId });
-    else json(response, { id, sourceInstrument: { id: SLOW }, destinationInstrument: { id: FAST } });
-  });
-  const scope = customerScope(CUSTOMER);
-  const lists = startClientLists({ maxAgeMs: 0, now: () => performance.now() });
-  const instruments = createInstrumentLoader(upstream.rest, scope, lists);
-  const transactions = createTransactionLoader(upstream.rest, scope, instruments);
-  expect(await transactions.get(NONE).catch((error: unknown) => error)).toMatchObject(result);
-});
+])(
+  'where %s be looked up, a narrowed caller’s transaction is judged by the other',
+  async (_what, hidden, ownerId, result) => {
+    await using upstream = await startUpstream(({ url = '' }, response) => {
+      const id = url.slice(url.lastIndexOf('/') + 1);
+      if (id === hidden) json(response, {}, 403);
+      else if (url.includes('/instruments/')) json(response, { id, ownerId });
+      else json(response, { id, sourceInstrument: { id: SLOW }, destinationInstrument: { id: FAST } });
+    });
+    const scope = customerScope(CUSTOMER);
+    const lists = startClientLists({ maxAgeMs: 0, now: () => performance.now() });
+    const instruments = createInstrumentLoader(upstream.rest, scope, lists);
+    const transactions = createTransactionLoader(upstream.rest, scope, instruments);
+    expect(await transactions.get(NONE).catch((error: unknown) => error)).toMatchObject(result);
+  },
+);
 
 it('a narrowed caller may refund a credit whose payer’s instrument the service does not show', async () => {
   await using upstream = await startUpstream(({ url = '' }, response) => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultChoices } from './choices.ts';
 import {
   type ClockView,
   type Completed,
@@ -28,6 +29,19 @@ export interface CreateOptions extends Partial<Omit<SandboxOptions, 'speed'>> {
   /** `stepped`, the default: time moves when `advance` moves it. Otherwise it also runs, so many times faster than real time. */
   clock?: 'stepped' | { speed: number };
 }
+
+const given = z.strictObject({
+  seed: z.int(),
+  port: z.int(),
+  host: z.string(),
+  clock: z.literal('stepped').or(z.strictObject({ speed: z.number().min(0) })),
+  run: z.string(),
+  hosts: z.array(z.string()),
+  webhookHosts: z.array(z.string()),
+  customers: z.int().min(0),
+  choices: z.partialRecord(z.enum(Object.keys(defaultChoices)), z.unknown()),
+  logger: z.unknown(),
+} satisfies Record<keyof CreateOptions, z.ZodType>);
 
 export interface CreditOrder {
   /** One of the sandbox's own accounts, such as `sandbox.accounts[0].clabe`. */
@@ -114,8 +128,9 @@ export interface TestSandbox extends Sandbox, Omit<ClientView, 'accounts' | 'cla
   close(): Promise<void>;
 }
 
-/** Starts a sandbox for a test or a program. Rejects when the port is taken. */
+/** Starts a sandbox for a test or a program. Rejects when the port is taken, and for an option that there is not. */
 export async function createSandbox(options: CreateOptions = {}): Promise<TestSandbox> {
+  check(given.partial(), options, 'createSandbox');
   const { clock = 'stepped', ...others } = options;
   const speed = clock === 'stepped' ? 0 : clock.speed;
   const started = await startWithControl({ seed: 1, port: 0, ...others, speed });

@@ -142,7 +142,8 @@ export async function lookAtOwn(
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
     const { refusal, code, message } = error;
-    if (refusal === undefined || code === 'UPSTREAM_RATE_LIMITED') {
+    if (isUnsendable(error)) found.failure(`the API key ${UNSENDABLE}`, cure);
+    else if (refusal === undefined || code === 'UPSTREAM_RATE_LIMITED') {
       found.warning(`the API key cannot be tried: ${message}`, 'Run the doctor again, or ask the provider.');
     } else {
       found.failure(`the service does not accept the API key (status ${refusal.httpStatus})`, cure);
@@ -156,6 +157,12 @@ const correctOwn = (several: boolean): string =>
     ? 'Correct its apiKey, clientId and clientSecret in the file that UPSTREAM_CLIENTS names.'
     : 'Correct UPSTREAM_API_KEY, UPSTREAM_CLIENT_ID and UPSTREAM_CLIENT_SECRET.';
 
+const UNSENDABLE = 'cannot be sent: it holds a line break, or another character that no header may hold';
+
+/** True for the error of a call that was not made, as a header would hold what none may. */
+const isUnsendable = ({ cause }: Error): boolean =>
+  cause instanceof Error && 'code' in cause && cause.code === 'UND_ERR_INVALID_ARG';
+
 function report(
   error: UnauthenticatedError | UpstreamError,
   {
@@ -168,7 +175,10 @@ function report(
   // In service mode the service's own answer is the reason why no token was issued.
   const told = error.cause instanceof UpstreamError ? error.cause : error;
   const isRefused = told instanceof UnauthenticatedError || told.refusal !== undefined;
-  if (!isRefused && isUp) {
+  if (isUnsendable(told)) {
+    if (isService) found.failure(`the API key ${UNSENDABLE}`, correctOwn(several));
+    else found.failure(`PASARELA_TOKEN ${UNSENDABLE}`, NEW_TOKEN);
+  } else if (!isRefused && isUp) {
     const call = told === error ? 'GET /v1/clients/{clientId}/instruments' : 'the call for a token';
     found.failure(
       `the service answers, but not ${call}: ${told.message}`,
