@@ -86,9 +86,35 @@ function assertWhole(url: string | null | undefined, { services: { ingress } }: 
 }
 
 /**
- * The registration's body. Where the webhook feeds the gateway, its token is the one that the ingress can check: another
- * would have every delivery refused.
+ * Returns the token of a webhook at this address: where it feeds the gateway, the one that the ingress can check, as another
+ * would have every delivery refused. Undefined for any other address.
+ *
+ * @throws ValidationError where the gateway would take no delivery in.
  */
+function ownToken(
+  url: string,
+  type: string,
+  token: string | null | undefined,
+  { services: { ingress }, reads: { session } }: Context,
+): string | undefined {
+  const target = ingress.target(url);
+  if (target === undefined) return undefined;
+  if (target.clientId !== session.clientId || target.type !== type) {
+    throw invalid(
+      ['input', 'url'],
+      "The address is the gateway's own of another type or client, where no delivery would be taken in: createWebhook without input.url fills in the right one.",
+    );
+  }
+  const own = ingress.token(session.clientId, target.type);
+  if (token != null && token !== own) {
+    throw invalid(
+      ['input', 'token'],
+      "input.token must be left out for a webhook that feeds this gateway: its receiver checks the gateway's own.",
+    );
+  }
+  return own;
+}
+
 function registration(input: CreateWebhookInput, context: Context): WebhookBody {
   const { services, reads } = context;
   const { ingress } = services;
@@ -103,20 +129,7 @@ function registration(input: CreateWebhookInput, context: Context): WebhookBody 
       'input.url must be given: the gateway does not know the address at which it is reached itself, as PUBLIC_URL is not set.',
     );
   }
-  const target = ingress.target(url);
-  if (target !== undefined && (target.clientId !== clientId || target.type !== input.type)) {
-    throw invalid(
-      ['input', 'url'],
-      "input.url is the gateway's own address of another type or client: leave it out, and the gateway fills in the right one.",
-    );
-  }
-  const own = target && ingress.token(clientId, input.type);
-  if (own !== undefined && token != null && token !== own) {
-    throw invalid(
-      ['input', 'token'],
-      "input.token must be left out for a webhook that feeds this gateway: its receiver checks the gateway's own.",
-    );
-  }
+  const own = ownToken(url, input.type, token, context);
   return {
     client_id: clientId,
     url,
@@ -165,6 +178,23 @@ function changesOf(input: UpdateWebhookInput): WebhookChanges {
   return Object.fromEntries([...auth, ...changes]);
 }
 
+/**
+ * The token that a changed webhook has to have, as {@link ownToken}. The webhook is read only where the change may have its deliveries
+ * refused; one that is not listed is left to the service.
+ */
+async function ownTokenOf(
+  id: string,
+  { url, token }: UpdateWebhookInput,
+  context: Context,
+): Promise<string | undefined> {
+  const { services, reads } = context;
+  if (url == null ? token == null : services.ingress.target(url) === undefined) return undefined;
+  const webhook = await reads.session.webhooks.find('id', id);
+  return webhook === null
+    ? undefined
+    : ownToken(url ?? webhookUrl(webhook), webhook.webhookType, token, context);
+}
+
 /** Whatever body a 2xx has: that of this answer is not shown (docs/upstream-api.md, endpoint 18). */
 const anyBody = (): true => true;
 
@@ -175,7 +205,13 @@ export async function updateWebhook(
 ): Promise<{ readonly id: string }> {
   const id = inputId(['input', 'id'], 'id', input.id);
   assertWhole(input.url, context);
-  const attempt = await upstream.updateWebhook(context.reads.session.rest, id, changesOf(input));
+  const changes = changesOf(input);
+  const own = await ownTokenOf(id, input, context);
+  const attempt = await upstream.updateWebhook(
+    context.reads.session.rest,
+    id,
+    own === undefined ? changes : { ...changes, token: own },
+  );
   context.reads.forget();
   successOf(attempt, anyBody, CHANGE_RULES);
   return { id };

@@ -341,6 +341,37 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       expect((await change(CREATE_WEBHOOK, { type: 'CEP', url: starred })).webhook.url).toBe(starred);
     });
 
+    it('that feeds the gateway keeps the token that its receiver checks, and an address of its own type', async () => {
+      const own = await change(CREATE_WEBHOOK, { type: 'CEP' });
+      const other = await change(CREATE_WEBHOOK, { type: 'MONEY_IN' });
+      const away = await change(CREATE_WEBHOOK, {
+        type: 'CEP',
+        url: 'https://example.mx/g',
+        token: 'theirs',
+      });
+      const registered = async ({ webhook }: { webhook: { id: string } }) =>
+        (await webhooks()).find(({ id }) => id === webhook.id);
+      const refused = (field: string) => ({ code: 'INVALID_INPUT', field: ['input', field] });
+      const before = await webhooks();
+      const address = (await registered(own))?.url;
+      expect(await change(UPDATE_WEBHOOK, { id: own.webhook.id, token: 'new' })).toMatchObject(
+        refused('token'),
+      );
+      expect(await change(UPDATE_WEBHOOK, { id: away.webhook.id, url: address, token: 'new' })).toMatchObject(
+        refused('token'),
+      );
+      const othersAddress = (await registered(other))?.url;
+      expect(await change(UPDATE_WEBHOOK, { id: away.webhook.id, url: othersAddress })).toMatchObject(
+        refused('url'),
+      );
+      expect(await webhooks()).toEqual(before);
+      // One that is to feed it from now on has the token that it needs.
+      await change(UPDATE_WEBHOOK, { id: away.webhook.id, url: address });
+      expect(await registered(away)).toMatchObject({ url: address, token: own.token });
+      await change(UPDATE_WEBHOOK, { id: away.webhook.id, url: 'https://example.mx/g', token: 'theirs' });
+      expect(await registered(away)).toMatchObject({ url: 'https://example.mx/g', token: 'theirs' });
+    });
+
     it('is not changed by nothing, nor in fields that are not its', async () => {
       const { webhook } = await change(CREATE_WEBHOOK, { type: 'CEP', url: 'https://example.mx/c' });
       expect(await change(UPDATE_WEBHOOK, { id: webhook.id })).toMatchObject({
