@@ -166,7 +166,11 @@ export class Identity {
 
   /** What calls in the caller's name carry. Throws like `caller`. */
   get authorize(): Authorize {
-    return this.#options.auth.authorize(this.token ?? '', this.caller.clientId);
+    const { clientId } = this.caller;
+    // Several credentials share the stream: nobody in particular asks, whatever token the gateway has of its own.
+    if (this.token === undefined)
+      throw new Error('A stream of several callers has no credential for REST calls.');
+    return this.#options.auth.authorize(this.token, clientId);
   }
 
   /** Whether the operation came over a WebSocket: that is closed when its credential ends. Over HTTP each stream ends with an error. */

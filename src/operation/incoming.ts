@@ -6,7 +6,7 @@ import type { KeptBytes, StreamHolder, StreamRefusal } from './streams.ts';
 export interface Incoming {
   /**
    * Who is calling, where that is known: a stream for several credentials whose callers may see the same. It has none of
-   * these credentials, so that what it reads of the REST service under a caller's own token is refused.
+   * these credentials, so that it has no REST calls in a caller's name (`Identity.authorize`).
    */
   readonly caller?: Caller | undefined;
   /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */

@@ -134,6 +134,15 @@ it('asks nobody where the caller is known already', async () => {
   expect(identity.requester).toEqual({ caller: 'subject alma', group: 'subject alma' });
 });
 
+it('has no REST calls for a stream of several callers, also where the gateway has a token of its own', async () => {
+  const shared = operation({ incoming: { caller: ALMA, authorization: undefined }, sharesIdentity: true });
+  await shared.identity.identify();
+  expect(() => shared.identity.authorize).toThrow('no credential');
+  const own = operation({ sharesIdentity: true });
+  await own.identity.identify();
+  expect(own.identity.authorize).toBeTypeOf('function');
+});
+
 it('tells who is narrowed to a customer of no REST calls, nor who may be', async () => {
   const whole = operation();
   expect(whole.identity.seesCalls).toBe(true);
