@@ -1,6 +1,7 @@
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 import { leaverOf } from '../common/waiters.ts';
+import { systemAmbient } from '../money/ambient.ts';
 import { requesterOfGateway } from '../operation/caller-keys.ts';
 import { createReconcilingCalls } from '../resolvers/payments/reconciling-calls.ts';
 import { createRest } from '../upstream/call/rest.ts';
@@ -34,7 +35,8 @@ export function serveComparisons(base: Base, { events, money, auth }: Stores): v
       });
     const turn = () => turns.turn('streams', requester.caller);
     const now = () => clock.now();
-    const parts = { clientId, log: events, utcOffset, marginMs, rest, turn, now };
+    const { sleep } = systemAmbient;
+    const parts = { clientId, log: events, utcOffset, marginMs, rest, turn, now, sleep };
     return [clientId, createReconcilingCalls(parts)] as const;
   });
   money.reconcile(new Map(clients), reconciling);

@@ -35,6 +35,14 @@ export interface Shown {
   readonly unread: readonly GraphFailure[];
 }
 
+/** What a query has shown. */
+interface Answered extends Shown {
+  /** When the earliest REST call had left whose answer it shows, in ms after the query: below zero where that was read before, otherwise 0. */
+  readonly readMs: number;
+}
+
+const Call = z.object({ began: z.number(), identifies: z.boolean() });
+
 const Result = z.object({
   // Absent where an operation was refused before it began.
   data: z.unknown().optional(),
@@ -47,6 +55,11 @@ const Result = z.object({
       }),
     )
     .optional(),
+  // Absent where the gateway does not say.
+  extensions: z
+    .object({ upstream: z.array(Call).catch([]) })
+    .optional()
+    .catch(undefined),
 });
 
 /**
@@ -56,9 +69,14 @@ const Result = z.object({
  * @throws CommandError if the gateway cannot be asked, GraphError if it answers with an error
  */
 export async function query(graph: GraphClient, document: string, variables: object): Promise<unknown> {
-  const { data, unread } = await queryShown(graph, document, variables);
-  if (unread[0] !== undefined) throw new GraphError(unread[0]);
-  return data;
+  return (await queryWhole(graph, document, variables)).data;
+}
+
+/** The same, with when it was read. @throws as {@link query} */
+export async function queryWhole(graph: GraphClient, document: string, variables: object): Promise<Answered> {
+  const shown = await queryShown(graph, document, variables);
+  if (shown.unread[0] !== undefined) throw new GraphError(shown.unread[0]);
+  return shown;
 }
 
 /**
@@ -67,7 +85,7 @@ export async function query(graph: GraphClient, document: string, variables: obj
  *
  * @throws CommandError if the gateway cannot be asked, GraphError if it answers with any other error
  */
-export async function queryShown(graph: GraphClient, document: string, variables: object): Promise<Shown> {
+export async function queryShown(graph: GraphClient, document: string, variables: object): Promise<Answered> {
   const token = await tokenFor(graph);
   try {
     return await ask(graph.url, token, document, variables);
@@ -84,7 +102,7 @@ const tokenFor = ({ token }: GraphClient, refused?: string): Promise<string> =>
     throw cause instanceof CommandError ? new GatewayAwayError(cause.message, { cause }) : cause;
   });
 
-async function ask(url: string, token: string, document: string, variables: object): Promise<Shown> {
+async function ask(url: string, token: string, document: string, variables: object): Promise<Answered> {
   let answer: unknown;
   try {
     const response = await fetch(url, {
@@ -100,12 +118,13 @@ async function ask(url: string, token: string, document: string, variables: obje
       { cause },
     );
   }
-  const { data, errors = [] } = Result.safeParse(answer).data ?? {};
+  const { data, errors = [], extensions } = Result.safeParse(answer).data ?? {};
   // A proxy may answer in JSON too.
   if (data == null && errors.length === 0)
     throw new GatewayAwayError(`What answers at ${url} is not GraphQL.`);
   if (errors[0] !== undefined && !areUnread(data, errors)) throw new GraphError(errors[0]);
-  return { data, unread: errors };
+  const calls = extensions?.upstream.filter(({ identifies }) => !identifies) ?? [];
+  return { data, unread: errors, readMs: Math.min(0, ...calls.map(({ began }) => began)) };
 }
 
 /** Codes of a field that is null because the service has sent something else there, and of such errors that are not listed. */

@@ -44,7 +44,8 @@ needs a --state of its own: on the same file it takes the reading that the timer
 
   --url      address of the graph; that of the gateway of this environment where it is left out
   --state    file that keeps the readings; reconcile.json in DATA_DIR where it is left out
-  --margin   by how many seconds the clocks of the gateway and of the service may differ, with the way between; 5
+  --margin   by how many seconds the clocks of the gateway and of the service may differ, with the way between; 5. So long, and 5 s
+             at most, a reading waits before it asks for the balances; longer where the gateway shows some that it has kept
   --every    goes on until Ctrl-C, reading so often, a day apart at most; where the gateway is away, or no token can be had, it tries again the next time
   --json     one difference a line, for machines
 
@@ -118,10 +119,10 @@ async function reconcileOnce(
   const kept = readState(path);
   if (kept === undefined) {
     const open = await openPayments(graph);
-    writeState(path, firstReadings(await lookAtBalances(graph), open));
+    writeState(path, firstReadings(await lookAtBalances(graph, marginMs), open));
     return 0;
   }
-  const look = await lookAtBalances(graph);
+  const look = await lookAtBalances(graph, marginMs);
   const gathered = await gatherMovements(graph, look.accounts, kept, marginMs);
   const { readings, differences } = await nextReadings(kept, look, gathered, marginMs, atOnce);
   const { amountUnknown } = gathered;

@@ -211,6 +211,7 @@ it.each([
     const calls = createReconcilingCalls({
       ...{ clientId: CLIENT_ID, log, utcOffset: '-06:00', marginMs, rest, now },
       turn: () => undefined,
+      sleep: (ms) => plan.reach(plan.now + ms),
     });
     money.reconcile(new Map([[CLIENT_ID, calls]]), { everyMs: HOUR, marginMs });
     await week.promise;

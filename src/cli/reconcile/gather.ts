@@ -8,11 +8,13 @@ import {
   movementsOf,
 } from '../../money/reconciling/movements.ts';
 import type { Gathered, Look, Readings } from '../../money/reconciling/readings.ts';
-import { type GraphClient, GraphError, HEAD, query, queryShown } from '../graph.ts';
+import { type GraphClient, GraphError, HEAD, query, queryShown, queryWhole } from '../graph.ts';
 
 /** Nodes of a list that are read at a time. */
 const PAGE = 100;
 const DAY_MS = 24 * 60 * 60 * 1000;
+/** How long after its event is in the log a balance may lack a credit, in ms, as in the comparison of a gateway; the margin where that is less. */
+const LAG_MS = 5_000;
 
 const Money = z.object({ amount: z.string() }).transform(({ amount }) => centavos(amount));
 const Instant = z.string().transform((text) => Date.parse(text));
@@ -73,13 +75,29 @@ const RefundOfPayment = z.object({
 
 const OPEN = { states: ['UNKNOWN', 'IN_FLIGHT'] };
 
-/** Reads the balances of all accounts that the caller sees. */
-export async function lookAtBalances(graph: GraphClient): Promise<Look> {
-  const { eventCursor } = z.object({ eventCursor: z.string() }).parse(await query(graph, HEAD, {}));
-  const from = clock.now();
-  const accounts = await wholeList(graph, ACCOUNTS, AccountNode, {});
-  const balances = Object.fromEntries(accounts.map(({ id, availableBalance }) => [id, availableBalance]));
-  return { cursor: eventCursor, reading: { from, to: clock.now(), balances }, accounts };
+/**
+ * Reads the balances of all accounts that the caller sees. A balance may show a credit only after its event is in the log, and with
+ * `AUTH_MODE=service` a gateway shows balances that it has kept. Those that were read too soon after the cursor are read again.
+ */
+export async function lookAtBalances(graph: GraphClient, marginMs: number): Promise<Look> {
+  const lagMs = Math.min(marginMs, LAG_MS);
+  const earliest = clock.monotonic() + lagMs;
+  const { eventCursor: cursor } = z.object({ eventCursor: z.string() }).parse(await query(graph, HEAD, {}));
+  for (let pause = lagMs; ; ) {
+    await clock.sleep(pause);
+    const [now, begun] = [clock.now(), clock.monotonic()];
+    let oldest = begun;
+    const accounts = await wholeList(graph, ACCOUNTS, AccountNode, {}, async (...asked) => {
+      const askedAt = clock.monotonic();
+      const { data, readMs } = await queryWhole(...asked);
+      oldest = Math.min(oldest, askedAt + readMs);
+      return data;
+    });
+    pause = earliest - oldest;
+    if (pause > 0) continue;
+    const balances = Object.fromEntries(accounts.map(({ id, availableBalance }) => [id, availableBalance]));
+    return { cursor, reading: { from: now - (begun - oldest), to: clock.now(), balances }, accounts };
+  }
 }
 
 /** The ids of the payments that are open. Read before the balances: what is settled by then is in them. */

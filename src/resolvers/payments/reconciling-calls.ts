@@ -2,6 +2,7 @@ import { toAmount } from '../../common/amounts.ts';
 import { Lru } from '../../common/lru.ts';
 import { CursorInvalidError, EventsGapError } from '../../events/errors.ts';
 import type { EventLog } from '../../events/log.ts';
+import type { Ambient } from '../../money/ambient.ts';
 import { MONEY_MUTATIONS } from '../../money/intent.ts';
 import { inTurns, type Turn } from '../../money/reconciling/in-turns.ts';
 import {
@@ -49,11 +50,12 @@ interface ReconcilingCallsOptions {
   readonly turn: Turn;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  readonly sleep: Ambient['sleep'];
 }
 
 /** How the balances of a client are compared over REST, by the log of its events and by the record of its payments. */
 export function createReconcilingCalls(options: ReconcilingCallsOptions): ReconcilingCalls {
-  const { clientId, log, rest, now, marginMs, turn } = options;
+  const { clientId, log, rest, now, sleep, marginMs, turn } = options;
   const credits = new RefundedCredits();
   return {
     turn,
@@ -64,6 +66,9 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
     },
     async look(signal) {
       const cursor = await log.head(clientId);
+      // A balance may show a credit only after its event is in the log: those up to the cursor have to be in the balances.
+      await sleep(marginMs, signal);
+      signal.throwIfAborted();
       const from = now();
       const list = await readWholeList(rest(signal), ACCOUNT_LIST);
       const to = now();
