@@ -24,6 +24,8 @@ afterAll(async () => {
   await service?.stop();
 });
 
+const VARIABLES = '.wb-variables .graphiql-editor:not(.hidden)';
+
 async function startInFront(variables: Readonly<Record<string, string>>) {
   const program: Program = startProgram('src/start.js', {
     PORT: '0',
@@ -167,6 +169,20 @@ it('a refusal of the token in an operation’s own headers asks for no other tha
   await result(page, /"UNAUTHENTICATED"/);
   expect(await page.getByLabel('Access token').count()).toBe(0);
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
+});
+
+it('a payment keeps its key over a reload: its answer may have been lost', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
+  const link = { query: 'query Pay { client { id } }', variables: '{"idempotencyKey": "mine"}' };
+  await using one = await visit(browser, `${gateway.url}/graphql#${new URLSearchParams(link)}`);
+  const { page } = one;
+  const key = async () => /workbench-[0-9a-f-]{36}/.exec(await textOf(page, VARIABLES))?.[0];
+  await page.getByRole('button', { name: 'New key' }).click();
+  await until(async () => (await key()) !== undefined);
+  const made = await key();
+  await page.reload();
+  await until(async () => (await key()) !== undefined);
+  expect(await key()).toBe(made);
 });
 
 it('whoever signs out leaves no result behind, in no tab', async () => {

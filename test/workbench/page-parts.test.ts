@@ -123,7 +123,7 @@ it('a new key takes the place of any that was written, and of nothing else', () 
   expect(renewed).toMatch(/^\{ "idempotencyKey" : "workbench-[0-9a-f-]{36}", "concept": "mine" \}$/);
   expect(withOtherKey(renewed)).not.toBe(renewed);
   expect(withOtherKey('{"concept": "mine"}')).toBeUndefined();
-  // Each visit has keys of its own, and one that stood twice still does. What a person wrote stays.
+  // Each visit of a sandbox has keys of its own, and one that stood twice still does. What a person wrote stays.
   const key = /workbench-[0-9a-f-]{36}/.exec(renewed)?.[0] ?? '';
   const visit = withNewKeys(`${key} ${key} mine`);
   expect(visit).not.toContain(key);
@@ -157,7 +157,7 @@ it.each([
   kept.set('others', 'stays');
   storage.setItem('graphiql:tabState', state);
   storage.setItem('graphiql:query', 'of another tab');
-  renewKeys();
+  renewKeys(true);
   expect(storage.getItem('graphiql:query')).toBe(query);
   // A page that begins anew writes none as it is left.
   storage.setItem('graphiql:tabState', state);
@@ -173,7 +173,7 @@ it('neither the history nor the tabs keep a header, nor what an earlier version 
   const item = { query: '{ headers }', variables: '{"headers": 1}', headers: '{"a": "the token"}' };
   const history = JSON.stringify({ favorites: [item] });
   kept.set('pasarela:graphiql:favorites', history);
-  renewKeys();
+  renewKeys(false);
   storage.setItem('graphiql:queries', JSON.stringify({ queries: [item] }));
   writeTabs({ tabs: [{ ...item, id: '1', hash: 'h', response: 'r', title: 't' }], activeTabIndex: 0 });
   expect([...kept.values()].join()).not.toContain('the token');

@@ -17,7 +17,7 @@ import { createRoot } from 'react-dom/client';
 import { useAnswers } from './answers.ts';
 import { loadEditorWords } from './editor-words.ts';
 import { Root } from './parts/Root.tsx';
-import { untilReachable, watchGateway } from './session.ts';
+import { untilReachable, useSession, watchGateway } from './session.ts';
 import { linkedSession, showSession } from './session-file.ts';
 import { renewKeys } from './storage.ts';
 import { restoreStreams } from './streams.ts';
@@ -30,7 +30,12 @@ if (root === null) throw new Error('index.html has no #root.');
 await loadEditorWords().catch(() => undefined);
 // GraphiQL asks for the editor once it is there itself: it is made ready while the gateway is asked.
 void import('monaco-graphql/esm/monaco-editor.js');
-renewKeys();
+const known = useSession.subscribe(({ gateway, sandbox }) => {
+  if (gateway === undefined) return;
+  known();
+  // Before the page is drawn with that gateway.
+  renewKeys(sandbox !== undefined);
+});
 useAnswers.subscribe((answers, before) => {
   for (const [tab, answer] of Object.entries(answers)) {
     const id = answer === before[tab] ? undefined : validationOf(answer.result);

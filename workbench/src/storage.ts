@@ -53,8 +53,10 @@ export function writeTabs(state: TabsState): void {
 /**
  * Called before GraphiQL reads its history and its tabs. It writes the tabs and what the open one holds at different moments: a page
  * that is left between them would come back with that tab twice. The tabs hold everything.
+ *
+ * @param isSandbox In front of a real service a key stays: the payment that it stands for may be unclear, and another one would pay again.
  */
-export function renewKeys(): void {
+export function renewKeys(isSandbox: boolean): void {
   for (const key of HISTORY) {
     // An earlier version has kept the headers.
     const history = storage.getItem(key);
@@ -62,7 +64,7 @@ export function renewKeys(): void {
   }
   const state = storage.getItem(TABS);
   if (state === null) return;
-  const renewed = withNewKeys(state);
+  const renewed = isSandbox ? withNewKeys(state) : state;
   storage.setItem(TABS, renewed);
   try {
     const { tabs, activeTabIndex } = JSON.parse(renewed);

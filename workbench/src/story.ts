@@ -215,7 +215,7 @@ export const firstTabs = (sandbox: Sandbox | undefined): { query: string; variab
         variables: JSON.stringify(variables(sandbox), null, 2),
       }));
 
-/** Gives each visit keys of its own: a key that was kept would bring the payment of the visit before. */
+/** Gives each visit of a sandbox keys of its own: a key that was kept would bring the payment of the visit before. */
 export const withNewKeys = (text: string): string => {
   const keys = new Map<string, string>();
   return text.replaceAll(KEY, (key) => {
