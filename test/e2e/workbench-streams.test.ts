@@ -326,6 +326,47 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     expect(asked).toHaveLength(2);
   });
 
+  it.each([
+    [
+      'over HTTP, no sooner than after the pause that was asked for',
+      (code: string) => ({
+        status: 429,
+        headers: { 'retry-after': '2' },
+        json: { errors: [{ message: 'Later.', extensions: { code } }] },
+      }),
+      1_900,
+    ],
+    [
+      'as it begins',
+      (code: string) => ({
+        contentType: 'text/event-stream',
+        body: `event: next\ndata: ${JSON.stringify({ errors: [{ message: 'Later.', extensions: { code, retryable: true } }] })}\n\nevent: complete\ndata:\n\n`,
+      }),
+      400,
+    ],
+  ])('that is refused for now is asked for again, and tells so once: %s', async (_how, refusal, pause) => {
+    await using one = await demo.open();
+    const { page } = one;
+    const asked: number[] = [];
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      (route) => {
+        if (route.request().headers()['accept'] !== 'text/event-stream') return route.fallback();
+        return asked.push(performance.now()) <= 3 ? route.fulfill(refusal('TOO_MANY')) : route.continue();
+      },
+    );
+    await openTab(page, 'WatchMoneyIn');
+    await play(page);
+    await until(() => asked.length === 4);
+    await page.locator('.wb-status.wb-live').waitFor();
+    const [, second = 0, third = 0] = asked;
+    expect(third - second).toBeGreaterThan(pause);
+    await demo.credit('Después');
+    await page.locator('.wb-says', { hasText: 'Después' }).waitFor();
+    expect(await page.locator('.wb-event .wb-badge').allInnerTexts()).toEqual(['moneyIn', 'TOO_MANY']);
+    expect(await page.locator('.wb-note').count()).toBe(0);
+  });
+
   it('stays cut for as long as its button says once, and comes back at once from the next loss', async () => {
     await using one = await demo.open();
     const { page } = one;

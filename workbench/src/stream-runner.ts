@@ -12,6 +12,17 @@ const STEADY_MS = 5_000;
 /** Errors after which a stream goes on from now, as what came before cannot be had. */
 const WITHOUT_PAST: readonly unknown[] = ['EVENTS_GAP', 'CURSOR_INVALID'];
 
+/** Refusals that say nothing of when the stream can begin, and pass. */
+const PASSING: readonly unknown[] = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'STORE_UNAVAILABLE'];
+
+/** The least pause in milliseconds, where the stream can begin later (PROTOCOL.md, "What ends a stream"); else undefined. */
+function waitOf({ data, errors }: Result): number | undefined {
+  const { code, retryable, retryAfterMs } = errors?.[0]?.extensions ?? {};
+  if (data != null) return undefined;
+  if (typeof retryAfterMs === 'number') return retryAfterMs;
+  return retryable === true || PASSING.includes(code) ? 0 : undefined;
+}
+
 /** Keeps one subscription going over as many connections as it takes. */
 export class Runner {
   readonly #tab: string;
@@ -27,6 +38,10 @@ export class Runner {
   #caughtUp = 0;
   #pauseMs = 0;
   #isFinal = false;
+  /** What the gateway asks for, where it has refused this connection for now. */
+  #waitMs: number | undefined;
+  /** Once, however often the next connection is refused: what has happened stays in the list. */
+  #isWaitTold = false;
 
   /** @param cursor where an earlier visit left off. */
   constructor(
@@ -56,9 +71,11 @@ export class Runner {
     for (let failures = 0; !this.#stopped.signal.aborted; failures += 1) {
       const { token } = useSession.getState();
       let openedAt = Number.POSITIVE_INFINITY;
+      let isFirst = true;
       try {
         this.#connection = new AbortController();
         this.#isFinal = true;
+        this.#waitMs = undefined;
         await connect(this.#transport, {
           operation: this.#operation,
           headers: this.#headers,
@@ -69,12 +86,15 @@ export class Runner {
             this.#opened();
           },
           onResult: (result, cursor) => {
-            failures = 0;
-            this.#receive(result, cursor);
+            this.#waitMs = waitOf(result);
+            if (this.#waitMs === undefined) failures = 0;
+            this.#receive(result, cursor, isFirst);
+            isFirst = false;
           },
           onLive: (cursor) => this.#live(cursor),
         });
         if (this.#stopped.signal.aborted) return;
+        if (this.#waitMs !== undefined) throw new LostError('Refused for now.', { waitMs: this.#waitMs });
         if (this.#isFinal && !(await this.#hasOtherToken(token))) {
           this.#change({ status: 'ended' });
           return;
@@ -83,7 +103,8 @@ export class Runner {
         if (!(error instanceof LostError)) throw error;
         if (this.#stopped.signal.aborted) return;
         if (performance.now() - openedAt >= STEADY_MS) failures = 0;
-        await this.#comeBack(failures);
+        if (error.refusal !== undefined) this.#tell(error.refusal);
+        await this.#comeBack(failures, error.waitMs);
       }
     }
   }
@@ -92,15 +113,15 @@ export class Runner {
     return useStreams.getState()[this.#tab]?.transport ?? 'SSE';
   }
 
-  async #comeBack(failures: number): Promise<void> {
-    if (this.#wasOpen) this.#note(t('Cut.'));
+  async #comeBack(failures: number, waitMs: number): Promise<void> {
+    if (this.#wasOpen && !this.#isWaitTold) this.#note(t('Cut.'));
     this.#wasOpen = false;
     this.#change({ status: 'cut' });
     await sleep(this.#pauseMs);
     this.#pauseMs = 0;
     if (this.#stopped.signal.aborted) return;
     await untilReachable();
-    if (failures > 0) await sleep(Math.min(250 * 2 ** failures, LONGEST_WAIT_MS));
+    await sleep(Math.max(waitMs, failures > 0 ? Math.min(250 * 2 ** failures, LONGEST_WAIT_MS) : 0));
   }
 
   /** Whether there is another token than the one that was refused: the sandbox's next, or a person's. */
@@ -126,6 +147,7 @@ export class Runner {
     if (!isAgain) return;
     const from = resumesAt(this.#transport, this.#operation, this.#cursor);
     this.#isResuming = from !== undefined;
+    if (this.#isWaitTold) return;
     this.#note(
       from === undefined
         ? t('Reconnected.')
@@ -136,6 +158,7 @@ export class Runner {
   /** The gateway has sent everything old: what was missed is known now. */
   #live(cursor: string): void {
     this.#keep(cursor);
+    this.#isWaitTold = false;
     if (!this.#isResuming) return;
     this.#isResuming = false;
     this.#note(
@@ -149,7 +172,7 @@ export class Runner {
     );
   }
 
-  #receive(result: Result, cursor: string | undefined): void {
+  #receive(result: Result, cursor: string | undefined, isFirst: boolean): void {
     const code = codeOf(result);
     if (code === 'UNAUTHENTICATED') this.#isRefused = true;
     if (WITHOUT_PAST.includes(code) && this.#cursor !== undefined) {
@@ -165,10 +188,21 @@ export class Runner {
       );
       return;
     }
+    // What comes with a cursor is an event.
+    if (this.#waitMs !== undefined && isFirst && cursor === undefined) {
+      this.#tell(result);
+      return;
+    }
+    this.#isWaitTold = false;
     const at = cursor ?? cursorOf(result);
     if (at !== undefined) this.#keep(at);
     if (this.#isResuming) this.#caughtUp += 1;
     this.#add({ result, cursor: at, wasMissed: this.#isResuming });
+  }
+
+  #tell(refusal: Result): void {
+    if (!this.#isWaitTold) this.#add({ result: refusal, cursor: undefined, wasMissed: false });
+    this.#isWaitTold = true;
   }
 
   #keep(cursor: string | undefined): void {

@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser';
 import { createClient } from 'graphql-ws';
 import { GRAPH_SOCKET_URL, GRAPH_URL } from '../addresses.ts';
 import { ownToken, withToken } from './execute.ts';
-import { isObject, type Operation, type Result } from './result.ts';
+import { codeOf, isObject, type Operation, type Result } from './result.ts';
 import { beginningAt } from './resume.ts';
 
 export type Transport = 'SSE' | 'WS';
@@ -19,8 +19,20 @@ export interface Connection {
   onLive(cursor: string): void;
 }
 
-/** The connection was lost, or could not be made: worth another. */
-export class LostError extends Error {}
+/** The connection was lost, or could not be made, or was refused for now: worth another, after the milliseconds that were asked for. */
+export class LostError extends Error {
+  readonly waitMs: number;
+  readonly refusal: Result | undefined;
+
+  constructor(message: string, why: ErrorOptions & { waitMs?: number; refusal?: Result | undefined } = {}) {
+    super(message, why);
+    this.waitMs = why.waitMs ?? 0;
+    this.refusal = why.refusal;
+  }
+}
+
+/** Of a stream that can begin later (PROTOCOL.md, E2), and of proxies whose gateway is away. */
+const LATER = [429, 502, 503, 504];
 
 /**
  * Carries one subscription over one connection.
@@ -44,7 +56,16 @@ async function overEvents({ operation, headers, lastCursor, signal, onOpen, onRe
     body: JSON.stringify(operation),
     signal,
   }).catch(lost);
-  if (response.status === 503) throw new LostError('The gateway asks to come back later.');
+  if (LATER.includes(response.status)) {
+    const seconds = Number(response.headers.get('retry-after'));
+    const answer: unknown = await response.json().catch(() => undefined);
+    const code = isObject(answer) ? codeOf(answer) : undefined;
+    throw new LostError('The gateway asks to come back later.', {
+      waitMs: seconds > 0 ? seconds * 1_000 : 0,
+      // A proxy's page says nothing to a person, nor does the end of a process whose place another takes.
+      refusal: code === undefined || code === 'DRAINING' ? undefined : (answer as Result),
+    });
+  }
   if (!response.headers.get('content-type')?.startsWith('text/event-stream') || response.body === null) {
     onResult((await response.json().catch(lost)) as Result, undefined);
     return;
