@@ -133,6 +133,10 @@ it('a token that is no longer accepted leads to the form, and the stream goes on
   await page.locator('.wb-operation .view-line').first().waitFor();
   await play(page);
   await page.getByRole('alert').getByText('The gateway no longer accepts this token.').waitFor();
+  // A slip leaves the form where it is, and says so.
+  await page.getByLabel('Access token').fill('no.such.token');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').getByText('The gateway does not accept this token.').waitFor();
   await signIn();
   await play(page);
   await result(page, /"totalCount": \d+/);
@@ -183,6 +187,36 @@ it('a payment keeps its key over a reload: its answer may have been lost', async
   await page.reload();
   await until(async () => (await key()) !== undefined);
   expect(await key()).toBe(made);
+});
+
+it('is there, and follows, where the browser blocks storage', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
+  await using context = await browser.newContext();
+  await context.addInitScript(() => {
+    for (const name of ['localStorage', 'sessionStorage'])
+      Object.defineProperty(globalThis, name, {
+        get() {
+          throw new DOMException('Access is denied for this document.', 'SecurityError');
+        },
+      });
+  });
+  const page = await context.newPage();
+  const failures: string[] = [];
+  page.on('pageerror', (error) => failures.push(error.message));
+  const query = 'subscription Watch { moneyIn { cursor } }';
+  await page.goto(`${gateway.url}/graphql#${new URLSearchParams({ query })}`);
+  await page.getByLabel('Access token').fill(service.accessToken);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByLabel('Access token').waitFor({ state: 'detached' });
+  await play(page);
+  await page.locator('.wb-status.wb-live').waitFor();
+  // The page asks its gateway every few seconds who asks.
+  await page.waitForResponse((response) => response.url().endsWith('/workbench/session'));
+  await page.getByRole('button', { name: 'Stop the stream' }).click();
+  await page.getByRole('button', { name: 'Close', exact: true }).click();
+  await play(page);
+  await page.locator('.wb-status.wb-live').waitFor();
+  expect(failures).toEqual([]);
 });
 
 it('whoever signs out leaves no result behind, in no tab', async () => {

@@ -1,3 +1,4 @@
+import { tabStorage } from './browser-storage.ts';
 import { type Entry, type Stream, useStreams } from './stream-store.ts';
 
 /** For this tab of the browser, until it is closed: events name people and accounts. */
@@ -29,10 +30,10 @@ function save(streams: Streams): void {
       { ...stream, frozen: undefined, entries: stream.entries.slice(0, most) },
     ]);
     try {
-      sessionStorage.setItem(KEY, JSON.stringify(Object.fromEntries(cut)));
+      tabStorage.setItem(KEY, JSON.stringify(Object.fromEntries(cut)));
       return;
     } catch {
-      sessionStorage.removeItem(KEY);
+      tabStorage.removeItem(KEY);
     }
   }
 }
@@ -40,7 +41,7 @@ function save(streams: Streams): void {
 /** The streams of this page before it was loaded again. */
 export function keptStreams(): Streams {
   try {
-    return streamsOf(JSON.parse(sessionStorage.getItem(KEY) ?? '{}'));
+    return streamsOf(JSON.parse(tabStorage.getItem(KEY) ?? '{}'));
   } catch {
     return {};
   }
@@ -56,4 +57,4 @@ export function streamsOf(written: Record<string, Omit<Stream, 'entries'> & { en
   );
 }
 
-export const forgetStreams = (): void => sessionStorage.removeItem(KEY);
+export const forgetStreams = (): void => tabStorage.removeItem(KEY);

@@ -1,5 +1,6 @@
 import { create } from 'zustand';
 import { GRAPH_URL, ownUrl } from './addresses.ts';
+import { tabStorage } from './browser-storage.ts';
 import { t } from './words.ts';
 
 /** What the gateway tells its page (src/workbench/workbench.ts). */
@@ -80,7 +81,7 @@ async function ask(): Promise<boolean> {
     useSession.setState({
       gateway,
       sandbox,
-      token: givenToken(gateway, sandbox) ?? sessionStorage.getItem(TOKEN_KEY) ?? undefined,
+      token: givenToken(gateway, sandbox) ?? tabStorage.getItem(TOKEN_KEY) ?? undefined,
       isReachable: true,
       ...(isOther ? { notice: t('The gateway was restarted. The page carries on with it.') } : {}),
     });
@@ -133,11 +134,8 @@ export function watchGateway(): void {
 /** Takes a token, as long as the gateway does. @returns whether it does. */
 export async function signIn(token: string): Promise<boolean> {
   const bare = token.trim().replace(/^Bearer +/i, '');
-  if (!(await accepts(bare))) {
-    useSession.setState({ refused: bare });
-    return false;
-  }
-  sessionStorage.setItem(TOKEN_KEY, bare);
+  if (!(await accepts(bare))) return false;
+  tabStorage.setItem(TOKEN_KEY, bare);
   useSession.setState({ token: bare, refused: undefined });
   return true;
 }
@@ -182,7 +180,7 @@ export function untilOtherToken(token: string | undefined, signal: AbortSignal):
 }
 
 export function signOut(): void {
-  sessionStorage.removeItem(TOKEN_KEY);
+  tabStorage.removeItem(TOKEN_KEY);
   useSession.setState({ token: undefined, refused: undefined });
 }
 

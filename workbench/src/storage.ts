@@ -1,4 +1,5 @@
 import type { TabsState } from '@graphiql/react';
+import { browserStorage } from './browser-storage.ts';
 import { withNewKeys } from './story.ts';
 
 const PREFIX = 'pasarela:';
@@ -8,18 +9,18 @@ export const storage = {
   get length(): number {
     return ownKeys().length;
   },
-  getItem: (key: string): string | null => localStorage.getItem(PREFIX + key),
+  getItem: (key: string): string | null => browserStorage.getItem(PREFIX + key),
   setItem: (key: string, value: string): void => {
     if (key === TABS && areForgotten) return;
-    localStorage.setItem(PREFIX + key, HISTORY.includes(key) ? withoutHeaders(value) : value);
+    browserStorage.setItem(PREFIX + key, HISTORY.includes(key) ? withoutHeaders(value) : value);
   },
-  removeItem: (key: string): void => localStorage.removeItem(PREFIX + key),
+  removeItem: (key: string): void => browserStorage.removeItem(PREFIX + key),
   clear: (): void => {
-    for (const key of ownKeys()) localStorage.removeItem(key);
+    for (const key of ownKeys()) browserStorage.removeItem(key);
   },
 };
 
-const ownKeys = (): string[] => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
+const ownKeys = (): string[] => Object.keys(browserStorage).filter((key) => key.startsWith(PREFIX));
 
 /** Where GraphiQL keeps its tabs, and apart from them what the open one holds. */
 const TABS = 'graphiql:tabState';

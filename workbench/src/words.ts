@@ -1,3 +1,4 @@
+import { browserStorage } from './browser-storage.ts';
 import { SPANISH } from './spanish.ts';
 import { GRAPHIQL_SPANISH } from './spanish-graphiql.ts';
 
@@ -6,7 +7,7 @@ export type Language = 'en' | 'es';
 const KEY = 'pasarela:language';
 
 function chosen(): Language {
-  const kept = localStorage.getItem(KEY);
+  const kept = browserStorage.getItem(KEY);
   if (kept === 'en' || kept === 'es') return kept;
   return navigator.language.toLowerCase().startsWith('es') ? 'es' : 'en';
 }
@@ -16,7 +17,7 @@ export const language = chosen();
 document.documentElement.lang = language === 'es' ? 'es-MX' : 'en';
 
 export function chooseLanguage(next: Language): void {
-  localStorage.setItem(KEY, next);
+  browserStorage.setItem(KEY, next);
   location.reload();
 }
 
