@@ -313,6 +313,33 @@ describe('a session', () => {
     await page.goto(link);
     await looksRight(page);
   });
+
+  it('takes the place of one’s own results for as long as it is looked at, and sends nothing', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+    await page.getByText('Session', { exact: true }).click();
+    const session = {
+      format: 'pasarela-session-1',
+      at: new Date(),
+      tabs: [{ title: 'Theirs', query: '{ a }', variables: '' }],
+    };
+    await page.locator('input[type="file"]').setInputFiles({
+      name: 'theirs.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(JSON.stringify(session)),
+    });
+    await page.getByText('This operation was not played.').waitFor();
+    expect(await page.locator('.wb-sandbox').isVisible()).toBe(false);
+    const sent: string[] = [];
+    page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
+    await page.keyboard.press('ControlOrMeta+Enter');
+    await page.getByRole('button', { name: 'Leave this session' }).click();
+    await page.getByText('1 request, 4 REST calls').waitFor();
+    expect(await textOf(page, '.result-window')).toContain('"totalCount"');
+    expect(sent).toEqual([]);
+  });
 });
 
 describe('the story', () => {

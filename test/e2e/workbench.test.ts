@@ -225,6 +225,16 @@ describe('out of the page', () => {
       await page.getByRole('tab', { name, exact: true }).click();
       expect(await code.innerText()).toContain(sign);
     }
+    // Also of variables that are none.
+    await page.locator('.wb-variables .graphiql-editor:not(.hidden)').click();
+    for (const [variables, sign] of [
+      ['{"a": 1}', 'InstrumentsQuery(a = 1)'],
+      ['null', 'InstrumentsQuery()'],
+    ] as const) {
+      await page.keyboard.press('ControlOrMeta+A');
+      await page.keyboard.insertText(variables);
+      await code.getByText(sign).waitFor();
+    }
   });
 
   it('a link brings the document and its variables to somebody else', async () => {

@@ -4,6 +4,7 @@ import { GRAPH_URL } from '../addresses.ts';
 import { FORMATS } from '../code/formats.ts';
 import { aloneIn } from '../code/snippet.ts';
 import { kindOf, operationsOf } from '../fetcher.ts';
+import { isObject } from '../net/result.ts';
 import { t } from '../words.ts';
 import { CopyButton } from './CopyButton.tsx';
 import { CodeIcon } from './icons.tsx';
@@ -50,7 +51,8 @@ function Code() {
 
 function parsed(variables: string | null | undefined): Readonly<Record<string, unknown>> {
   try {
-    return JSON.parse(variables || '{}') as Record<string, unknown>;
+    const read: unknown = JSON.parse(variables || '{}');
+    return isObject(read) ? read : {};
   } catch {
     return {};
   }

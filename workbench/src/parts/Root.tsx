@@ -1,3 +1,4 @@
+import { useRef } from 'react';
 import { useSession } from '../session.ts';
 import { useShown } from '../session-file.ts';
 import { t } from '../words.ts';
@@ -10,9 +11,21 @@ import { SessionView } from './SessionView.tsx';
 export function Root() {
   const session = useShown((shown) => shown.session);
   const { gateway, isReachable } = useSession();
-  if (session !== undefined) return <SessionView session={session} />;
-  if (gateway !== undefined) return <App />;
-  return isReachable ? null : <NoGateway />;
+  const isOwn = session === undefined && gateway !== undefined;
+  const isBegun = useRef(false);
+  isBegun.current ||= isOwn;
+  return (
+    <>
+      {session !== undefined && <SessionView session={session} />}
+      {session === undefined && gateway === undefined && !isReachable && <NoGateway />}
+      {isBegun.current && (
+        // Results and headers are kept nowhere else: who comes back from another's session finds them.
+        <div className="wb-own" hidden={!isOwn}>
+          <App />
+        </div>
+      )}
+    </>
+  );
 }
 
 function NoGateway() {

@@ -2,6 +2,7 @@ import { useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { useEffect } from 'react';
 import { forgetLink, linkedHere } from '../link.ts';
 import { useSession } from '../session.ts';
+import { useShown } from '../session-file.ts';
 import { STORY, WATCH_RECEIPT } from '../story.ts';
 import { useValidation, withLatest } from '../validations.ts';
 
@@ -29,7 +30,8 @@ export function usePlayKey(): void {
       if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
       const { target } = event;
       if (target instanceof Element && target.closest('.wb-editors .graphiql-editor') !== null) return;
-      if (document.querySelector('dialog[open]') !== null) return;
+      if (document.querySelector('dialog[open]') !== null || useShown.getState().session !== undefined)
+        return;
       event.preventDefault();
       void run();
     };
