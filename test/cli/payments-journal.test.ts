@@ -23,12 +23,14 @@ import { pasarela } from './run.ts';
 
 const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
 const PAYMENTS = 1_000;
+/** A formula, with characters that a terminal obeys and that end a line. */
+const SUBJECT = '=1+1,"x"\u001b\u009b\u2028\u202e\r';
 const SOURCE = '0d3a4880-dfa1-46db-80fc-fc28313eef9a';
 
 async function pay(records: MoneyRecords, clientId: string, key: string): Promise<void> {
   const name = recordName({ clientId, customerId: undefined, key });
   const hash = inputHash('createMoneyOut', key);
-  const shown = { amount: '12.50', source: SOURCE, destination: randomUUID(), requestedBy: '=1+1,"x"' };
+  const shown = { amount: '12.50', source: SOURCE, destination: randomUUID(), requestedBy: SUBJECT };
   const asked = { operation: 'createMoneyOut', customerId: null, ...shown } as const;
   await records.claim(name, { ...NOBODYS, owner: 'a', inputHash: hash, leaseMs: 0, asked, requestId: key });
   await records.markSent(name, 'a', '{}');
@@ -73,6 +75,7 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => 
     for (const entry of read) {
       expect(entry).toMatchObject({
         ...{ clientId: CLIENT, operation: 'MONEY_OUT', amount: '12.50', sourceInstrumentId: SOURCE },
+        requestedBy: SUBJECT,
         paymentId: expect.stringMatching(/^[\w-]{43}$/),
       });
     }
@@ -92,6 +95,12 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => 
     const changed = lines.with(41, lines[41]?.replace('12.50', '12.51') ?? '');
     expect(await verify(changed.join('\n'))).toEqual([1, broken(42)]);
     expect(await verify(lines.with(41, '{"at":').join('\n'))).toEqual([1, broken(42)]);
+    // An export that was killed, and went on before what it had written last.
+    const again = [...lines.slice(0, 60), ...lines.slice(40)];
+    expect(await verify(again.join('\n'))).toEqual([0, `${lines.length + 20} lines hold.`]);
+    const changedAgain = again.with(61, again[61]?.replace('12.50', '12.51') ?? '');
+    expect(await verify(changedAgain.join('\n'))).toEqual([1, broken(62)]);
+    expect(await verify(again.toSpliced(75, 10).join('\n'))).toEqual([1, broken(76)]);
   });
 
   it('exports a part, by time, for spreadsheets', async () => {
@@ -101,8 +110,25 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => 
     const sooner = (await run('export', '--to', at, '--client', CLIENT)).stdout.trimEnd().split('\n');
     expect(later[0]).toMatch(/^at,step,client_id,/);
     expect(later.length - 1 + sooner.length).toBe(all.length);
-    // Nothing is a formula.
-    expect(later[1]?.split(',').slice(4).join(',')).toMatch(/^"'=1\+1,""x""",MONEY_OUT,/);
+    // Nothing is a formula, and no terminal obeys it.
+    expect(later[1]?.split(',').slice(4).join(',')).toMatch(
+      /^"'=1\+1,""x""\\u001b\\u009b\\u2028\\u202e\\u000d",MONEY_OUT,/,
+    );
+    // Two parts, one after the other, hold as the whole does.
+    const parts = [...sooner, ...(await run('export', '--from', at)).stdout.trimEnd().split('\n')];
+    const file = join(dataDir, 'parts.jsonl');
+    const verify = async (lines: readonly string[]) => {
+      await writeFile(file, lines.join('\n'));
+      return (await run('verify', '--file', file)).stdout.split('\n').at(-2);
+    };
+    expect(await verify(parts)).toBe(`${all.length} lines hold.`);
+    expect(await verify(parts.toSpliced(sooner.length - 1, 1))).toMatch(
+      `Line ${sooner.length} does not hold`,
+    );
+    const early = await run('export', '--from', '1970-01-01');
+    expect({ ...early, stdout: early.stdout.trimEnd().split('\n').length }).toEqual({
+      ...{ code: 0, stderr: '', stdout: all.length },
+    });
   });
 
   it('verifies the journal, and prints what to note of it', async () => {

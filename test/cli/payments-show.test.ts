@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { named } from '../../src/cli/payments/show.ts';
 import { recordName } from '../../src/money/intent.ts';
+import { JOURNAL_PAGE } from '../../src/money/journal/verify.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
 import { type MoneyRecords, PaymentsHeldError, type StoredAnswer } from '../../src/money/record.ts';
 import { LOOKED_FOR_MS } from '../../src/money/settling/open-records.ts';
@@ -45,6 +46,32 @@ it('a payment of one client is found though the record may have forgotten some o
     await expect(named(uncertain, id, undefined), id).rejects.toThrow(PaymentsHeldError);
   await expect(named(records, none, undefined)).rejects.toThrow(`no payment "${none}"`);
   await expect(named(records, transaction, undefined)).rejects.toThrow(`the transaction "${transaction}"`);
+});
+
+it('the steps of a payment are shown that was made after the clock was put back, with thousands of lines before', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-show-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  let now = Date.now();
+  const records = openSqliteRecords(join(dataDir, 'money.sqlite'), () => now);
+  const asked = { operation: 'createMoneyOut', customerId: null, ...SHOWN } as const;
+  const clientId = randomUUID();
+  const pay = async () => {
+    const name = recordName({ clientId, customerId: undefined, key: randomUUID() });
+    await records.claim(name, { ...NOBODYS, asked, owner: 'call', inputHash: 'input', leaseMs: 0 });
+    await records.markSent(name, 'call', '{}');
+    return name;
+  };
+  const before = await pay();
+  now -= 2 * 60 * 60 * 1_000;
+  for (let line = 0; line < JOURNAL_PAGE; line += 1) await records.sentAgain(before);
+  const name = await pay();
+  await records.answer(name, 'input', { kind: 'done', status: 201, text: '{}' });
+  const id = await createPayments(records).idOf(name);
+  await records.stop();
+  const { stdout } = await pasarela(['payments', 'show', id, '--json'], { DATA_DIR: dataDir });
+  const { journal }: { journal: { step: string }[] } = JSON.parse(stdout);
+  expect(journal.map(({ step }) => step)).toEqual(['asked', 'sent', 'done']);
 });
 
 it('the payments of several clients are listed together, the newest of all first', async () => {

@@ -266,18 +266,27 @@ describe('the lines of a journal', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
     const clientId = randomUUID();
     let now = Date.now();
+    let lived = 0;
     const records = openSqliteRecords(
       join(dataDir, 'money.sqlite'),
       () => now,
-      undefined,
+      () => lived,
       undefined,
       KEPT_MS,
     );
     for (let made = 0; made < 3; made += 1) await make(records, clientId, ['claim', 'sent', 'done']);
+    // The machine's clock leaps ahead alone.
     now += KEPT_MS + 1_000;
-    await make(records, clientId, ['claim', 'sent', 'done']);
+    await make(records, clientId, ['claim', 'release']);
+    expect(await records.journal.head(clientId)).toMatchObject({ written: 11, cut: 0 });
+    lived += KEPT_MS + 1_000;
+    await make(records, clientId, ['claim']);
     expect(await verify(records, clientId)).toMatchObject({ lines: 3, problem: undefined });
     expect(await records.journal.head(clientId)).toMatchObject({ written: 12, cut: 9 });
+    now -= 2 * KEPT_MS;
+    lived += 2 * KEPT_MS;
+    await make(records, clientId, ['claim']);
+    expect(await records.journal.head(clientId)).toMatchObject({ written: 13, cut: 9 });
     await records.stop();
     await rm(dataDir, { recursive: true });
   });

@@ -1,5 +1,6 @@
 import type { MoneyMutation } from '../../money/intent.ts';
 import type { JournalEntry } from '../../money/journal/entries.ts';
+import { printable } from '../command.ts';
 
 /** The names of operations in the graph. */
 const OPERATIONS: Readonly<Record<MoneyMutation, string>> = {
@@ -39,7 +40,7 @@ export function fieldsOf(entry: JournalEntry): Fields {
  * @param previous digest of the line before; undefined if it is not known
  */
 export const jsonOf = (entry: JournalEntry, previous: string | undefined): string =>
-  JSON.stringify({ ...fieldsOf(entry), line: { previous: previous ?? null, ...entry.line } });
+  printable(JSON.stringify({ ...fieldsOf(entry), line: { previous: previous ?? null, ...entry.line } }));
 
 export const CSV_HEADER = `${[
   ...['at', 'step', 'client_id', 'customer_id', 'requested_by', 'operation', 'payment_id', 'amount'],
@@ -58,7 +59,7 @@ export const csvOf = (entry: JournalEntry): string => {
 const FORMULA = /^[=+\-@\t\r]/;
 
 function cell(value: string | number | null): string {
-  const text = value === null ? '' : String(value);
+  const text = value === null ? '' : printable(String(value));
   const safe = FORMULA.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -30,7 +30,10 @@ interface Part {
 }
 
 /** Returns an id before all lines of this time, and after all lines of earlier times. */
-export const justBefore = (ms: number): Place => ({ id: `${ms - 1}-${Number.MAX_SAFE_INTEGER}` });
+export const justBefore = (ms: number): Place => ({
+  // Ids begin with no sign.
+  id: ms <= 0 ? '0-0' : `${ms - 1}-${Number.MAX_SAFE_INTEGER}`,
+});
 
 /**
  * Yields the lines of the journal, including those that are added meanwhile. It reads the next ones while some are being

@@ -1,8 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
+import { Lru } from '../../common/lru.ts';
 import { JournalEntries } from '../../money/journal/entries.ts';
 import { digestOf, readLine } from '../../money/journal/journal.ts';
+import { JOURNAL_PAGE } from '../../money/journal/verify.ts';
 import { CommandError } from '../command.ts';
 import { fieldsOf } from './entry-text.ts';
 
@@ -33,6 +35,8 @@ interface Chain {
   readonly entries: JournalEntries;
   digest: string | undefined;
   readonly payments: Map<string, string | null>;
+  /** The latest lines by their ids. An export that was killed, and went on, has written some of them again. */
+  readonly latest: Lru<{ readonly before: string | undefined; readonly digest: string }>;
 }
 
 /** Verifies an export in JSON Lines, without the store. @throws CommandError if it cannot be read */
@@ -62,16 +66,21 @@ async function holds(read: z.output<typeof Exported>, chains: Map<string, Chain>
   const { previous, ...line } = exported;
   const chain = chains.get(clientId) ?? newChain(clientId);
   chains.set(clientId, chain);
-  if (chain.digest !== undefined && previous !== chain.digest) return false;
-  if (previous !== null && digestOf(previous, line) !== line.digest) return false;
+  const known = chain.latest.get(line.id);
+  if (known?.digest === line.digest) chain.digest = known.before;
+  // The first line of an export that begins with --from does not know the one before: that of an export before it does.
+  const before = previous ?? chain.digest;
+  if (chain.digest !== undefined && before !== chain.digest) return false;
+  if (before !== undefined && digestOf(before, line) !== line.digest) return false;
+  chain.latest.set(line.id, { before, digest: line.digest });
   chain.digest = line.digest;
   const [entry] = await chain.entries.of([line]);
   if (entry === undefined) return false;
   // A payment's id is made with a key that only the store has, so it can only be checked to be the same in all lines of the
   // payment.
   const begun = readLine(line.text)?.begun ?? line.id;
-  const known = chain.payments.get(begun);
-  if (known !== undefined && known !== paymentId) return false;
+  const id = chain.payments.get(begun);
+  if (id !== undefined && id !== paymentId) return false;
   chain.payments.set(begun, paymentId);
   const fields = fieldsOf(entry);
   // If a payment began before the file does, its lines do not hold the order.
@@ -90,7 +99,12 @@ function newChain(clientId: string): Chain {
     idKey: async () => Buffer.alloc(32),
     journal: { lines: async (_clientId: string, ids: readonly string[]) => ids.map(() => undefined) },
   };
-  return { entries: new JournalEntries(source, clientId), digest: undefined, payments: new Map() };
+  return {
+    entries: new JournalEntries(source, clientId),
+    digest: undefined,
+    payments: new Map(),
+    latest: new Lru(2 * JOURNAL_PAGE),
+  };
 }
 
 function parsed(text: string): z.output<typeof Exported> | undefined {

@@ -61,14 +61,19 @@ const NOTHING: JournalHead = { written: 0, cut: 0, base: '', last: '', digest: '
 export class SqliteJournal {
   readonly #db: DatabaseSync;
   readonly #now: () => number;
+  readonly #earliest: () => number;
   readonly #retentionMs: number;
   readonly #statements = new Map<string, StatementSync>();
 
-  /** @param now ms since the epoch */
-  constructor(db: DatabaseSync, now: () => number, retentionMs: number) {
+  /**
+   * @param now ms since the epoch
+   * @param earliest the same by the clock that is behind: what is too old by that may be cut off
+   */
+  constructor(db: DatabaseSync, now: () => number, earliest: () => number, retentionMs: number) {
     makeJournal(db);
     this.#db = db;
     this.#now = now;
+    this.#earliest = earliest;
     this.#retentionMs = retentionMs;
   }
 
@@ -87,7 +92,7 @@ export class SqliteJournal {
   cut(clientId: string): void {
     const old = this.#all(
       'SELECT ms, number, digest FROM journal WHERE client_id = ? AND ms < ? ORDER BY ms, number LIMIT ?',
-      ...[clientId, this.#now() - this.#retentionMs, CUT_AT_ONCE],
+      ...[clientId, this.#earliest() - this.#retentionMs, CUT_AT_ONCE],
     );
     const last = old.at(-1);
     if (last === undefined) return;

@@ -31,7 +31,8 @@ const PROBE_BYTES = 32 * 1024;
  * Every clock of a machine can be wrong in one direction, so each question uses the clock that errs on the safe side:
  *
  * - How long records are kept, and how long leases run, is measured by the {@link RunningClock}, which never runs fast. If
- *   the machine's clock leaps ahead, nothing is forgotten; if it is set back, no key is held longer.
+ *   the machine's clock leaps ahead, nothing is forgotten; if it is set back, no key is held longer. A line of the journal is cut off
+ *   once it is too old by that clock and by the machine's.
  * - The age of a sent request is the greatest that the machine's clock, the running clock or the kernel's clock gives,
  *   because the upstream must still know a request that is repeated. The kernel's clock cannot be set, and runs while no
  *   process does, but starts again with the machine. If the machine's clock shows a time well before the sending, the request
@@ -120,7 +121,8 @@ function openParts(
     db,
     rowsBy(() => clock.peek()),
   );
-  const journal = new SqliteJournal(db, clocks.now, journalMs);
+  const earliest = () => Math.min(clocks.now(), clock.now());
+  const journal = new SqliteJournal(db, clocks.now, earliest, journalMs);
   const ledger = new SqliteLedger(db, path, clocks.now(), () => journal.newest());
   const open = new SqliteOpen(
     db,
