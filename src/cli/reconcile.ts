@@ -2,9 +2,11 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readEnvironment } from '../app/config.ts';
 import { onToldToEnd } from '../app/lifecycle.ts';
+import { clock } from '../common/clock.ts';
 import type { Difference } from '../money/reconciling/compare.ts';
 import { signedPesos } from '../money/reconciling/movements.ts';
 import { firstReadings, nextReadings, type Readings, readReadings } from '../money/reconciling/readings.ts';
+import { RETENTION_DAYS, RETENTION_MS } from '../money/record.ts';
 import {
   type Command,
   CommandError,
@@ -121,6 +123,11 @@ async function reconcileOnce(
     const open = await openPayments(graph);
     writeState(path, firstReadings(await lookAtBalances(graph, marginMs), open));
     return 0;
+  }
+  if (clock.now() - kept.baseline.from > RETENTION_MS) {
+    throw new CommandError(
+      `The readings in ${path} are of ${written(kept.baseline.from)}, and the gateway no longer knows all payments since: it keeps them for ${RETENTION_DAYS} days. Delete it to begin anew.`,
+    );
   }
   const look = await lookAtBalances(graph, marginMs);
   const gathered = await gatherMovements(graph, look.accounts, kept, marginMs);

@@ -15,6 +15,8 @@ const PAGE = 100;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** How long after its event is in the log a balance may lack a credit, in ms, as in the comparison of a gateway; the margin where that is less. */
 const LAG_MS = 5_000;
+/** Refunds whose transactions are asked for at a time: far fewer than the queries of one caller that a gateway has wait. */
+const REFUNDS_AT_ONCE = 8;
 
 const Money = z.object({ amount: z.string() }).transform(({ amount }) => centavos(amount));
 const Instant = z.string().transform((text) => Date.parse(text));
@@ -127,10 +129,14 @@ export async function gatherMovements(
   const payments = [...known.values()];
   // Credits are read last: of a payment whose webhook is there, the payment is known then.
   const credits = await wholeList(graph, CREDITS, CreditNode, { after: cursors[0] }, shown);
-  const paid = await Promise.all(payments.map((payment) => knownPayment(graph, payment)));
-  const left = paid.filter((payment) => payment !== undefined && payment !== 'amount-unknown');
   // By the gateway’s clock, which may go behind, it may have been settled just before the baseline, and have moved after it.
   const since = baseline.from - marginMs;
+  const paid: Awaited<ReturnType<typeof knownPayment>>[] = [];
+  for (let index = 0; index < payments.length; index += REFUNDS_AT_ONCE) {
+    const some = payments.slice(index, index + REFUNDS_AT_ONCE);
+    paid.push(...(await Promise.all(some.map((payment) => knownPayment(graph, payment, since)))));
+  }
+  const left = paid.filter((payment) => payment !== undefined && payment !== 'amount-unknown');
   const open = payments.filter((payment) => mayMoveSince(payment, since));
   const amountUnknown = payments
     .filter((payment, index) => paid[index] === 'amount-unknown' && mayMoveSince(payment, since))
@@ -150,14 +156,16 @@ const isOpen = ({ state }: Payment): boolean => state === 'UNKNOWN' || state ===
 const mayMoveSince = (payment: Payment, time: number): boolean =>
   isOpen(payment) || (payment.settledAt ?? 0) >= time;
 
-/** Undefined for what has moved nothing. */
+/** Undefined for what has moved nothing, and for a refund that had moved by then. */
 async function knownPayment(
   graph: GraphClient,
   payment: Payment,
+  since: number,
 ): Promise<KnownPayment | 'amount-unknown' | undefined> {
   const { id, operation, state, sentAt, settledAt } = payment;
   if (state === 'REFUSED' || sentAt === null) return undefined;
   const isRefund = operation === 'REFUND';
+  if (isRefund && state === 'DONE' && (settledAt ?? sentAt) < since) return undefined;
   const refund = isRefund ? await refundOf(graph, id) : null;
   const amount = payment.amount ?? refund?.amount;
   if (amount === undefined) return 'amount-unknown';

@@ -18,7 +18,12 @@ import {
   type ReconcilingBook,
   type ReconcilingCalls,
 } from '../../money/reconciling/reconciler.ts';
-import type { PaymentPosition, PaymentRecord, PaymentSearch } from '../../money/record.ts';
+import {
+  type PaymentPosition,
+  type PaymentRecord,
+  type PaymentSearch,
+  RETENTION_MS,
+} from '../../money/record.ts';
 import { ACCOUNT_LIST, type Account } from '../../upstream/accounts.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import { present } from '../../upstream/call/json.ts';
@@ -82,6 +87,8 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
       return { cursor, reading: { from, to, balances: Object.fromEntries(balances) }, accounts };
     },
     async gather({ accounts }, kept, book, signal): Promise<Gathered> {
+      if (now() - kept.baseline.from > RETENTION_MS)
+        throw new BaselineLostError('The record no longer holds the payments since the baseline.');
       const records = await knownRecords(options, kept, book, signal);
       const calls = rest(signal);
       const payments: KnownPayment[] = [];
@@ -94,7 +101,8 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
         if (index % PAGE === 0) await awaitTurn(options, signal);
         const mayMove = mayMoveSince(record, since);
         if (mayMove) open.push(record.hash);
-        const original = refundedBy(record);
+        // Whatever a refund had moved before is in both readings.
+        const original = mayMove ? refundedBy(record) : null;
         if (original !== null && !credits.isKnown(original)) reads += 1;
         const credit =
           original === null || reads > MOST_CREDITS_READ ? null : await credits.read(original, calls);

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { gatherMovements, lookAtBalances } from '../../../src/cli/reconcile/gather.ts';
 import { programOf } from '../../helpers/entry.ts';
@@ -201,6 +202,45 @@ it('each page of the payments is asked for by what the first one was', async () 
   expect(asked).toEqual([recent, { ...recent, after: 'next' }, open, { ...open, after: 'next' }]);
 });
 
+it('of a day with thousands of refunds those are asked for that may have moved since, a few at a time', async () => {
+  const now = Date.now();
+  const refunds = Array.from({ length: 40 }, (_, index) => ({
+    ...paymentNode({ amount: null, askedAt: now - HOUR, doneAt: index < 30 ? now + HOUR : now - HOUR }),
+    id: `p${index}`,
+  }));
+  let underWay = 0;
+  let most = 0;
+  let reads = 0;
+  await using graph = await startUpstream(async (request, response) => {
+    const { query, variables } = JSON.parse(await text(request));
+    const pageInfo = { hasNextPage: false, endCursor: null };
+    if (!query.includes('transaction {')) {
+      const nodes = query.includes('payments(') && variables.states === undefined ? refunds : [];
+      json(response, { data: { list: { nodes, pageInfo } } });
+      return;
+    }
+    reads += 1;
+    underWay += 1;
+    most = Math.max(most, underWay);
+    await setTimeout(20);
+    underWay -= 1;
+    const source = { instrumentId: ACCOUNT.instrumentId };
+    json(response, { data: { node: { transaction: { amount: { amount: '1.00' }, source } } } });
+  });
+  const { movements, amountUnknown } = await gatherMovements(
+    { url: graph.url, token: { renews: false, get: async () => 'token' } },
+    [ACCOUNT],
+    { baseline: { from: now, to: now, balances: { a1: 0 } }, cursors: ['c1', 'c2'], open: [] },
+    SECOND,
+  );
+  expect({ movements: movements.length, amountUnknown, reads }).toEqual({
+    movements: 30,
+    amountUnknown: [],
+    reads: 30,
+  });
+  expect(most).toBeLessThanOrEqual(8);
+});
+
 /** A graph that a test changes, the file that keeps its readings, and the command that reads it. */
 async function aGraph(cleanup: AsyncDisposableStack) {
   const folder = await mkdtemp(join(tmpdir(), 'pasarela-times-'));
@@ -323,6 +363,25 @@ it('the margin is a number of seconds', async () => {
   expect(await run()).toEqual(explained);
   expect(await run('--margin', '3')).toEqual(explained);
   expect(await run('--margin', '1')).toEqual({ code: 1, told: '+10.00' });
+});
+
+it('readings from which on the record no longer holds all payments are not compared with', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-old-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const graph = await startUpstream((request, response) => {
+    void answer({ balance: '90.00' }, request, response);
+  });
+  cleanup.use(graph);
+  const state = join(folder, 'state.json');
+  const reading = (time: number, cents: number) => ({ from: time, to: time, balances: { a1: cents } });
+  const days = (count: number) => Date.now() - count * 24 * HOUR;
+  const kept = { baseline: reading(days(31), 10_000), previous: reading(days(1), 9_000) };
+  await writeFile(state, JSON.stringify({ ...kept, cursors: ['c1', 'c2'], open: [] }));
+  const args = ['reconcile', '--url', graph.url, '--state', state, '--json', '--margin', '0'];
+  const { code, stdout, stderr } = await pasarela(args, { PASARELA_TOKEN: 'token' });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain(`Delete it to begin anew.`);
 });
 
 it('a difference that could not be written is told by the next run', {

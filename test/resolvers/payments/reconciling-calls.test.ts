@@ -12,7 +12,7 @@ import {
   type ReconcilingCalls,
   reconcileBalances,
 } from '../../../src/money/reconciling/reconciler.ts';
-import type { PaymentRecord } from '../../../src/money/record.ts';
+import { type PaymentRecord, RETENTION_DAYS } from '../../../src/money/record.ts';
 import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import { createReconcilingCalls } from '../../../src/resolvers/payments/reconciling-calls.ts';
 import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
@@ -211,6 +211,7 @@ async function gathering(
   log: Parameters<typeof createReconcilingCalls>[0]['log'],
   found: (classes: readonly string[]) => readonly PaymentRecord[],
   isAway = () => false,
+  now = 0,
 ) {
   const service = cleanup.use(
     await startUpstream(({ url = '' }, response) => {
@@ -228,7 +229,7 @@ async function gathering(
     ...{ clientId: CLIENT_ID, log, utcOffset: '-06:00', marginMs: TIMES.marginMs },
     rest: () => service.restOf({ deadline: Date.now() + 20_000 }),
     turn: () => undefined,
-    now: () => Date.now(),
+    now: () => now,
     sleep: systemAmbient.sleep,
   });
   const reading = { from: 0, to: 0, balances: {} };
@@ -349,11 +350,26 @@ it('of the payments whose amount nothing tells, those are counted that may have 
   expect((await gather()).amountUnknown).toEqual(['1']);
 });
 
+it('a baseline from which on the record no longer holds all payments is lost', async () => {
+  const at = (now: number) => gathering(EMPTY, () => [], undefined, now);
+  const day = 24 * HOUR;
+  expect(await (await at(RETENTION_DAYS * day)).gather()).toMatchObject({ movements: [] });
+  await expect((await at(RETENTION_DAYS * day + 1)).gather()).rejects.toThrow(BaselineLostError);
+});
+
 it('a payment that was settled just before the baseline by the clock of another process is read again for the next comparison, as it may have moved after it', async () => {
   const settled = [TIMES.marginMs, TIMES.marginMs + 1];
   const refunds = refundsOf(2).map((refund, index) => ({ ...refund, settledAt: -(settled[index] ?? 0) }));
   const { gather } = await gathering(EMPTY, (classes) => (classes.includes('done') ? refunds : []));
   expect((await gather()).open).toEqual(['0']);
+});
+
+it('the credit of a refund that had moved before the baseline is not looked up', async () => {
+  const settled = [-TIMES.marginMs - 1, 0];
+  const refunds = refundsOf(2).map((refund, index) => ({ ...refund, settledAt: settled[index] ?? 0 }));
+  const { gather, requests } = await gathering(EMPTY, (classes) => (classes.includes('done') ? refunds : []));
+  await gather();
+  expect(requests).toHaveLength(1);
 });
 
 it('of the credits that refunds return a hundred are looked up for one comparison, and the others for the next', async () => {
