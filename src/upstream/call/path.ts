@@ -16,7 +16,11 @@ export const isId = (text: unknown): text is string => typeof text === 'string' 
 export const isUuid = (text: string): boolean => UUID.test(text);
 
 /** Returns what two spellings of one id have in common: UUIDs are the same in any case of their letters (RFC 9562, 4), other ids are not. */
-export const idKey = (id: string): string => (isUuid(id) ? id.toLowerCase() : id);
+export function idKey(id: string): string {
+  const lower = id.toLowerCase();
+  // Nearly all are in small letters: hundreds are compared in a query, and the form of none of these needs to be looked at.
+  return lower !== id && isUuid(id) ? lower : id;
+}
 
 /**
  * Puts ids into a path template such as `/v1/clients/{clientId}/instruments/{instrumentId}`, and appends a query. Query
