@@ -151,7 +151,8 @@ describe('a webhook that is what it should be', () => {
     const bytes = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(text)]);
     expect((await ingress.post('STATUS_UPDATE', bytes)).status).toBe(201);
     const { events } = await ingress.log.readAfter(ingress.clientId, null, 5);
-    expect(events[0]?.payload).toEqual(JSON.parse(text));
+    // A number that JavaScript cannot hold is kept as it was written, too.
+    expect(JSON.stringify(events[0]?.payload)).toBe(text);
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 });
