@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { hasMore, itemsOf, withPage } from '../../examples/web/src/graph/pages.ts';
+import { hasMore, itemsOf, payersOf, withPage } from '../../examples/web/src/graph/pages.ts';
 import { folder } from '../helpers/packages.ts';
 
 const page = (ids: readonly (string | null)[], hasNextPage: boolean) => ({
@@ -30,6 +30,17 @@ it('the examples show no page that was being read as its list was read anew: tho
   expect(withPage([again], second, third)).toEqual([again]);
   // It was read a second time.
   expect(withPage([first, second], first, second)).toEqual([first, second]);
+});
+
+it('the examples pay from the same account where its instrument cannot be read for a moment, and from none of a customer', () => {
+  const accounts = [
+    { id: 'of a customer', ownerId: 'customer', instrumentId: '1', instrument: { id: '1' } },
+    { id: 'unread', ownerId: 'client', instrumentId: '2', instrument: null },
+    { id: 'without', ownerId: 'client', instrumentId: null, instrument: null },
+    { id: 'other', ownerId: 'client', instrumentId: '3', instrument: { id: '3' } },
+  ];
+  expect(payersOf(accounts, 'client').map(({ id }) => id)).toEqual(['unread', 'other']);
+  expect(payersOf(accounts, undefined)).toEqual([]);
 });
 
 it.each(['pages.ts', 'use-pages.ts'])('the example for phones has %s as the web example', async (file) => {

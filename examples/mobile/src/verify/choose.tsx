@@ -46,8 +46,8 @@ function ChooseForm({ found, more, open, payments: { refused, sending, problem, 
   }, [isSearching, more]);
 
   const submit = () => {
-    if (chosen === undefined || !payer?.instrument) return;
-    void send({ sourceInstrumentId: payer.instrument.id, destinationInstrumentId: chosen });
+    if (chosen === undefined || !payer?.instrumentId) return;
+    void send({ sourceInstrumentId: payer.instrumentId, destinationInstrumentId: chosen });
   };
   return (
     <>
@@ -188,7 +188,8 @@ function Payer({ payer }: { readonly payer: PayingAccount | undefined }) {
   const { amount, currency } = payer.availableBalance;
   return (
     <Text style={styles.note}>
-      {t.choose.source} {payer.instrument?.alias}: {t.choose.available(money(amount, currency))}
+      {t.choose.source} {payer.instrument?.alias ?? payer.clabe}:{' '}
+      {t.choose.available(money(amount, currency))}
     </Text>
   );
 }

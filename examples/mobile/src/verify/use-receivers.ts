@@ -1,6 +1,6 @@
 import { type Answer, Refused, type Source } from '@pasarela/client';
 import { useCallback, useEffect } from 'react';
-import { hasMore, itemsOf } from '../graph/pages.ts';
+import { hasMore, itemsOf, payersOf } from '../graph/pages.ts';
 import { usePages } from '../graph/use-pages.ts';
 import { useQuery } from '../graph/use-query.ts';
 import {
@@ -56,12 +56,7 @@ export function useReceivers(source: Source): ReceiversState {
   );
   const receivers = usePages<ReceiverPage>(data?.client.instruments ?? undefined, readReceivers);
   const accounts = usePages<AccountPage>(data?.client.accounts ?? undefined, readAccounts);
-  const payer = accounts.pages
-    .flatMap(({ nodes }) => nodes)
-    .find(
-      (account): account is PayingAccount =>
-        account !== null && account.ownerId === data?.client.id && account.instrument !== null,
-    );
+  const [payer] = payersOf(itemsOf(accounts.pages), data?.client.id);
   const { more: moreAccounts } = accounts;
   const isLooking = payer === undefined && hasMore(accounts.pages);
   // The accounts of customers may come first, by the hundred.

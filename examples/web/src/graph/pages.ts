@@ -17,3 +17,16 @@ export function itemsOf<Item extends { readonly id: string }>(
 /** Adds the page that was read behind `last`. A list that was read anew meanwhile ends elsewhere: those in between would be missing. */
 export const withPage = <Of>(pages: readonly Of[], last: Of, page: Of): readonly Of[] =>
   pages.at(-1) === last ? [...pages, page] : pages;
+
+/** What of an account tells whether it can pay. */
+interface Account {
+  readonly ownerId: string;
+  readonly instrumentId?: string | null;
+}
+
+/**
+ * The client's own accounts, which can pay. It goes by the account's own id of its instrument: `instrument` is null also where it
+ * could not be read for a moment, and another account would pay then, a second time where it was for a payment that is unclear.
+ */
+export const payersOf = <Of extends Account>(accounts: readonly Of[], clientId: string | undefined): Of[] =>
+  accounts.filter(({ ownerId, instrumentId }) => ownerId === clientId && typeof instrumentId === 'string');

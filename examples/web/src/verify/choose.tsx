@@ -105,9 +105,9 @@ function PayingAccounts({ accounts }: { readonly accounts: readonly PayingAccoun
     <label>
       {t.choose.source}
       <select name="source">
-        {accounts.map(({ instrument, availableBalance }) => (
-          <option key={instrument?.id} value={instrument?.id}>
-            {instrument?.alias} —{' '}
+        {accounts.map(({ id, clabe, instrumentId, instrument, availableBalance }) => (
+          <option key={id} value={instrumentId ?? undefined}>
+            {instrument?.alias ?? clabe} —{' '}
             {t.choose.available(money(availableBalance.amount, availableBalance.currency))}
           </option>
         ))}

@@ -49,6 +49,8 @@ graphql(`
     nodes {
       id
       ownerId
+      clabe
+      instrumentId
       instrument {
         id
         alias

@@ -1,6 +1,6 @@
 import { useCallback } from 'react';
 import { type CombinedError, useClient, useQuery } from 'urql';
-import { hasMore, itemsOf } from '../graph/pages.ts';
+import { hasMore, itemsOf, payersOf } from '../graph/pages.ts';
 import { usePages } from '../graph/use-pages.ts';
 import {
   ACCOUNTS_TO_VERIFY,
@@ -81,9 +81,7 @@ export function useReceivers(): ReceiversState {
         more: receivers.more,
       },
       accounts: {
-        items: allAccounts.filter(
-          ({ ownerId, instrument }) => ownerId === data.client.id && instrument !== null,
-        ),
+        items: payersOf(allAccounts, data.client.id),
         total: firstAccounts.totalCount,
         read: allAccounts.length,
         hasMore: hasMore(accounts.pages),
