@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { control } from '../helpers/gateway.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
@@ -41,6 +41,29 @@ export const describeSignedIn = (world: () => World) =>
       (await control(other.sandbox, 'GET', '/sandbox/requests')).counts[
         'POST /v1/transactions/penny_validation'
       ];
+
+    it('stays so where a look for the sandbox, of before, is answered late', async () => {
+      const { origin, browser } = world();
+      const context = await browser.newContext({ locale: 'es-MX' });
+      const page = await context.newPage();
+      const late: Route[] = [];
+      await page.route('**/sandbox', (route) => {
+        if (late.length > 0) return route.fulfill({ status: 404 });
+        return void late.push(route);
+      });
+      await page.goto(origin);
+      await connect(page, other.graphql, other.sandbox.accessToken);
+      await page.getByRole('tab', { name: 'Abonos' }).waitFor();
+      const told = page.waitForResponse((response) => response.url().endsWith('/sandbox'));
+      await late[0]?.fulfill({ status: 404 });
+      await told;
+      // The app has taken it once it has drawn twice.
+      await page.evaluate(
+        () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+      );
+      expect(await page.getByRole('tab', { name: 'Abonos' }).count()).toBe(1);
+      await context.close();
+    });
 
     it('finds a receiver beyond the first hundred', async () => {
       const search = device.getByLabel('Buscar por nombre o CLABE');

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
@@ -349,6 +349,34 @@ describe('an error', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 });
+
+it.each([404, 502])(
+  'a look for the sandbox that is answered late, with %i, takes nobody’s screen away',
+  async (status) => {
+    const late: Route[] = [];
+    let looks = 0;
+    await page.route('**/sandbox', (route) => {
+      looks += 1;
+      if (looks === 2) return void late.push(route);
+      return route.fulfill({ status: looks === 1 ? 502 : 404 });
+    });
+    await reload();
+    await page.getByRole('heading', { name: 'Verifica de quién es una cuenta' }).waitFor();
+    await page.evaluate(() => {
+      const look = () =>
+        document.querySelector('input[type="search"]') ?? Object.assign(globalThis, { isGone: true });
+      new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+    });
+    const told = page.waitForResponse((response) => response.url().endsWith('/sandbox'));
+    await late[0]?.fulfill({ status });
+    await told;
+    // The page has taken it once it has drawn twice.
+    await page.evaluate(
+      () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+    );
+    expect(await page.evaluate(() => Reflect.has(globalThis, 'isGone'))).toBe(false);
+  },
+);
 
 describe('the list of credits', () => {
   beforeEach(async () => {

@@ -44,7 +44,8 @@ function Frame() {
     findSession().then(
       (found) => {
         setProblem(undefined);
-        setSession(found ?? null);
+        // It is looked for again while it is looked for: what comes late takes nobody's place.
+        setSession((before) => (before === undefined ? (found ?? null) : before));
       },
       (cause: unknown) => setProblem(cause),
     );

@@ -26,7 +26,8 @@ export function App() {
     findSession().then(
       (found) => {
         setProblem(undefined);
-        setSession(found ?? null);
+        // It is looked for again while it is looked for: what comes late takes nobody's place.
+        setSession((before) => (before === undefined ? (found ?? null) : before));
       },
       (cause: unknown) => setProblem(cause),
     );
@@ -43,7 +44,7 @@ export function App() {
     void forgetPayments();
   }, [session, left]);
 
-  if (problem !== undefined) {
+  if (session === undefined && problem !== undefined) {
     return (
       <>
         <Header signedIn={false} />
