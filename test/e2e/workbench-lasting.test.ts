@@ -121,6 +121,33 @@ describe('a stream', () => {
     expect(one.failures).toEqual([]);
   });
 
+  it('is not taken up where another page of the browser has closed its tab meanwhile', async () => {
+    await using one = await demo.open();
+    const { page, context } = one;
+    await watchMoneyIn(page);
+    await page.waitForFunction(() => sessionStorage.getItem('pasarela:streams')?.includes('"live"'));
+    // As one that the browser discards, which writes nothing down.
+    await page.evaluate(() => {
+      window.addEventListener('pagehide', (event) => event.stopImmediatePropagation(), { capture: true });
+    });
+    const other = await context.newPage();
+    await other.goto(page.url());
+    await other.locator('.wb-operation .view-line').first().waitFor();
+    await openTab(other, 'WatchMoneyIn');
+    await other.getByRole('tab', { name: /^WatchMoneyIn/ }).press('Delete');
+    await other.waitForFunction(
+      () => !localStorage.getItem('pasarela:graphiql:tabState')?.includes('"WatchMoneyIn"'),
+    );
+    const followed: string[] = [];
+    page.on('request', (request) => {
+      if (request.headers()['accept'] === 'text/event-stream') followed.push(request.url());
+    });
+    await page.reload();
+    await page.locator('.wb-operation .view-line').first().waitFor();
+    expect(await page.getByRole('tab', { name: /^WatchMoneyIn/ }).count()).toBe(0);
+    expect(followed).toEqual([]);
+  });
+
   it('is written down after each event, for a page that ends without a word', async () => {
     await using one = await demo.open();
     const { page } = one;

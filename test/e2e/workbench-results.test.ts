@@ -57,6 +57,29 @@ describe('a play that brings no answer', () => {
     await until(async () => (await page.locator('.wb-waterfall').count()) === 0);
   });
 
+  it('says so where the answer is cut off in its midst, and where a header cannot be sent', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await page.evaluate(() => {
+      const send = window.fetch;
+      window.fetch = (input, init) => {
+        if (init?.method !== 'POST') return send(input, init);
+        const cut = new ReadableStream({ start: (body) => body.error(new TypeError('network error')) });
+        return Promise.resolve(new Response(cut));
+      };
+    });
+    await play(page);
+    await result(page, /The\s+gateway\s+does\s+not\s+answer/);
+    await page.getByRole('tab', { name: 'Headers' }).click();
+    for (const tab of ['Instruments', 'WatchMoneyIn']) {
+      await openTab(page, tab);
+      await page.locator('.wb-variables .graphiql-editor:not(.hidden)').click();
+      await page.keyboard.insertText('{"x-price": "5 €"}');
+      await play(page);
+      await result(page, /ISO-8859-1/);
+    }
+  });
+
   it('is seen in place of a stream that has ended', async () => {
     await using one = await demo.open();
     const { page } = one;

@@ -225,10 +225,10 @@ describe('out of the page', () => {
       await page.getByRole('tab', { name, exact: true }).click();
       expect(await code.innerText()).toContain(sign);
     }
-    // Also of variables that are none.
+    // Also of variables with a comment, and of some that are none.
     await page.locator('.wb-variables .graphiql-editor:not(.hidden)').click();
     for (const [variables, sign] of [
-      ['{"a": 1}', 'InstrumentsQuery(a = 1)'],
+      ['{"a": 1, // one\n}', 'InstrumentsQuery(a = 1)'],
       ['null', 'InstrumentsQuery()'],
     ] as const) {
       await page.keyboard.press('ControlOrMeta+A');

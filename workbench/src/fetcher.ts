@@ -68,8 +68,9 @@ export const fetcher: Fetcher = (params, options) => {
   };
 };
 
+/** @throws TypeError for what no header can hold: where it is sent, that would look like a gateway that does not answer. */
 const stringsOf = (headers: object = {}): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  Object.fromEntries(new Headers(Object.entries(headers).map(([name, value]) => [name, String(value)])));
 
 function parsed(query: string): DocumentNode | undefined {
   try {

@@ -76,6 +76,16 @@ export function renewKeys(isSandbox: boolean): void {
   }
 }
 
+/** The ids of the tabs that were written down. Another page of this browser may have written others meanwhile. */
+export function keptTabs(): readonly string[] {
+  try {
+    const { tabs } = JSON.parse(storage.getItem(TABS) ?? '{}') as { tabs: readonly { id: string }[] };
+    return tabs.map(({ id }) => id);
+  } catch {
+    return [];
+  }
+}
+
 /** The next page begins with the story. */
 export function forgetTabs(): void {
   areForgotten = true;

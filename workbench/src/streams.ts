@@ -1,6 +1,7 @@
 import { forgetStreams, keepStreams, keptStreams } from './kept-streams.ts';
 import type { Operation } from './net/result.ts';
 import { preferredTransport, type Transport } from './net/stream.ts';
+import { keptTabs } from './storage.ts';
 import { Runner } from './stream-runner.ts';
 import { addEntry, changeStream, isLive, useStreams } from './stream-store.ts';
 import { t } from './words.ts';
@@ -43,7 +44,10 @@ export function startStream(
  * they had.
  */
 export function restoreStreams(): void {
-  useStreams.setState(keptStreams());
+  const tabs = keptTabs();
+  // One whose tab is gone would run on where nobody sees or stops it.
+  const streams = Object.entries(keptStreams()).filter(([tab]) => tabs.includes(tab));
+  useStreams.setState(Object.fromEntries(streams));
   keepStreams();
   for (const [tab, stream] of Object.entries(useStreams.getState())) {
     if (!isLive(stream)) continue;

@@ -48,7 +48,7 @@ export async function execute(operation: Operation, headers: Headers, signal: Ab
 async function send(operation: Operation, headers: Headers, signal: AbortSignal): Promise<Answer> {
   const at = new Date();
   const start = performance.now();
-  const response = await fetch(GRAPH_URL, {
+  const sent = fetch(GRAPH_URL, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -57,7 +57,10 @@ async function send(operation: Operation, headers: Headers, signal: AbortSignal)
     },
     body: JSON.stringify(operation),
     signal,
-  }).catch((error: unknown) => {
+  });
+  // An answer may be cut off in its midst as well.
+  const read = sent.then(async (response) => ({ status: response.status, text: await response.text() }));
+  const { status, text } = await read.catch((error: unknown) => {
     if (signal.aborted) throw error;
     void untilReachable();
     throw new Error(
@@ -66,13 +69,12 @@ async function send(operation: Operation, headers: Headers, signal: AbortSignal)
         : t('This device is offline, and the gateway is not on it.'),
     );
   });
-  const text = await response.text();
   const milliseconds = performance.now() - start;
-  const result = parse(text, response.status);
+  const result = parse(text, status);
   return {
     at,
     result,
-    status: response.status,
+    status,
     milliseconds,
     bytes: new Blob([text]).size,
     upstream: upstreamOf(result),

@@ -1,10 +1,9 @@
-import { type GraphiQLPlugin, useGraphiQL } from '@graphiql/react';
+import { type GraphiQLPlugin, tryParseJSONC, useGraphiQL } from '@graphiql/react';
 import { useState } from 'react';
 import { GRAPH_URL } from '../addresses.ts';
 import { FORMATS } from '../code/formats.ts';
 import { aloneIn } from '../code/snippet.ts';
 import { kindOf, operationsOf } from '../fetcher.ts';
-import { isObject } from '../net/result.ts';
 import { t } from '../words.ts';
 import { CopyButton } from './CopyButton.tsx';
 import { CodeIcon } from './icons.tsx';
@@ -51,8 +50,8 @@ function Code() {
 
 function parsed(variables: string | null | undefined): Readonly<Record<string, unknown>> {
   try {
-    const read: unknown = JSON.parse(variables || '{}');
-    return isObject(read) ? read : {};
+    // As the play button reads them: with comments and a comma at the end.
+    return tryParseJSONC(variables ?? '') ?? {};
   } catch {
     return {};
   }
