@@ -1,6 +1,8 @@
+import { globSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import { buildSchema } from '../../src/schema/index.ts';
-import { readPage } from './pages.ts';
+import { ROOT, readPage } from './pages.ts';
 
 /** Root fields that no endpoint has to itself: they lead to others, or are the gateway's own. */
 const OF_NONE = ['client', 'eventCursor', 'node', 'nodes'];
@@ -42,6 +44,19 @@ it.each(['README.md', 'docs/sandbox.md', 'docs/comparison.md'])(
     expect(Number(told)).toBe(Object.keys(endpoints).length);
   },
 );
+
+it('a page that says that the service lists no transactions links to what it lacks, where a new endpoint finds the page', async () => {
+  const says =
+    /transactions\b[^.|]{0,40}\bno list\b|\bno list of\b[^.|]{0,40}transactions|\blists no transactions/i;
+  const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: fileURLToPath(ROOT) });
+  const lines: string[] = [];
+  for (const page of pages.filter((one) => one !== 'CHANGELOG.md')) {
+    const text = await readPage(page);
+    lines.push(...text.split('\n').filter((line) => says.test(line.replaceAll('[', ''))));
+  }
+  expect(lines.length).toBeGreaterThan(8);
+  expect(lines.filter((line) => !line.includes('#what-it-lacks'))).toEqual([]);
+});
 
 it('each root field of the graph stands beside what it is made of', () => {
   const schema = buildSchema();
