@@ -116,4 +116,6 @@ export interface Call {
   /** Called when an answer is not the answer to its order. */
   readonly onMismatch: (mutation: MoneyIntent['mutation']) => void;
   readonly onUnread: UnreadLog;
+  /** Called for each request of this call that has left, or may have. */
+  readonly onSent: () => void;
 }

@@ -108,6 +108,7 @@ async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promi
     // Only the journal needs this, so the payment does not wait for it.
     if (attempt > 1) void call.records.sentAgain(call.name, order.requestId).catch(() => undefined);
     const happened = await send(call, sent.body, attempt);
+    if (mayHaveLeft(happened)) call.onSent();
     const isFirst = fresh && repeat === 0;
     const outcome = await stored(call, outcomeOf(order.mutation, isFirst, happened, readingOf(call)));
     if (outcome.kind === 'nothing-moved') {
@@ -203,6 +204,9 @@ async function send(call: Call, body: string, attempt: number): Promise<Attempt>
     return { kind: 'failed', error: new GivenUpError('the request threw', { dispatched: true, cause }) };
   }
 }
+
+const mayHaveLeft = (happened: Attempt): boolean =>
+  happened.kind === 'answered' ? happened.synthesized !== true : happened.error.dispatched;
 
 async function readOriginal({ waiting, logger }: Call, calls: RefundCalls): Promise<Attempt> {
   try {

@@ -167,7 +167,12 @@ function executing(
       if (!over.signal.aborted) late.abort();
     });
     const waiting = AbortSignal.any([late.signal, signal]);
-    const parts = { records, persistence, ambient, logger, onMismatch, onUnread };
+    const began = ambient.now();
+    let sends = 0;
+    const onSent = () => {
+      sends += 1;
+    };
+    const parts = { records, persistence, ambient, logger, onMismatch, onUnread, onSent };
     const owner = ambient.newId();
     let name = recordName(order);
     const call: Call = {
@@ -182,7 +187,8 @@ function executing(
     };
     const report = (outcome: PaymentOutcome, result?: MoneyResult) => {
       onPayment?.(order.mutation, outcome);
-      track(logged(order, payments.idOf(name), outcome, result, logger));
+      const took = { milliseconds: Math.max(0, Math.round(ambient.now() - began)), sends };
+      track(logged(order, payments.idOf(name), result, { outcome, ...took }, logger));
     };
     try {
       const result = await runUnderKey(call, leaseMs, (next) => {
@@ -205,20 +211,25 @@ function executing(
 async function logged(
   { mutation, clientId, calls, requestId }: MoneyOrder,
   id: Promise<string>,
-  outcome: PaymentOutcome,
   result: MoneyResult | undefined,
+  {
+    outcome,
+    ...took
+  }: { readonly outcome: PaymentOutcome; readonly milliseconds: number; readonly sends: number },
   logger: Logger,
 ): Promise<void> {
   const paymentId = await id.catch(() => undefined);
   const why = result === undefined ? {} : whyOf(result, calls);
-  logger.info({ mutation, clientId, paymentId, outcome, ...why, requestId }, 'payment');
+  logger.info({ mutation, clientId, paymentId, outcome, ...why, ...took, requestId }, 'payment');
 }
 
-/** Why a payment is unknown, or was not sent, or which conflict of keys it is. */
-function whyOf(result: MoneyResult, calls: MoneyCalls): { readonly reason?: string; readonly code?: string } {
+/** Why a payment is unknown, or was not sent, or which conflict of keys it is; of an unknown one the last status too. */
+function whyOf(result: MoneyResult, calls: MoneyCalls): Readonly<Record<string, string | number>> {
   switch (result.kind) {
-    case 'unknown':
-      return { reason: result.reason };
+    case 'unknown': {
+      const { reason, last } = result;
+      return last?.kind === 'answered' ? { reason, status: last.status } : { reason };
+    }
     case 'nothing-moved':
       return { code: calls.codeUnmoved(result.because) };
     case 'refund-not-allowed':

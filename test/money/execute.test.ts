@@ -192,8 +192,12 @@ async function payThrottled(retryAfterMs: number, ms: number) {
   upstream.faults.push('reset-after');
   // The spread loses which calls belong to which mutation; they are those of `made`.
   const throttled = { ...made, calls: { ...made.calls, send } } as MoneyOrder;
-  const own = createMoney({ records, logger, ambient: { ...ambient, sleep }, leaseMs: HOUR });
-  return { result: await own.execute(throttled, limits(ms)), pauses, sent };
+  const log = recordingLogger();
+  const own = createMoney({ records, logger: log, ambient: { ...ambient, sleep }, leaseMs: HOUR });
+  const result = await own.execute(throttled, limits(ms));
+  await until(() => log.lines.some(({ message }) => message === 'payment'));
+  const line = log.lines.find(({ message }) => message === 'payment')?.fields;
+  return { result, pauses, sent, line };
 }
 
 it('a call that has ended renews its lease no more, and waits for its deadline no more', async () => {
@@ -229,15 +233,18 @@ it('a call that has ended renews its lease no more, and waits for its deadline n
 });
 
 it('money out is not sent again before the time is over that the service asks to wait', async () => {
-  const { result, pauses, sent } = await payThrottled(20_000, 300_000);
+  const { result, pauses, sent, line } = await payThrottled(20_000, 300_000);
   expect(result).toMatchObject({ kind: 'done' });
+  expect(line).toMatchObject({ outcome: 'done', sends: 3 });
+  expect(Object(line).milliseconds).toBeGreaterThanOrEqual(20_000);
   expect([sent, movements()]).toEqual([3, 1]);
   expect(pauses).toContain(20_000);
 });
 
 it('money out is unknown at once where the service asks to wait for longer than the caller does', async () => {
-  const { result, pauses, sent } = await payThrottled(600_000, 300_000);
+  const { result, pauses, sent, line } = await payThrottled(600_000, 300_000);
   expect(result).toMatchObject({ kind: 'unknown', safeToRetry: true });
+  expect(line).toMatchObject({ outcome: 'unknown', reason: 'NO_ANSWER', status: 429, sends: 2 });
   expect([sent, movements()]).toEqual([2, 1]);
   expect(pauses).not.toContain(600_000);
 });

@@ -55,11 +55,13 @@ it('each payment leaves one line in the log and is counted by how it ended, and 
     mutation: 'createInternalTransaction',
     clientId: gateway.sandbox.clientId,
     requestId: expect.stringMatching(/./),
+    milliseconds: expect.any(Number),
+    sends: 1,
   };
   const id = expect.stringMatching(/^[\w-]{43}$/);
   expect(lines()).toEqual([
     { ...told, message: 'payment', paymentId: done.transaction.payment.id, outcome: 'done' },
-    { ...told, message: 'payment', paymentId: done.transaction.payment.id, outcome: 'replayed' },
+    { ...told, message: 'payment', paymentId: done.transaction.payment.id, outcome: 'replayed', sends: 0 },
     { ...told, message: 'payment', paymentId: id, outcome: 'refused' },
     {
       ...told,
