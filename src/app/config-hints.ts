@@ -64,9 +64,13 @@ export function doubtsOf(read: Variables): readonly Doubt[] {
       cure: 'Set AUTH_MODE=service, or take them out. Where the gateway has made payments, read docs/operations.md first, "Whose a key is".',
     });
   }
-  if (operation <= upstream) {
+  if (operation <= 2 * upstream) {
+    const harm =
+      operation <= upstream
+        ? 'an operation ends before a REST call that hangs. A service that hangs is never suspended, and no payment without an answer is repeated.'
+        : 'money out whose answer does not come is repeated with less time than a REST call may take, so that it may end unknown where one more answer would have settled it.';
     doubts.push({
-      text: `OPERATION_TIMEOUT_MS is ${operation}, and UPSTREAM_TIMEOUT_MS ${upstream}: an operation ends before a REST call that hangs. A service that hangs is never suspended, and no payment without an answer is repeated.`,
+      text: `OPERATION_TIMEOUT_MS is ${operation}, and UPSTREAM_TIMEOUT_MS ${upstream}: ${harm}`,
       cure: 'Set OPERATION_TIMEOUT_MS to more than twice UPSTREAM_TIMEOUT_MS.',
     });
   }

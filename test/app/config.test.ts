@@ -218,8 +218,14 @@ describe('the configuration', () => {
       );
     expect(doubts({})).toEqual([]);
     expect(doubts({ OPERATION_TIMEOUT_MS: '10000' })).toEqual([
-      expect.stringContaining('OPERATION_TIMEOUT_MS is 10000, and UPSTREAM_TIMEOUT_MS 10000'),
+      expect.stringContaining(
+        'OPERATION_TIMEOUT_MS is 10000, and UPSTREAM_TIMEOUT_MS 10000: an operation ends',
+      ),
     ]);
+    expect(doubts({ OPERATION_TIMEOUT_MS: '20000' })).toEqual([
+      expect.stringContaining('OPERATION_TIMEOUT_MS is 20000, and UPSTREAM_TIMEOUT_MS 10000: money out'),
+    ]);
+    expect(doubts({ OPERATION_TIMEOUT_MS: '20001' })).toEqual([]);
     expect(doubts({ SHUTDOWN_GRACE_MS: '29999' })).toEqual([
       expect.stringContaining('SHUTDOWN_GRACE_MS is 29999, and OPERATION_TIMEOUT_MS 30000'),
     ]);
