@@ -150,7 +150,7 @@ const OutcomeUnknownReasonType = builder.enumType('OutcomeUnknownReason', {
 builder.objectType(OutcomeUnknown, {
   name: 'OutcomeUnknown',
   description:
-    'The request was sent and no clear answer came: it may or may not have happened. Neither success nor failure, so it is no `UserError`.',
+    'It may or may not have happened: the request was sent, and no clear answer came. Or it is money out of which nothing has left yet, and which the gateway may still send by itself. Neither success nor failure, so it is no `UserError`.',
   fields: (t) => ({
     message: t.exposeString('message', { nullable: false, description: 'What is known, for people.' }),
     reason: t.expose('reason', {
