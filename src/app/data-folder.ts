@@ -1,6 +1,7 @@
 import { constants, existsSync } from 'node:fs';
 import { access, mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { sqliteLogIn } from '../events/sqlite/sqlite-log.ts';
 import { sqliteRecordsIn } from '../money/open-money.ts';
 import { otherStoreIn } from '../money/other-store.ts';
 import { RETENTION_DAYS } from '../money/record.ts';
@@ -38,7 +39,7 @@ export async function otherStoreProblem({
   const found = await otherStoreIn({ dataDir, redisUrl: redisUrl?.reveal() });
   if (found === undefined) return undefined;
   const [is, had] = redisUrl === undefined ? ['is not set', 'with Redis'] : ['is set', 'without Redis'];
-  return `REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last ${RETENTION_DAYS} days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, rename that file.`;
+  return `REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last ${RETENTION_DAYS} days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, name another, empty folder in DATA_DIR.`;
 }
 
 /** @throws ConfigError where there is an {@link otherStoreProblem} */
@@ -57,6 +58,19 @@ export function newRecordHint({
 }: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): string | undefined {
   if (redisUrl !== undefined || existsSync(sqliteRecordsIn(dataDir))) return undefined;
   return `DATA_DIR: ${resolve(dataDir)} holds no record of payments, and this gateway begins one. If a gateway has made payments before, end this one, and name the folder of that: otherwise a payment that an app sends again is made again.`;
+}
+
+/**
+ * Returns what a gateway with Redis says that finds the log of one without Redis in its folder. Without `REDIS_URL` a later gateway would go on in
+ * it: its epoch and its end are those of before, so no reader would be told of a gap.
+ */
+export function leftLogHint({
+  dataDir,
+  redisUrl,
+}: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): string | undefined {
+  const log = resolve(sqliteLogIn(dataDir));
+  if (redisUrl === undefined || !existsSync(log)) return undefined;
+  return `DATA_DIR: ${log} is the log of a gateway without Redis, and a gateway with REDIS_URL does not read it. Move it out of the folder: without REDIS_URL a gateway here would go on in it, and tell no reader that the events in Redis are missing.`;
 }
 
 /**

@@ -8,7 +8,7 @@ import { createLogger } from '../observability/logger.ts';
 import { readEnvironment } from './config.ts';
 import { doubtsOf, readMisspellings, weaknessesOf } from './config-hints.ts';
 import { configure, isLocalhost } from './configure.ts';
-import { newRecordHint, prepareDataFolder, refuseOtherStore } from './data-folder.ts';
+import { leftLogHint, newRecordHint, prepareDataFolder, refuseOtherStore } from './data-folder.ts';
 import type { Demo } from './demo.ts';
 import { buildServer } from './gateway.ts';
 import { listeningBy, type Program, runProgram } from './lifecycle.ts';
@@ -92,7 +92,7 @@ await runProgram(async ({ opened, logsTo }) => {
     const config = configure(variables, variables.UPSTREAM_URL);
     await prepareDataFolder(config.dataDir);
     await refuseOtherStore(config);
-    const hint = newRecordHint(config);
+    const hint = newRecordHint(config) ?? leftLogHint(config);
     if (hint !== undefined) logger.warn({}, hint);
     const server = buildServer({ ...config, tracing }, logger);
     opened(() => server.stop(), inFlight(config));

@@ -6,9 +6,11 @@ import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vit
 import { readVariables } from '../../src/app/config.ts';
 import { lookAtFolder } from '../../src/cli/doctor/folder.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
+import { silentMetrics } from '../../src/events/metrics.ts';
+import { SqliteLog } from '../../src/events/sqlite/sqlite-log.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { otherStoreIn } from '../../src/money/other-store.ts';
-import { RETENTION_MS } from '../../src/money/record.ts';
+import { PaymentsHeldError, RETENTION_MS } from '../../src/money/record.ts';
 import { pasarela } from '../cli/run.ts';
 import { startProgram } from '../helpers/program.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
@@ -87,6 +89,35 @@ it('the doctor tells beforehand that a gateway would not start for the other sto
     /^the gateway does not start: REDIS_URL: is set, and .*money\.sqlite says/,
   );
   expect(await found()).toMatchObject([{ status: 'failure', message }, { status: 'ok' }]);
+});
+
+it('a gateway that is given a Redis tells of the log that its folder still has, and so does the doctor', async () => {
+  const log = new SqliteLog({ dataDir, retention: 10, metrics: silentMetrics, now: Date.now });
+  await log.stop();
+  const told = /events\.sqlite is the log of a gateway without Redis, .* Move it out of the folder/;
+  const environment = {
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    WEBHOOK_SECRET: 'x'.repeat(32),
+    DATA_DIR: dataDir,
+  };
+  const found = (more: Readonly<Record<string, string>>) =>
+    lookAtFolder(readVariables({ ...environment, ...more }));
+  expect(await found({})).toMatchObject([{ status: 'ok' }]);
+  const warning = { status: 'warning', message: expect.stringMatching(told) };
+  expect(await found({ REDIS_URL: redis.url })).toMatchObject([warning, { status: 'ok' }]);
+  await using program = start({ REDIS_URL: redis.url });
+  await program.says(told);
+  await program.says(/Pasarela is listening/);
+});
+
+it('payments can be stopped in a Redis that no gateway has used yet, so that the first one sends none', async () => {
+  await using empty = await startRedis();
+  const stopped = await pasarela(['payments', 'stop'], { REDIS_URL: empty.url, DATA_DIR: dataDir });
+  expect(stopped).toMatchObject({ code: 0, stdout: expect.stringContaining('an operator has stopped them') });
+  const records = await openMoneyRecords({ redisUrl: empty.url, dataDir, logger });
+  await records.claim(NAME, { owner: 'a', inputHash: 'input', leaseMs: 0, ...NOBODYS });
+  await expect(records.markSent(NAME, 'a', '{}')).rejects.toThrow(PaymentsHeldError);
+  await records.stop();
 });
 
 it('what was not sent, or is forgotten anyway, stands in nobody’s way', async () => {

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { otherStoreProblem } from '../../app/data-folder.ts';
+import { leftLogHint, otherStoreProblem } from '../../app/data-folder.ts';
 import type { Variables } from '../../app/variables.ts';
 import { entropy } from '../../common/entropy.ts';
 import { isEarlierSpoolName } from '../../events/spool/earlier-spools.ts';
@@ -16,6 +16,9 @@ export const UNREADABLE_SPOOL_CURE =
 
 const OTHER_STORE_CURE =
   'Set REDIS_URL as that gateway had it, or follow docs/redis.md, "From DATA_DIR to Redis".';
+
+const LEFT_LOG_CURE =
+  'Move events.sqlite out of DATA_DIR, or name another, empty folder: docs/redis.md, "From DATA_DIR to Redis".';
 
 /**
  * Checks that this process could write to the folder of the log, the records and the spool, and that no earlier gateway has kept its
@@ -35,6 +38,8 @@ export async function lookAtFolder({
   const other = await otherStoreProblem({ dataDir: folder, redisUrl: REDIS_URL });
   if (other !== undefined && UPSTREAM_URL !== undefined)
     found.failure(`the gateway does not start: ${other}`, OTHER_STORE_CURE);
+  const left = leftLogHint({ dataDir: folder, redisUrl: REDIS_URL });
+  if (left !== undefined && UPSTREAM_URL !== undefined) found.warning(left, LEFT_LOG_CURE);
   try {
     await access(await nearest(folder), constants.W_OK | constants.X_OK);
     await writeInto(folder);

@@ -55,6 +55,9 @@ export interface SqliteLogOptions {
   readonly monotonic?: (() => number) | undefined;
 }
 
+/** The file of the embedded log. */
+export const sqliteLogIn = (dataDir: string): string => join(dataDir, 'events.sqlite');
+
 /**
  * The embedded log: one file, one process, no server. A position is a whole number from 1, per client, and the run that wrote
  * the event, such as `57.9f86d081884c`. Each opening of the file is a run and has a random name. So a file that was put back
@@ -74,7 +77,7 @@ export class SqliteLog extends LogReader implements EventLog {
   readonly #names: EventNames;
 
   constructor(options: SqliteLogOptions) {
-    const path = join(options.dataDir, 'events.sqlite');
+    const path = sqliteLogIn(options.dataDir);
     const database = openExclusive(path, SCHEMA);
     if (database === undefined) {
       throw new Error(
