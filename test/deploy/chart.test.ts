@@ -138,6 +138,22 @@ describe('the Helm chart', () => {
     });
   });
 
+  it('starts several pods, and their doctor, only with a REDIS_URL, by which they share one record of payments', async () => {
+    const needsOf = async (own: Json): Promise<readonly unknown[]> => {
+      const made = await rendered('money', { secretName: 'secrets', doctor: true, ...own });
+      return ['StatefulSet money', 'Job money-doctor'].map((name) => {
+        const { spec } = (made.get(name) as { spec: { template: Pod } }).spec.template;
+        return spec.containers[0]?.['env'];
+      });
+    };
+    const valueFrom = { secretKeyRef: { name: 'secrets', key: 'REDIS_URL' } };
+    const needed = [{ name: 'REDIS_URL', valueFrom }];
+    expect(await needsOf({ replicas: 2 })).toEqual([needed, needed]);
+    expect(await needsOf({ replicas: 1 })).toEqual([undefined, undefined]);
+    const config = { REDIS_URL: 'redis://redis.example.mx:6379' };
+    expect(await needsOf({ replicas: 2, config })).toEqual([undefined, undefined]);
+  });
+
   it('makes on demand a doctor that has of the pods all that it tries, and nothing that they have', async () => {
     const own = { image: { repository: 'registry.example.mx/pasarela', tag: 'build-42' } };
     const values = {
