@@ -1,3 +1,4 @@
+import { isRounded } from '../common/long-numbers.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import { type Optional, present } from '../upstream/call/json.ts';
@@ -5,7 +6,7 @@ import type { Transaction, TransactionMatch } from '../upstream/transactions.ts'
 import { BadInputError } from './errors.ts';
 import { argumentId } from './ids.ts';
 import { openEnum } from './open-enum.ts';
-import { namedId } from './values.ts';
+import { invalid, namedId } from './values.ts';
 
 export const transactionStatus = openEnum('TransactionStatus', ['INITIALIZED', 'LIQUIDATED', 'REFUNDED']);
 export const transactionCategory = openEnum('TransactionCategory', ['DEBIT_TRANS', 'INTER_TRANS']);
@@ -57,9 +58,17 @@ export function transactionOf(id: Optional, context: Context): MaybePromise<Tran
   return named === null ? null : context.reads.session.transactions.get(named);
 }
 
-/** A reference whose structure the spec does not show: a text as it is, anything else as its JSON. */
+/**
+ * A reference whose structure the spec does not show: a text as it is, anything else as its JSON.
+ *
+ * @throws UpstreamError `UPSTREAM_INVALID` where that holds a number of which digits are lost: it would name something else.
+ */
 export function jsonReference(parent: Transaction): string | null {
   const value = parent.jsonReference;
   if (value === undefined || value === null) return null;
-  return typeof value === 'string' ? present(value) : JSON.stringify(value);
+  if (typeof value === 'string') return present(value);
+  return JSON.stringify(value, (_name, part: unknown) => {
+    if (isRounded(part)) throw invalid('jsonReference', 'holds a number of more digits than are read');
+    return part;
+  });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openEnum, undocumentedValues } from '../../src/resolvers/open-enum.ts';
+import { jsonReference } from '../../src/resolvers/transaction.ts';
 import { optional, timestamp } from '../../src/resolvers/values.ts';
 import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import { collectingLogger } from '../helpers/gateway.ts';
@@ -34,6 +35,25 @@ describe('a text that may be absent', () => {
   it('is itself when it came', () => {
     expect(optional('alias')({ alias: 'Nómina' })).toBe('Nómina');
   });
+});
+
+describe('a reference of any structure', () => {
+  const shown = (text: string) => jsonReference({ jsonReference: JSON.parse(text) } as never);
+
+  it.each(['{"a":[1,9007199254740991]}', '[]', 'true', '7'])('that is %s is shown as it came', (text) => {
+    expect(shown(text)).toBe(text);
+  });
+
+  it.each(['null', '"None"', '""'])('that is %s is null', (text) => {
+    expect(shown(text)).toBeNull();
+  });
+
+  it.each(['{"a":{"reference":12345678901234567890}}', '12345678901234567890', '[1e400]'])(
+    'that is %s is not shown with other digits than it has',
+    (text) => {
+      expect(() => shown(text)).toThrow('sent a "jsonReference" that holds a number of more digits');
+    },
+  );
 });
 
 describe('an open list of values', () => {
