@@ -63,3 +63,15 @@ export async function readWhole<T>(
   const second = await read();
   return isWhole(second) ? second : undefined;
 }
+
+/**
+ * Reads a page from the oldest event on, for a reader that has been told of what is missing up to a position. Only then it checks that
+ * the log goes on from there: what has been trimmed before the page was read is missing too.
+ *
+ * @param check rejects if it does not
+ */
+export async function readFromOldest<T>(read: () => Promise<T>, check: () => Promise<unknown>): Promise<T> {
+  const page = await read();
+  await check();
+  return page;
+}

@@ -5,7 +5,7 @@ import { holdsNewest, isUnbroken } from './chain.ts';
 import { begunAt, decodeCursor, encodeCursor, type LogPosition, type ReadFrom } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { CursorInvalidError, type LogBounds } from './errors.ts';
-import { gapError, readWhole, startsAgain } from './gap.ts';
+import { gapError, readFromOldest, readWhole, startsAgain } from './gap.ts';
 import { Hub } from './live/hub.ts';
 import type {
   EventLog,
@@ -58,10 +58,10 @@ export class LogReader
     search?: EventSearch,
   ): Promise<EventPage> {
     const from = await this.#decode(clientId, cursor);
-    const page = await this.#pageAfter(clientId, from, limit, search);
-    // Only now: what has been trimmed before the page was read is missing here too.
-    if (from?.isOldest === true) await this.#pageAfter(clientId, { ...from, isOldest: false }, 1);
-    return page;
+    const read = () => this.#pageAfter(clientId, from, limit, search);
+    return from?.isOldest === true
+      ? readFromOldest(read, () => this.#pageAfter(clientId, { ...from, isOldest: false }, 1))
+      : read();
   }
 
   async #pageAfter(

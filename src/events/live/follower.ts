@@ -3,6 +3,7 @@ import { PushStream, type Sink } from '../../common/push-stream.ts';
 import type { ReadFrom } from '../cursor.ts';
 import type { Entry } from '../entry.ts';
 import { SlowConsumerError, StoreUnavailableError } from '../errors.ts';
+import { readFromOldest } from '../gap.ts';
 import type { FollowOptions, StoredEvent } from '../log.ts';
 import type { TopicAsker } from '../topics.ts';
 import type { Feed } from './feed.ts';
@@ -146,9 +147,10 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
 
   /** Queues the oldest page of history. Its position is the one up to which the reader has been told of all that is missing. */
   async #beginAtOldest(): Promise<void> {
-    const { entries } = await this.#feed.history(null);
-    // Only now: what has been trimmed before the page was read is missing here too.
-    await this.#feed.history(this.#position);
+    const { entries } = await readFromOldest(
+      () => this.#feed.history(null),
+      () => this.#feed.history(this.#position),
+    );
     this.#queueHistory(entries);
   }
 
