@@ -1,10 +1,15 @@
 import { control, startGateway } from '../../helpers/gateway.ts';
+import { subscribeOverWebSocket } from '../../helpers/subscriber.ts';
 import { inject } from '../../scenarios/faults/payments.ts';
 import { deliverTo, goOn, world } from './world.ts';
 
 /** Several calls, of which a caller with one seat has all but the first wait. */
 const READS = `{ client { accounts(first: 2) { nodes { id } } instruments(first: 2) { nodes { id } } }
   banks { id } }`;
+
+const STATUS = 'subscription ($id: ID!) { transactionStatus(transactionId: $id) { transaction { status } } }';
+/** The first readings of the schedule are due every 2 s, at a rate of one a second. */
+const FOLLOWED = 8;
 
 /** A gateway whose callers have one call at a time, before a service that fails. */
 export const SERVICE = world(
@@ -13,7 +18,7 @@ export const SERVICE = world(
     const gateway = cleanup.use(
       await startGateway({
         webhooks: false,
-        config: { upstreamCallsPerCaller: 1, upstreamTimeoutMs: 8_000, operationTimeoutMs: 30_000 },
+        config: { pollsPerSecond: 1, upstreamCallsPerCaller: 1, upstreamTimeoutMs: 8_000, operationTimeoutMs: 30_000 },
       }),
     );
     const { sandbox, url, query } = gateway;
@@ -23,13 +28,30 @@ export const SERVICE = world(
       await goOn(ended, () => query(READS));
       await control(sandbox, 'DELETE', '/sandbox/faults');
     };
-    return { url, query, deliver: () => deliverTo(gateway), readWhile };
+    /** Follows credits that stay as they are. */
+    const follow = async (ended: AbortSignal) => {
+      await using streams = new AsyncDisposableStack();
+      const { accounts } = await control(sandbox, 'GET', '/sandbox');
+      for (let count = 0; count < FOLLOWED; count += 1) {
+        const credit = { clabe: accounts[0].clabe, amount: '1.00' };
+        const { transaction } = await control(sandbox, 'POST', '/sandbox/spei-credits', credit);
+        const operation = { query: STATUS, variables: { id: transaction.id } };
+        streams.use(subscribeOverWebSocket(gateway.graphql, sandbox.accessToken, operation));
+      }
+      await goOn(ended, () => Promise.resolve());
+    };
+    return { url, query, deliver: () => deliverTo(gateway), readWhile, follow };
   },
   [
     {
       alerts: ['PasarelaOperationErrors'],
       fault: 'A release of an app asks for ids that are none.',
       cause: ({ query }, ended) => goOn(ended, () => query('{ bank(id: "none") { id } }')),
+    },
+    {
+      alerts: ['PasarelaReadingsWait'],
+      fault: 'More transactions are followed than UPSTREAM_POLLS_PER_SECOND lets be read.',
+      cause: ({ follow }, ended) => follow(ended),
     },
     {
       alerts: ['PasarelaUpstreamQueue'],
