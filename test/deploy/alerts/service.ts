@@ -18,7 +18,12 @@ export const SERVICE = world(
     const gateway = cleanup.use(
       await startGateway({
         webhooks: false,
-        config: { pollsPerSecond: 1, upstreamCallsPerCaller: 1, upstreamTimeoutMs: 8_000, operationTimeoutMs: 30_000 },
+        config: {
+          pollsPerSecond: 1,
+          upstreamCallsPerCaller: 1,
+          upstreamTimeoutMs: 8_000,
+          operationTimeoutMs: 30_000,
+        },
       }),
     );
     const { sandbox, url, query } = gateway;
