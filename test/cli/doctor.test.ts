@@ -455,14 +455,17 @@ it('finds a key and a token that cannot be sent, and does not send an operator t
   };
   const broken = { ...service(), UPSTREAM_API_KEY: `${gateway.sandbox.apiKey}\n` };
   const unsendable =
-    'the API key cannot be sent: it holds a line break, or another character that no header may hold Correct UPSTREAM_API_KEY, ';
-  expect(await look(broken)).toEqual([expect.stringContaining(`token: ${unsendable}`)]);
+    'The call cannot be sent: its credential holds a line break, or another character that no header may hold.';
+  const cure = 'Correct UPSTREAM_API_KEY, ';
+  expect(await look(broken)).toEqual([
+    expect.stringContaining(`token: the service issues no token: ${unsendable} ${cure}`),
+  ]);
   const redis = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
   expect(await look({ ...broken, ...redis })).toEqual([
-    expect.stringContaining(`credentials: ${unsendable}`),
+    expect.stringContaining(`credentials: the API key cannot be tried: ${unsendable} ${cure}`),
   ]);
   expect(await look({ PASARELA_TOKEN: `${healthy['PASARELA_TOKEN']}\n` })).toEqual([
-    expect.stringContaining('token: PASARELA_TOKEN cannot be sent: '),
+    expect.stringContaining(`token: PASARELA_TOKEN: ${unsendable}`),
   ]);
 });
 

@@ -5,6 +5,7 @@ import { UnauthenticatedError } from '../../auth/authenticator.ts';
 import { readToken } from '../../auth/passthrough.ts';
 import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
+import { isUnsendable } from '../../upstream/call/exchange.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { readCredentials } from '../../upstream/credentials.ts';
@@ -142,7 +143,7 @@ export async function lookAtOwn(
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
     const { refusal, code, message } = error;
-    if (isUnsendable(error)) found.failure(`the API key ${UNSENDABLE}`, cure);
+    if (isUnsendable(error)) found.failure(`the API key cannot be tried: ${message}`, cure);
     else if (refusal === undefined || code === 'UPSTREAM_RATE_LIMITED') {
       found.warning(`the API key cannot be tried: ${message}`, 'Run the doctor again, or ask the provider.');
     } else {
@@ -157,12 +158,6 @@ const correctOwn = (several: boolean): string =>
     ? 'Correct its apiKey, clientId and clientSecret in the file that UPSTREAM_CLIENTS names.'
     : 'Correct UPSTREAM_API_KEY, UPSTREAM_CLIENT_ID and UPSTREAM_CLIENT_SECRET.';
 
-const UNSENDABLE = 'cannot be sent: it holds a line break, or another character that no header may hold';
-
-/** True for the error of a call that was not made, as a header would hold what none may. */
-const isUnsendable = ({ cause }: Error): boolean =>
-  cause instanceof Error && 'code' in cause && cause.code === 'UND_ERR_INVALID_ARG';
-
 function report(
   error: UnauthenticatedError | UpstreamError,
   {
@@ -174,11 +169,8 @@ function report(
 ): void {
   // In service mode the service's own answer is the reason why no token was issued.
   const told = error.cause instanceof UpstreamError ? error.cause : error;
-  const isRefused = told instanceof UnauthenticatedError || told.refusal !== undefined;
-  if (isUnsendable(told)) {
-    if (isService) found.failure(`the API key ${UNSENDABLE}`, correctOwn(several));
-    else found.failure(`PASARELA_TOKEN ${UNSENDABLE}`, NEW_TOKEN);
-  } else if (!isRefused && isUp) {
+  const isRefused = told instanceof UnauthenticatedError || told.refusal !== undefined || isUnsendable(told);
+  if (!isRefused && isUp) {
     const call = told === error ? 'GET /v1/clients/{clientId}/instruments' : 'the call for a token';
     found.failure(
       `the service answers, but not ${call}: ${told.message}`,

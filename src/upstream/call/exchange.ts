@@ -58,6 +58,10 @@ export interface FailedExchange {
 const isMalformed = ({ name, message }: Error): boolean =>
   name === 'HeadersOverflowError' || (name === 'HTTPParserError' && !message.includes('Invalid EOF state'));
 
+/** True for the error of a call that was not made, because a header of it would hold what none may. */
+export const isUnsendable = ({ cause }: Pick<Error, 'cause'>): boolean =>
+  cause instanceof Error && Reflect.get(cause, 'code') === 'UND_ERR_INVALID_ARG';
+
 /**
  * Returns the error of a call that no complete answer came of.
  *
@@ -88,6 +92,13 @@ export function describe(
       'UPSTREAM_INVALID',
       "The service's answer is not well-formed HTTP, or its headers are too long.",
       { cause },
+    );
+  }
+  if (isUnsendable({ cause })) {
+    return new UpstreamError(
+      'UPSTREAM_UNAVAILABLE',
+      'The call cannot be sent: its credential holds a line break, or another character that no header may hold.',
+      { cause, dispatched },
     );
   }
   return new UpstreamError(
