@@ -111,7 +111,9 @@ const UpdateInput = builder.inputType('UpdateWebhookInput', {
   fields: (t) => ({
     id: t.id({ required: true, description: 'Id of the webhook.' }),
     url: t.field({ type: 'URL', description: 'New address of the receiver.' }),
-    token: t.string({ description: 'New secret.' }),
+    token: t.string({
+      description: 'New secret. For a webhook that feeds this gateway it must be left out.',
+    }),
     status: t.field({ type: WebhookStatusInput, description: 'Its new state.' }),
     authType: t.string({
       description: 'Sent as `auth_type`, such as `AUTH`. What it means is not documented.',
