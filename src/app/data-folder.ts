@@ -38,8 +38,19 @@ export async function otherStoreProblem({
 }: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): Promise<string | undefined> {
   const found = await otherStoreIn({ dataDir, redisUrl: redisUrl?.reveal() });
   if (found === undefined) return undefined;
-  const [is, had] = redisUrl === undefined ? ['is not set', 'with Redis'] : ['is set', 'without Redis'];
-  return `REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last ${RETENTION_DAYS} days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, name another, empty folder in DATA_DIR.`;
+  const [is, had, how] =
+    redisUrl === undefined
+      ? [
+          'is not set',
+          'with Redis',
+          'rename that file where a gateway has run here without Redis since; otherwise name another, empty folder in DATA_DIR',
+        ]
+      : [
+          'is set',
+          'without Redis',
+          'move events.sqlite and each file whose name begins with money.sqlite out of that folder',
+        ];
+  return `REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last ${RETENTION_DAYS} days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, ${how}.`;
 }
 
 /** @throws ConfigError where there is an {@link otherStoreProblem} */
