@@ -8,13 +8,15 @@ import { AUDIENCE, ISSUER, JWT_SECRET } from '../helpers/service.ts';
 
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
 
-const verify = createTokenVerifier({
-  keys: { secret: new Secret(JWT_SECRET) },
-  issuer: ISSUER,
-  audience: AUDIENCE,
-  keyOwnerClaim: 'sub',
-  clientClaim: undefined,
-});
+const verifierOf = (keyOwnerClaim: string) =>
+  createTokenVerifier({
+    keys: { secret: new Secret(JWT_SECRET) },
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    keyOwnerClaim,
+    clientClaim: undefined,
+  });
+const verify = verifierOf('sub');
 
 const signed = (claims: object, expiresIn: number | undefined = 3_600): Promise<string> =>
   new SignJWT({
@@ -64,13 +66,7 @@ describe('a caller’s token', () => {
   });
 
   it('names its subject by a text, or by nothing, whichever claim names the owner of its keys', async () => {
-    const bearerOf = createTokenVerifier({
-      keys: { secret: new Secret(JWT_SECRET) },
-      issuer: ISSUER,
-      audience: AUDIENCE,
-      keyOwnerClaim: 'email',
-      clientClaim: undefined,
-    });
+    const bearerOf = verifierOf('email');
     const email = 'alma@example.mx';
     expect(await bearerOf(await signed({ sub: 'alma', email }))).toMatchObject({
       subject: 'alma',
