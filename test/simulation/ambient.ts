@@ -120,6 +120,8 @@ export function installAmbient(sim: Simulation): () => void {
         writeFileSync(`${path}.new`, text);
         renameSync(`${path}.new`, path);
       },
+      // Here no machine loses its power.
+      async sync() {},
     }),
     installGlobals(clock),
     installCryptography(),
@@ -197,13 +199,13 @@ function installCryptography(): () => void {
   };
 }
 
-/** Web Locks, as a device gives them to the apps on it: what a process holds, or waits for, ends with it. Node's own would outlive it. */
+/** Web Locks, as a device gives them to its tabs: what a process holds, or waits for, ends with it. Node's own would outlive it. */
 function installLocks(): () => void {
   /** Resolves once a lock is free, by device and name. */
   const free = new Map<string, Promise<void>>();
   const request = (name: string, work: () => Promise<void>): Promise<void> => {
     const process = currentProcess();
-    const key = `${process?.name} ${name}`;
+    const key = `${process?.device} ${name}`;
     const before = free.get(key) ?? Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     process?.atEnd(resolve);

@@ -124,12 +124,14 @@ export class Asker extends App {
       const leaving = new AbortController();
       const isLeaving = this.#chance.happens(0.25);
       const wasCalm = this.#isCalm();
+      const { process } = this;
       this.world.sim.after(isLeaving ? this.#chance.between(0, 200) : PATIENCE_MS, this.process, () =>
         leaving.abort(),
       );
       ask(this.world, url, token, question, { way: this.#chance.pick(WAYS), signal: leaving.signal }).then(
         (told) => this.#hear(caller, question, told, wasCalm, endOf(token)),
         (error: unknown) => {
+          if (process?.isAlive === false) return;
           if (wasCalm && !leaving.signal.aborted)
             this.#broken(caller, `got no answer to ${question.query}: ${String(error)}`);
           else if (wasCalm && !isLeaving) this.#broken(caller, `waits for an answer to ${question.query}`);

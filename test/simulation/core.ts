@@ -22,13 +22,16 @@ export class Process {
   readonly sim: Simulation;
   /** By how much its clock is wrong, in milliseconds. */
   skewMs: number;
+  /** What it runs on: processes of one device share its Web Locks. */
+  readonly device: string;
   isAlive = true;
   readonly #atEnd: (() => void)[] = [];
 
-  constructor(sim: Simulation, name: string, skewMs = 0) {
+  constructor(sim: Simulation, name: string, skewMs = 0, device = name) {
     this.sim = sim;
     this.name = name;
     this.skewMs = skewMs;
+    this.device = device;
   }
 
   /** Runs something as this process. */

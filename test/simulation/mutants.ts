@@ -42,6 +42,12 @@ const mutants: readonly Mutant[] = readdirSync(FOLDER)
   })
   .filter(({ name }) => positionals.length === 0 || positionals.includes(name));
 
+const unknown = positionals.filter((asked) => !mutants.some(({ name }) => name === asked));
+if (unknown.length > 0) {
+  process.stderr.write(`There is no mutant ${unknown.join(', ')}.\n`);
+  process.exit(2);
+}
+
 const write = (text: string): void => void process.stdout.write(`${text}\n`);
 
 interface Run {

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { answerOf } from './answer.ts';
 import type { Chance } from './chance.ts';
-import { currentProcess, type Process, type Simulation } from './core.ts';
+import { Broken, currentProcess, type Process, type Simulation } from './core.ts';
 
 /** How a process and the others are connected. */
 export interface Weather {
@@ -81,7 +81,8 @@ class End extends Duplex {
   #post(piece: Piece): void {
     const { sim } = this.#network;
     this.#arrivesAt = Math.max(this.#arrivesAt, sim.now + this.#network.latency());
-    sim.after(this.#arrivesAt - sim.now, this.peer?.owner, () => {
+    // Nobody's: where the process at the other end has ended, its system refuses what arrives.
+    sim.after(this.#arrivesAt - sim.now, undefined, () => {
       this.#held.push(piece);
       this.flush();
     });
@@ -92,12 +93,12 @@ class End extends Duplex {
     const { peer } = this;
     if (this.isForgotten) return;
     while (this.#held.length > 0 && peer !== undefined && !this.#network.isCut(this.owner, peer.owner)) {
-      if (peer.#isFull) {
+      if (peer.#isFull && !peer.destroyed) {
         peer.#unread ??= () => this.flush();
         return;
       }
       const piece = this.#held.shift();
-      if (peer.destroyed) piece?.done(reset());
+      if (peer.destroyed) this.#network.told(this.owner, () => piece?.done(reset()));
       else {
         // What was sent before the connection stood arrives with it, and is taken by the process at this end all the same.
         if (piece !== undefined)
@@ -173,6 +174,8 @@ export class Network {
   readonly #endings = new WeakMap<Process, string>();
   /** Processes each of whose WebSockets is forgotten on its way as soon as one end has been told that the other closes it. */
   readonly forgottenAsTheyClose = new Set<string>();
+  /** Until when a process may connect whose app has closed everything. */
+  readonly mayConnectUntil = new WeakMap<Process, number>();
   connections = 0;
   /** How many of them are WebSockets, or streams of events. */
   streams = 0;
@@ -209,7 +212,7 @@ export class Network {
     this.weather.cut.delete(name);
     for (const end of this.#ends) {
       const { peer } = end;
-      if (peer !== undefined) this.sim.after(this.latency(), peer.owner, () => end.flush());
+      if (peer !== undefined) this.sim.after(this.latency(), undefined, () => end.flush());
     }
   }
 
@@ -246,6 +249,11 @@ export class Network {
     }
   }
 
+  /** The systems at both ends of what was forgotten give it up, as they do after a quarter of an hour. */
+  giveUpForgotten(): void {
+    for (const end of this.#ends) if (end.isForgotten) this.told(end.owner, () => end.destroy(reset()));
+  }
+
   /** Closes the connections of those whom nobody has killed: Node's parsers keep them, and with them the whole run. */
   end(): void {
     for (const end of this.#ends) end.destroy();
@@ -278,6 +286,8 @@ export class Network {
     const near = new End(this, from, address);
     const { server, process } = this.#servers.get(address) ?? {};
     this.connections += 1;
+    if (from !== undefined && this.sim.elapsed > (this.mayConnectUntil.get(from) ?? Number.POSITIVE_INFINITY))
+      this.sim.fail(new Broken(`${from.name} connects, though its app has closed everything`));
     this.sim.say(`${from?.name} connects to ${address}`);
     near.once('close', () => this.sim.say(`${from?.name} has left ${address}`));
     /** As TCP does: a connection that nobody answers is asked for again, ever later, and given up after two minutes. */

@@ -1,9 +1,11 @@
 import type { Gap, GapReason } from '../../src/events/errors.ts';
-import type { Reader } from './apps.ts';
+import type { Kept, Reader } from './apps.ts';
 import { Broken } from './core.ts';
-import { History, hasLost, lifeOf } from './history.ts';
+import { History, hasLost, lifeOf, type Seeing } from './history.ts';
+import { problemsOfFeeds, problemsOfLeaks } from './leaks.ts';
 import { problemsOfPayments, watchOverPayments } from './payment-oracles.ts';
 import type { RawReader, Stream } from './streams.ts';
+import { Browser } from './tabs.ts';
 import type { World } from './world.ts';
 
 /** Watches over the rules, at each step that could break one; what is broken ends the run. */
@@ -62,8 +64,12 @@ export function checkReaders(world: World, withinMs: number): readonly string[] 
     const history = new History(world, clientId);
     return world.readers.flatMap((reader) => {
       const { caller, name, kept } = reader;
-      const last = kept.at(-1);
+      const isNarrowed = caller.customerId !== undefined;
+      // Nobody else can read the cursor of a narrowed reader: it stands at the last event that it was given.
+      const last = kept.findLast((item) => !isNarrowed || !('mark' in item));
       if (last === undefined || caller.client.clientId !== clientId) return [];
+      // Nor can anybody say at which of several places it was given an event.
+      if (isNarrowed && 'id' in last && history.again.has(last.id)) return [];
       const place =
         'id' in last
           ? history.placeOf(caller, last)
@@ -90,6 +96,9 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
     problems.push(...problemsOfLog(world, clientId, historyOf(clientId)));
   for (const reader of world.readers)
     problems.push(...problemsOfReader(reader, historyOf(reader.caller.client.clientId)));
+  for (const one of [...world.browsers.filter(({ isFull }) => !isFull), ...world.tabs])
+    problems.push(...problemsOfReader(one, historyOf(one.caller.client.clientId)));
+  for (const watcher of world.watchers) problems.push(...watcher.problems());
   for (const { streams } of world.rawReaders) {
     for (const stream of streams)
       problems.push(...problemsOfStream(stream, historyOf(stream.caller.client.clientId)));
@@ -106,6 +115,7 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
   problems.push(...(await problemsOfGateways(world)));
   const { balanced } = world.service.made.world.ledger.check();
   if (!balanced) problems.push('the ledger is not balanced');
+  problems.push(...(await problemsOfFeeds(world)), ...(await problemsOfLeaks(world)));
   return problems;
 }
 
@@ -171,12 +181,21 @@ function problemsOfStream(stream: Stream, history: History): readonly string[] {
   return [];
 }
 
-/** What a reader has kept, against the log: in order, nothing left out, up to the head. */
-function problemsOfReader(reader: Reader, history: History): readonly string[] {
+/** What a reader, or a browser of some tabs, has kept, or a tab has handed out, against the log: in order, nothing left out, up to the head. */
+function problemsOfReader(
+  reader: Seeing & { readonly name: string; readonly kept: readonly Kept[] },
+  history: History,
+): readonly string[] {
   const { caller, name } = reader;
   /** Where it stands in the log; undefined where it may stand anywhere, null where it was given what the log lost. */
   let stands: number | null | undefined;
-  const next = (): number | undefined => (stands == null ? undefined : history.next(reader, stands));
+  /** Of a list that tabs share, what is in it already: behind a gap events come again that stand before it, and are not stored again. */
+  const listed = new Set<number>();
+  const next = (): number | undefined => {
+    let place = stands == null ? undefined : history.next(reader, stands);
+    while (place !== undefined && listed.has(place)) place = history.next(reader, place);
+    return place;
+  };
   let life: string | undefined;
   for (const item of reader.kept) {
     const own = lifeOf(caller, 'mark' in item ? item.mark : item.cursor);
@@ -193,6 +212,8 @@ function problemsOfReader(reader: Reader, history: History): readonly string[] {
       const left = next();
       if (left !== undefined && left <= place)
         return [`${name} has kept the place ${place} of the log, before event ${left}`];
+      if (stands !== undefined && place < stands)
+        return [`${name} has kept the place ${place} of the log behind event ${stands}`];
       stands = Math.max(place, stands ?? place);
       continue;
     }
@@ -208,6 +229,7 @@ function problemsOfReader(reader: Reader, history: History): readonly string[] {
     if (place !== undefined && stands != null && place !== next())
       return [`${name} was given event ${place} of the log (${item.id}) after ${stands}, not ${next()}`];
     stands = place ?? null;
+    if (reader instanceof Browser && place !== undefined) listed.add(place);
   }
   if (stands === null) return [`${name} stands at an event that the log lost`];
   const left = next();

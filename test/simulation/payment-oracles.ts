@@ -22,7 +22,7 @@ export function watchOverPayments(world: World): void {
   for (const payer of [...world.rawPayers, ...world.sharers])
     Object.assign(payer, { movedBy, onTold: (order: Order) => onTold(payer.name, order) });
   for (const payer of world.rawPayers) payer.forgottenAt = () => world.redis.forgottenAt;
-  for (const payer of world.payers)
+  for (const payer of [...world.payers, ...world.payerTabs])
     Object.assign(payer, { movedBy, onTold: (_: unknown, order: Order) => onTold(payer.name, order) });
   for (const place of world.gateways) place.onEnded = (process) => checkEnded(world, place, process);
   for (const server of world.redis.servers) server.onScript = (keys) => watchRecords(world, server, keys);

@@ -7,7 +7,7 @@ import { type CallFaults, NO_CALL_FAULTS } from './service.ts';
 import type { Size, World } from './world.ts';
 
 /** What a run is about. */
-export const ONLY = ['money', 'events', 'reads'] as const;
+export const ONLY = ['money', 'events'] as const;
 export type Only = (typeof ONLY)[number];
 
 /**
@@ -63,7 +63,10 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
     readers: only === 'money' ? 1 : (isDense ? 1 : 43) + chance.below(4),
     rawReaders: only === 'money' ? 0 : 2 + chance.below(3),
     restless: only !== 'money' && sim.chance('restlessness').happens(0.25) ? 2 : 0,
+    browsers: only === 'money' || sim.chance('browsers').happens(0.6) ? 0 : 1,
     payers: only === 'events' ? 0 : 1 + chance.below(2),
+    payingTabs: sim.chance('paying tabs').happens(0.4),
+    watchers: only === 'events' || sim.chance('watchers').happens(0.5) ? 0 : 2,
     rawPayers: only === 'events' ? 0 : 1,
     sharers: only === 'events' || sim.chance('sharers').happens(0.4) ? 0 : 1,
     askers: only === 'events' || only === 'money' ? 0 : 1 + chance.below(3),
@@ -130,7 +133,7 @@ export function planOf(sim: Simulation, only: Only | undefined, traffic: Traffic
       .filter(([, value]) => value > 0)
       .map(([name, value]) => `${name} ${value.toPrecision(2)}`);
   const words = [
-    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers${size.restless > 0 ? ', restless ones' : ''}, ${size.payers} and ${size.rawPayers} payers, ${size.sharers > 0 ? 'keys that are shared, ' : ''} ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
+    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers${size.restless > 0 ? ', restless ones' : ''}, ${size.payers} and ${size.rawPayers} payers, ${size.sharers > 0 ? 'keys that are shared, ' : ''}${size.browsers > 0 ? 'tabs, ' : ''}${size.payingTabs ? 'tabs that pay, ' : ''}${size.watchers > 0 ? 'watchers, ' : ''} ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
     `a fault every ${(everyMs / 1000).toFixed(1)} s: ${chosen(Object.fromEntries(weights)).join(', ') || 'none'}`,
     `calls: ${chosen({ ...calls }).join(', ') || 'well'}`,
     `webhooks: ${chosen(webhooks).join(', ') || 'well'}`,
@@ -226,6 +229,7 @@ const KINDS = [
   'payment closed as Redis is away',
   'lost replica promoted',
   'replicas go one by one',
+  'person signs out',
 ] as const;
 
 /** What happens in the midst of payments. */
@@ -255,6 +259,7 @@ const LATER: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
   'payment closed as Redis is away',
   'lost replica promoted',
   'replicas go one by one',
+  'person signs out',
   ...OF_PAYMENTS,
 ]);
 
@@ -430,6 +435,15 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       const app = chance.pick(apps);
       app.kill();
       return { words: app.name, ms: seconds(chance, 0.01, 10), end: () => app.start() };
+    },
+    'person signs out': (chance) => {
+      const app = chance.pick<App>([...world.readers, ...world.payers]);
+      if (!app.signOut()) return undefined;
+      const end = () => {
+        app.kill();
+        app.start();
+      };
+      return { words: `of ${app.name}`, ms: seconds(chance, 0.01, 60), end };
     },
     'app killed as it keeps something': (chance) => {
       const app: App = chance.pick<App>(

@@ -61,6 +61,14 @@ const LONGER_SEEDS = [
   279,
   // The simulation took the repeat of a payment, by the call that had sent it before the record was put back, for one that was held.
   349,
+  // WAIT of the model went on at a server that followed another by then, so that a gateway's payments waited there to the end.
+  30,
+  // The simulation took an event that two tabs had stored again, at its new place in the log, for one that their list passes over.
+  9_410_015,
+  // The model knew no `string.byte`, by which scripts compare what payments of one millisecond are listed by.
+  9_500_057,
+  // A process that ended while the way to its gateway was cut: the model of the network told the gateway never.
+  9_610_035,
 ];
 /** Each of these within as many as two replicas take that go one by one. */
 const ONE_BY_ONE_HOURS = 0.04;

@@ -221,7 +221,12 @@ export class Service {
       return;
     }
     tell(this.#latency(), () => {
-      handler.onRequestStart?.(controller as never, undefined);
+      try {
+        handler.onRequestStart?.(controller as never, undefined);
+      } catch (error) {
+        // As undici does: nothing is sent for a handler that throws.
+        controller.abort(error as Error);
+      }
       if (isOver) return;
       end = this.#follow(caller, options);
       if (this.#draws(calls.lostRequest, 'lost request', where)) {

@@ -31,8 +31,9 @@ export class Truth {
       return (
         account.clientId !== client.clientId || (customerId !== undefined && customerId !== account.ownerId)
       );
-    const other = state.instruments.get(id) ?? state.transactions.get(id);
-    return other !== undefined && other.clientId !== client.clientId;
+    if (state.transactions.has(id)) return this.transaction({ client, customerId }, id) === null;
+    const instrument = state.instruments.get(id);
+    return instrument !== undefined && instrument.clientId !== client.clientId;
   }
 
   /** What of an answer its caller may not know; undefined where all is well. */
@@ -71,9 +72,33 @@ export class Truth {
     return found === undefined ? null : { id, clabe: found.clabeNumber };
   }
 
-  transaction({ client }: Caller, id: string) {
+  /** A transaction is a customer's where one of its two instruments is. */
+  transaction({ client, customerId }: Pick<Caller, 'client' | 'customerId'>, id: string) {
     const found = this.#state.transactions.get(id);
-    return found?.clientId === client.clientId ? { id } : null;
+    if (found?.clientId !== client.clientId) return null;
+    const isSeen =
+      customerId === undefined ||
+      [found.source, found.destination].some(({ ownerId }) => ownerId === customerId);
+    return isSeen ? { id } : null;
+  }
+
+  /**
+   * The states that a transaction or its receipt had taken some time ago, in order.
+   *
+   * @param agoMs how long ago, in milliseconds
+   */
+  statesOf(id: string, of: 'transaction' | 'receipt', agoMs = 0): readonly string[] {
+    const { trail = [], cep } = this.#state.transactions.get(id) ?? {};
+    const until = this.#service.made.world.clock.now() - agoMs;
+    const states = trail.filter((step) => step.of === of && step.at <= until).map(({ status }) => status);
+    // A receipt is there before the first attempt to retrieve it.
+    return of === 'receipt' && cep !== undefined ? ['INITIALIZED', 'PENDING', ...states] : states;
+  }
+
+  /** For how long a transaction has been there, in milliseconds. */
+  ageOf(id: string): number {
+    const { world } = this.#service.made;
+    return world.clock.now() - (world.state.transactions.get(id)?.createdAt ?? 0);
   }
 
   banks() {

@@ -21,7 +21,9 @@ import { recordsIn } from './records.ts';
 import { Service } from './service.ts';
 import { RedisGroup } from './stores.ts';
 import { type Known, RawReader, RESTLESS, type SentAt } from './streams.ts';
+import { Browser, Tab } from './tabs.ts';
 import { Movements, Truth } from './truth.ts';
+import { Watcher } from './watchers.ts';
 
 /** How much there is of what. */
 export interface Size {
@@ -37,7 +39,12 @@ export interface Size {
   readonly rawReaders: number;
   /** Devices of one caller whose app subscribes anew at each of its screens. */
   readonly restless: number;
+  /** Browsers with two tabs that share what they store. */
+  readonly browsers: number;
   readonly payers: number;
+  /** Whether each payer has two tabs. */
+  readonly payingTabs: boolean;
+  readonly watchers: number;
   readonly rawPayers: number;
   readonly sharers: number;
   readonly askers: number;
@@ -66,7 +73,12 @@ export class World {
   readonly movements: Movements;
   readonly readers: readonly Reader[] = [];
   readonly rawReaders: readonly RawReader[] = [];
+  readonly browsers: readonly Browser[] = [];
+  readonly tabs: readonly Tab[] = [];
   readonly payers: readonly Payer[] = [];
+  /** The second tab of each payer that has one. */
+  readonly payerTabs: readonly Payer[] = [];
+  readonly watchers: readonly Watcher[] = [];
   readonly rawPayers: readonly RawPayer[] = [];
   readonly askers: readonly Asker[] = [];
   readonly sharers: readonly KeySharers[] = [];
@@ -83,6 +95,8 @@ export class World {
   readonly #undo: readonly (() => void)[];
   readonly #work: string;
   readonly #chance: Chance;
+  readonly #watching: Chance;
+  readonly #tabbing: Chance;
   readonly #made: Orders;
   #orders = 0;
   credits = 0;
@@ -107,6 +121,8 @@ export class World {
     this.#undo = undo;
     this.#work = work;
     this.#chance = parts.sim.chance('world');
+    this.#watching = parts.sim.chance('watching');
+    this.#tabbing = parts.sim.chance('tabbing');
     this.#made = new Orders(parts.service, this.demo);
     this.operator = new Operator(this);
   }
@@ -166,7 +182,10 @@ export class World {
     return [
       ...this.readers,
       ...this.rawReaders,
+      ...this.tabs,
       ...this.payers,
+      ...this.payerTabs,
+      ...this.watchers,
       ...this.rawPayers,
       ...this.sharers,
       ...this.askers,
@@ -236,6 +255,16 @@ export class World {
     const processOf = (url: string) => this.gateways.find((place) => place.url === url)?.process;
     const made = <Made>(count: number, make: (index: number) => Made): Made[] =>
       Array.from({ length: count }, (_, index) => make(index));
+    const browsing = this.sim.chance('whose browser');
+    const colleagues = callers.whole.filter(({ client }) => client === demo.client);
+    const browsers = made(
+      size.browsers,
+      (index) => new Browser(`browser ${index}`, browsing.happens(0.6) ? demo : browsing.pick(callers.all)),
+    );
+    const payers = made(
+      size.payers,
+      (index) => new Payer(apps, `payer ${index}`, demo, index % 2 === 1 ? 'fetch' : 'socket'),
+    );
     const parts: Partial<World> = {
       readers: made(size.readers, (index) => {
         const caller = some();
@@ -264,9 +293,25 @@ export class World {
             new RawReader(apps, `restless reader ${index}`, customer, known, processOf, sentAt, RESTLESS),
         ),
       ],
-      payers: made(
-        size.payers,
-        (index) => new Payer(apps, `payer ${index}`, demo, index % 2 === 1 ? 'fetch' : 'socket'),
+      browsers,
+      tabs: browsers.flatMap((browser) => [
+        new Tab(apps, `${browser.name} tab 0`, browser, 'socket'),
+        new Tab(apps, `${browser.name} tab 1`, browser, 'fetch'),
+      ]),
+      payers,
+      payerTabs: size.payingTabs
+        ? payers.map((first) => new Payer(apps, `${first.name} tab 1`, demo, 'fetch', first))
+        : [],
+      watchers: made(
+        size.watchers,
+        (index) =>
+          new Watcher(
+            apps,
+            `watcher ${index}`,
+            colleagues[index % colleagues.length] ?? demo,
+            index === 0 ? 'socket' : 'fetch',
+            truth,
+          ),
       ),
       rawPayers: made(
         size.rawPayers,
@@ -279,6 +324,10 @@ export class World {
       ),
     };
     Object.assign(this, parts);
+    for (const payer of [...payers, ...this.payerTabs])
+      payer.onDone = (id) => {
+        for (const watcher of this.watchers) if (this.#watching.happens(0.4)) watcher.add(id);
+      };
   }
 
   /** Starts everything, and lets the gateways register where webhooks are sent. */
@@ -354,22 +403,28 @@ export class World {
 
   credit(client = this.#chance.happens(0.8) ? this.demo : this.#chance.pick(this.clients)): void {
     const { clabe } = this.#chance.pick(client.accounts.filter(({ status }) => status === 'ACTIVE'));
-    this.#credit(clabe, `${1 + this.#chance.below(999)}.00`);
+    this.#credit(client, clabe, `${1 + this.#chance.below(999)}.00`);
   }
 
   /** Credits every account once. */
   creditAll(): void {
-    for (const { accounts } of this.clients) {
-      for (const { clabe, status } of accounts) if (status === 'ACTIVE') this.#credit(clabe, '1.00');
+    for (const client of this.clients) {
+      for (const { clabe, status } of client.accounts)
+        if (status === 'ACTIVE') this.#credit(client, clabe, '1.00');
     }
   }
 
-  #credit(clabe: string, amount: string): void {
+  #credit(client: ClientView, clabe: string, amount: string): void {
     this.credits += 1;
     const { service } = this;
     service.process.run(() => {
       const order = { clabe, amount, payerName: 'Ordenante', concept: 'Pago' };
-      service.made.control.credit(order).catch((error: unknown) => this.sim.fail(error));
+      service.made.control.credit(order).then(
+        // A credit can be returned for as long as it is watched.
+        ({ transaction }) =>
+          client === this.demo && this.#watching.happens(0.1) && this.watchers[0]?.add(transaction.id),
+        (error: unknown) => this.sim.fail(error),
+      );
     });
   }
 
@@ -377,7 +432,13 @@ export class World {
     this.#orders += 1;
     const order = this.#made.make(this.#chance, `order ${this.#orders}`);
     this.sim.say(`${order.tag}: ${order.mutation} ${JSON.stringify(order.input)}`);
-    this.#chance.pick(this.payers).order(order);
+    const payer = this.#chance.pick(this.payers);
+    payer.order(order);
+    const tab = this.payerTabs[this.payers.indexOf(payer)];
+    if (tab !== undefined && this.#tabbing.happens(0.5))
+      this.sim.after(this.#tabbing.between(0, this.#tabbing.pick([0.5, 3_000])), undefined, () =>
+        tab.join(order),
+      );
   }
 
   /** Ends everything at once, as nobody looks any more. */

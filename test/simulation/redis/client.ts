@@ -262,8 +262,15 @@ export class SimulatedRedis extends EventEmitter implements Served {
       this.#isSilent = fate === 'silence' && this.#given.socketTimeout !== undefined;
       if (fate === 'arrives') this.#reply(() => this.#heard(sent, error, reply));
       else if (!this.#isSilent) this.closed();
+      if (error?.message.startsWith('UNBLOCKED') === true) this.#endsBehindReply(server);
     });
     this.#blocked.catch((error: unknown) => this.#sim.fail(error));
+  }
+
+  /** The server closes the connection once its last reply has left. */
+  #endsBehindReply(server: RedisServer): void {
+    server.leave(this);
+    this.#reply(() => this.#lost('read ECONNRESET'));
   }
 
   async #serve(server: RedisServer, command: string, args: readonly string[]): Promise<unknown> {
@@ -282,16 +289,27 @@ export class SimulatedRedis extends EventEmitter implements Served {
     return reply;
   }
 
+  /** @throws {LuaError} by a replica, and by a server that becomes one meanwhile, which closes the connection besides */
   #wait(server: RedisServer, count: number, ms: number): Promise<number> {
     const wrote = this.#wrote;
-    return new Promise((resolve) => {
+    if (!server.isPrimary) throw new LuaError('ERR WAIT cannot be used with replica instances.');
+    return new Promise((resolve, reject) => {
+      const stops = [
+        server.onAcknowledged(() => server.acknowledged(wrote) >= count && end()),
+        server.onDemoted(() => {
+          stop();
+          reject(new LuaError('UNBLOCKED force unblock from blocking operation, instance state changed'));
+        }),
+      ];
+      const late = this.#sim.after(ms, undefined, () => end());
+      const stop = (): void => {
+        for (const one of stops) one();
+        late.cancel();
+      };
       const end = (): void => {
         stop();
-        late.cancel();
         resolve(server.acknowledged(wrote));
       };
-      const stop = server.onAcknowledged(() => server.acknowledged(wrote) >= count && end());
-      const late = this.#sim.after(ms, undefined, end);
       if (server.acknowledged(wrote) >= count) end();
     });
   }

@@ -97,6 +97,11 @@ const stringMethods: Readonly<Record<string, Function_>> = {
     const place = (at: number) => (at < 0 ? all.length + at + 1 : at);
     return [all.slice(Math.max(place(numberOf(from)), 1) - 1, Math.max(place(numberOf(to)), 0))];
   },
+  // What is searched for so is ASCII.
+  byte: (text, at = 1) => {
+    const code = textOf(text).charCodeAt(numberOf(at) - 1);
+    return Number.isNaN(code) ? [] : [code];
+  },
   // Of ASCII alone, as Redis' Lua in the C locale.
   lower: (text) => [textOf(text).replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())],
   rep: (text, count) => [textOf(text).repeat(Math.max(0, numberOf(count)))],

@@ -52,6 +52,8 @@ export class RedisServer {
   #known = new Set<string>();
   #frozenUntil = 0;
   readonly #waiting = new Set<() => void>();
+  /** Whom it keeps waiting, to be told when it follows another. */
+  readonly #blocked = new Set<() => void>();
   /** What the command that runs now has changed so far. */
   #effects: Effect[] = [];
   #depth = 0;
@@ -130,6 +132,7 @@ export class RedisServer {
   follow(primary: RedisServer, areConnectionsEnded = true): void {
     this.isPrimary = false;
     if (areConnectionsEnded) this.closeConnections();
+    for (const unblock of [...this.#blocked]) unblock();
     this.#links.clear();
     this.#keyspace = new Keyspace(() => Math.floor(this.#sim.now), primary.keyspace);
     this.offset = primary.offset;
@@ -164,6 +167,12 @@ export class RedisServer {
   onAcknowledged(listener: () => void): () => void {
     this.#waiting.add(listener);
     return () => this.#waiting.delete(listener);
+  }
+
+  /** Calls back when it begins to follow another. @returns stops that. */
+  onDemoted(listener: () => void): () => void {
+    this.#blocked.add(listener);
+    return () => this.#blocked.delete(listener);
   }
 
   /** Runs a command. Replicas are told at once of all that a script has changed. @throws {LuaError} with what Redis would say */
