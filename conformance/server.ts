@@ -125,12 +125,28 @@ interface Message {
   readonly payload?: unknown;
 }
 
+/** The message that a client has sent; undefined where the text is no JSON. */
+function messageIn(text: string): Message | undefined {
+  try {
+    // A value that is no object has no type, and is passed over.
+    return Object(JSON.parse(text)) as Message;
+  } catch {
+    return undefined;
+  }
+}
+
 /** One socket: each operation that comes over it is an arrival. */
 function talk(socket: WebSocket, arrived: (arrival: Arrival) => void): void {
   let token: string | undefined;
   socket.on('error', () => socket.terminate());
   socket.on('message', (data) => {
-    const { type, id = '', payload } = JSON.parse(String(data)) as Message;
+    const message = messageIn(String(data));
+    if (message === undefined) {
+      // The gateway closes with this code, too.
+      socket.close(CLOSE_CODES.defect);
+      return;
+    }
+    const { type, id = '', payload } = message;
     if (type === 'ping') say(socket, { type: 'pong', payload });
     if (type === 'connection_init') {
       const { authorization } = (payload ?? {}) as { readonly authorization?: unknown };

@@ -148,6 +148,10 @@ func blocks(body io.Reader, silence *time.Timer, take func(block map[string]stri
 		if err != nil {
 			return
 		}
+		// The timer has rung while `take` was at work, and this request has ended. A timer that rings twice ends the program.
+		if !silence.Stop() {
+			return
+		}
 		silence.Reset(30 * time.Second)
 		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
 		if name != "" {

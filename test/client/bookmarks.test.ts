@@ -5,6 +5,7 @@ import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { follow, type Source, typed } from '../../packages/client/src/index.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { speiCredit } from '../helpers/ingress.ts';
 import { until } from '../helpers/until.ts';
 
 let gateway: RunningGateway;
@@ -50,6 +51,20 @@ it.each(Object.keys(SOURCES))(
   },
 );
 
+it('the client of graphql-sse shows an app that subscribes by it results alone', async () => {
+  const { data } = await gateway.query('{ eventCursor }');
+  const address = gateway.ingress.url(gateway.sandbox.clientId, 'MONEY_IN') ?? '';
+  const { client } = createEventStreams({ url: gateway.graphql, token });
+  const query = 'subscription ($after: Cursor) { moneyIn(after: $after) { paymentConcept } }';
+  const results = client.iterate({ query, variables: { after: data.eventCursor } });
+  for (const paymentConcept of ['the first', 'the second']) {
+    const body = JSON.stringify(speiCredit({ body: { payment_concept: paymentConcept } }));
+    await fetch(address, { method: 'POST', body });
+    expect((await results.next()).value).toEqual({ data: { moneyIn: { paymentConcept } } });
+  }
+  client.dispose();
+});
+
 it('a feed keeps the first place that each connection tells of, and none that follows at once', async () => {
   const fake = createFakeSource();
   const saved: string[] = [];
@@ -71,3 +86,26 @@ it('a feed keeps the first place that each connection tells of, and none that fo
   expect(saved).toEqual(['first 1', 'second 1']);
   feed.close();
 });
+
+it.each(Object.keys(SOURCES))(
+  'a credit whose concept has a line separator, which ends no line of an event stream, comes over %s',
+  async (over) => {
+    const { data } = await gateway.query('{ eventCursor }');
+    const concept = `Pago\u2028event: complete\u2029data: {} ${over}`;
+    const address = gateway.ingress.url(gateway.sandbox.clientId, 'MONEY_IN') ?? '';
+    const body = JSON.stringify(speiCredit({ body: { payment_concept: concept } }));
+    await fetch(address, { method: 'POST', body });
+    const document = typed<{
+      readonly moneyIn: { readonly cursor: string; readonly paymentConcept: string };
+    }>('subscription S($after: Cursor) { moneyIn(after: $after) { cursor paymentConcept } }');
+    const store = { load: () => ({ cursor: data.eventCursor as string }), save() {} };
+    const feed = follow(SOURCES[over]?.() ?? createFetch({ url: '', token }), document, { store });
+    const concepts: unknown[] = [];
+    void (async () => {
+      for await (const item of feed) concepts.push('gap' in item ? item.reason : item.paymentConcept);
+    })();
+    await until(() => concepts.length > 0);
+    feed.close();
+    expect(concepts).toEqual([concept]);
+  },
+);

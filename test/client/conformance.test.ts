@@ -1,6 +1,10 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readCases, TRANSPORTS, type Transport } from '../../conformance/case.ts';
 import { play } from '../../conformance/play.ts';
@@ -109,6 +113,85 @@ it('a payment may be POSTed also where streams go over a socket', LONG, async ()
   for (const one of cases.filter(({ command }) => command.do === 'pay').slice(0, 1))
     expect(await play(one, 'websocket', ['python3', PYTHON])).toBeUndefined();
 });
+
+it('a client that sends over its socket what is no message loses the socket, and the suite goes on', async () => {
+  const server = await startServer(() => {});
+  try {
+    for (const [text, code] of [
+      ['hello', 4400],
+      ['null', 1000],
+    ] as const) {
+      const socket = new WebSocket(server.url.replace('http', 'ws'), 'graphql-transport-ws');
+      const closed = new Promise<CloseEvent>((resolve) => socket.addEventListener('close', resolve));
+      socket.addEventListener('open', () => {
+        socket.send(text);
+        if (code === 1000) socket.close(code);
+      });
+      expect(await closed).toMatchObject({ code });
+    }
+  } finally {
+    server.close();
+  }
+});
+
+/** Short times in the place of those of the client in Go, of the answers to a request and of the silence of a stream. */
+const SHORT = [
+  ['AfterFunc(35*time.Second', 'AfterFunc(400*time.Millisecond'],
+  ['Reset(30 * time.Second)', 'Reset(400 * time.Millisecond)'],
+] as const;
+
+it(
+  'the client in Go goes on where eventCursor cannot be read for longer than a stream may be silent',
+  LONG,
+  async () => {
+    let text = await readFile(folder('conformance/clients/go.go'), 'utf8');
+    for (const [from, to] of SHORT) {
+      expect(text.split(from), from).toHaveLength(2);
+      text = text.replace(from, to);
+    }
+    const work = await mkdtemp(join(built, 'hasty-'));
+    await writeFile(join(work, 'client.go'), text);
+    await run('go', ['build', '-o', join(work, 'client'), join(work, 'client.go')], work);
+    const next = (body: object) => `event: next\ndata: ${JSON.stringify(body)}\n\n`;
+    const failed = (code: string) => ({
+      errors: [{ message: 'Played.', extensions: { code, retryable: true } }],
+    });
+    const begun = performance.now();
+    const server = createServer(async (request, response) => {
+      const { query, variables } = JSON.parse(await readText(request));
+      const isAway = performance.now() - begun < 1_500;
+      if (query.startsWith('subscription')) {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        if (variables.after === 'old')
+          response.end(`${next(failed('CURSOR_INVALID'))}event: complete\ndata: \n\n`);
+        else setTimeout(() => response.write(next({ data: { moneyIn: { cursor: 'a' } } })), 300);
+      } else
+        response.end(
+          JSON.stringify(isAway ? failed('STORE_UNAVAILABLE') : { data: { eventCursor: 'head' } }),
+        );
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    // It listens on a port.
+    const { port } = server.address() as AddressInfo;
+    const given = {
+      do: 'follow',
+      url: `http://127.0.0.1:${port}/graphql`,
+      query: 'subscription ($after: Cursor) { moneyIn(after: $after) { cursor } }',
+      saved: 'old',
+      tokens: ['first'],
+    };
+    await using program = startProgram([join(work, 'client')], given);
+    const { lines, ended } = program;
+    try {
+      const says = () => Promise.race([lines.next(), ended.then(() => program.complaint())]);
+      expect(await says()).toEqual({ gap: 'CURSOR_INVALID' });
+      for (let streams = 0; streams < 4; streams += 1) expect(await says()).toEqual({ event: 'a' });
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  },
+);
 
 interface Mutant {
   readonly rule: string;

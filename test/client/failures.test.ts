@@ -9,7 +9,7 @@ import { WebSocket } from 'ws';
 import { apolloSource, createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
-import { type ConnectionEvent, createSocket } from '../../packages/client/src/graphql-ws.ts';
+import { type ConnectionEvent, createSocket, type Socket } from '../../packages/client/src/graphql-ws.ts';
 import { type Answer, follow, type Source, typed } from '../../packages/client/src/index.ts';
 import { createNetwork, relaySource } from '../../packages/client/src/relay.ts';
 import { createFakeGateway, createFakeSource } from '../../packages/client/src/testing.ts';
@@ -287,6 +287,30 @@ it('a socket of ws that is left while it connects ends nothing but itself', asyn
   feed.close();
   socket.close();
   process.off('uncaughtException', fail);
+  expect(failures).toEqual([]);
+});
+
+it('a socket that is closed while it connects to a gateway that is away leaves no rejection that nobody handles', async () => {
+  const failures: unknown[] = [];
+  const fail = (cause: unknown) => failures.push(cause);
+  process.on('unhandledRejection', fail);
+  for (const webSocketImpl of [WebSocket, undefined]) {
+    const socket: Socket = createSocket({
+      // Nobody listens at this port.
+      url: 'http://127.0.0.1:9/graphql',
+      async token() {
+        await Promise.resolve();
+        socket.close();
+        return token();
+      },
+      webSocketImpl,
+    });
+    const answer = socket.query('{ __typename }', {});
+    await expect(answer).rejects.toThrow('No WebSocket');
+    // Node tells of a rejection that nobody has handled before it goes on to what was set meanwhile.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  process.off('unhandledRejection', fail);
   expect(failures).toEqual([]);
 });
 

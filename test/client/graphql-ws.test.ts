@@ -3,7 +3,12 @@ import { type AddressInfo, createServer, type Socket as NetSocket } from 'node:n
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { ambient, type Timer, useAmbient } from '../../packages/client/src/ambient.ts';
-import { createSocket, type Socket } from '../../packages/client/src/graphql-ws.ts';
+import {
+  type ConnectionEvent,
+  ConnectionLost,
+  createSocket,
+  type Socket,
+} from '../../packages/client/src/graphql-ws.ts';
 import { typed } from '../../packages/client/src/index.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
@@ -109,6 +114,73 @@ it('gives up a connection that has died between a ping and its answer, also wher
   close();
 });
 
+it('takes the late end of a connection for which there was no token for that of no other', async () => {
+  const connections: WebSocket[] = [];
+  const { url, close } = await serve(
+    () => {},
+    (connection) => {
+      if (connections.push(connection) > 1) return;
+      // A slow network: it reads that the client has closed it once the next connection is open.
+      const { _socket: stream } = connection as unknown as { readonly _socket: NetSocket };
+      stream.pause();
+      setTimeout(() => stream.resume(), 500);
+    },
+  );
+  let asked = 0;
+  const told: ConnectionEvent[] = [];
+  const socket = createSocket({
+    url,
+    token() {
+      asked += 1;
+      if (asked === 1) throw new Error('The identity provider is away.');
+      return 'any';
+    },
+    onConnection: (event) => told.push(event),
+  });
+  const ended: unknown[] = [];
+  const subscribe = () => {
+    const sink = { opened() {}, next() {}, bookmark() {}, ended: (cause: unknown) => ended.push(cause) };
+    return socket.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
+  };
+  subscribe();
+  await until(() => ended.length > 0);
+  subscribe();
+  await until(() => connections[0]?.readyState === WebSocket.CLOSED);
+  await until(() => told.length === 2);
+  expect(ended).toMatchObject([{ message: 'The identity provider is away.' }]);
+  expect(told).toMatchObject([{ state: 'lost', cause: ended[0] }, { state: 'open' }]);
+  expect(connections[1]?.readyState).toBe(WebSocket.OPEN);
+  socket.close();
+  close();
+});
+
+it('calls no subscription complete that cannot connect, also once the socket has been closed', async () => {
+  // As a browser does: what waits for the error runs before the close is told.
+  class Away {
+    static readonly CONNECTING = 0;
+    static readonly OPEN = 1;
+    static readonly CLOSING = 2;
+    static readonly CLOSED = 3;
+    readonly readyState = Away.CLOSED;
+    onerror?: (event: object) => void;
+    onclose?: (event: object) => void;
+    constructor() {
+      setTimeout(() => this.onerror?.(new Event('error')));
+      setTimeout(() => this.onclose?.({ code: 1006, reason: '' }), 10);
+    }
+    addEventListener() {}
+    close() {}
+  }
+  const socket = createSocket({ url: 'ws://gateway', token: () => 'any', webSocketImpl: Away });
+  expect(socket.client).toBeDefined();
+  socket.close();
+  const cause = await new Promise((ended) => {
+    const sink = { opened() {}, next() {}, bookmark() {}, ended };
+    socket.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
+  });
+  expect(cause).toBeInstanceOf(ConnectionLost);
+});
+
 it('gives up a connection whose closing was begun by the gateway, and never ended', async () => {
   const { url, close } = await serve((message, connection) => {
     if (message.type !== 'subscribe') return;
@@ -128,9 +200,10 @@ it('gives up a connection whose closing was begun by the gateway, and never ende
   close();
 });
 
-/** A gateway of this test's own. @returns its address */
+/** A gateway of this test's own. @param opened called with each connection @returns its address */
 async function serve(
   answer: (message: { readonly type: string; readonly id?: string }, connection: WebSocket) => void,
+  opened: (connection: WebSocket) => void = () => {},
 ): Promise<{ readonly url: string; close(): void }> {
   const server = new WebSocketServer({
     port: 0,
@@ -139,6 +212,7 @@ async function serve(
   });
   await once(server, 'listening');
   server.on('connection', (connection) => {
+    opened(connection);
     connection.on('message', (data) => {
       const message = JSON.parse(String(data)) as { type: string; id?: string };
       if (message.type === 'connection_init') connection.send('{"type":"connection_ack"}');

@@ -296,7 +296,8 @@ it('an app in the background leaves the gateway, and comes back with itself and 
   for (const isConnected of [false, null, true]) for (const hear of heard.network) hear({ isConnected });
   expect(told).toEqual(['resume']);
   absent();
-  expect([heard.app.size, heard.network.size]).toEqual([0, 0]);
+  // One listener to the network stays for as long as the app runs.
+  expect([heard.app.size, heard.network.size]).toEqual([0, 1]);
 });
 
 it('a feed as a store is followed by the first subscriber, shown to the next, and left with the last, twice', async () => {
@@ -364,6 +365,28 @@ it('a feed that is closed while it waits for its next try ends at once, and neve
   expect(isOver).toBe(true);
   expect(vi.getTimerCount()).toBe(0);
   expect(fake.subscriptions).toHaveLength(0);
+});
+
+it.each([
+  ['its first place is asked for', undefined],
+  ['its list is loaded', () => new Promise<never>(() => {})],
+])('a feed that is closed while %s ends at once, and leaves no timer behind', async (_, getState) => {
+  const fake = createFakeSource();
+  const feed = follow(fake, DOCUMENT, { presence: () => () => {}, ...(getState && { getState }) });
+  let isOver = false;
+  void (async () => {
+    for await (const _item of feed);
+    isOver = true;
+  })();
+  await settle();
+  if (getState) fake.calls[0]?.answer({ data: { eventCursor: 'start' } });
+  await settle();
+  feed.close();
+  await settle();
+  expect(isOver).toBe(true);
+  expect(fake.calls).toEqual([]);
+  expect(feed.problem).toBe(undefined);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('a plain subscription that is left while its first place is asked for never begins', async () => {

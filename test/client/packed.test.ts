@@ -9,18 +9,18 @@ import { COMPILER, folder, installPackages, run } from '../helpers/packages.ts';
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
 const OWN_BYTES: Readonly<Record<string, number>> = {
-  apollo: 6_125,
-  fetch: 4_755,
-  'graphql-sse': 5_375,
-  'indexed-db': 1_255,
-  react: 4_915,
-  'react-native': 250,
+  apollo: 6_140,
+  fetch: 4_770,
+  'graphql-sse': 5_385,
+  'indexed-db': 1_270,
+  react: 4_940,
+  'react-native': 310,
   relay: 5_245,
-  request: 3_330,
+  request: 3_345,
   schema: 750,
-  svelte: 4_110,
+  svelte: 4_135,
   testing: 4_380,
-  urql: 5_365,
+  urql: 5_380,
 };
 /** What an app loads of the package, and the most that it may weigh, compressed. */
 const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
@@ -32,7 +32,7 @@ const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
   ],
   feed: [
     "export { follow, isGap, keyValueStore, memoryStore, typed, watch } from '@pasarela/client';",
-    4_375,
+    4_395,
   ],
   payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 4_200],
   // The whole of what an app loads to follow, which stays below 10 KB, 10,240 bytes.
@@ -41,7 +41,7 @@ const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
     10_240,
   ],
   // Both together, which no app has to load at once.
-  whole: ["export * from '@pasarela/client';", 7_120],
+  whole: ["export * from '@pasarela/client';", 7_145],
   ...Object.fromEntries(
     Object.entries(OWN_BYTES).map(([entry, most]) => [
       entry,

@@ -110,3 +110,22 @@ it('comes on top of what the gateway asks for, so that those whom it refused tog
   expect(Math.min(...times)).toBeGreaterThanOrEqual(1_000);
   expect(times.size).toBeGreaterThan(1);
 });
+
+it('rests for a time that no timer holds, and sets no timer each millisecond', async () => {
+  const daysMs = 30 * 86_400_000;
+  const begun = Date.now();
+  let isOver = false;
+  const over = new Pause().next(daysMs).then(() => {
+    isOver = true;
+  });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(isOver).toBe(false);
+  let timers = 0;
+  while (!isOver) {
+    timers += 1;
+    await vi.advanceTimersToNextTimerAsync();
+  }
+  await over;
+  expect(Date.now() - begun).toBeGreaterThanOrEqual(daysMs);
+  expect(timers).toBeLessThan(5);
+});

@@ -22,7 +22,7 @@ export function startPhone(): Phone {
       for (const listener of states) listener(state);
     },
     connected() {
-      for (const listener of networks) listener({ isConnected: true });
+      for (const isConnected of [false, true]) for (const listener of networks) listener({ isConnected });
     },
   };
 }

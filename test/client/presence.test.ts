@@ -184,10 +184,17 @@ it.each(Object.keys(WAYS))('%s watches nothing any more once it is left', async 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('a phone in the background is left alone when its network returns', () => {
-  type Listener<State> = (state: State) => void;
+type Listener<State> = (state: State) => void;
+interface NetworkState {
+  readonly type?: string;
+  readonly isConnected: boolean;
+  readonly isInternetReachable?: boolean;
+}
+
+/** A phone, whose life the test tells. */
+function phone() {
   let tellApp: Listener<string> = () => {};
-  let tellNetwork: Listener<{ isConnected: boolean }> = () => {};
+  const networks = new Set<Listener<NetworkState>>();
   const told: string[] = [];
   const watching = nativePresence(
     {
@@ -198,12 +205,25 @@ it('a phone in the background is left alone when its network returns', () => {
     },
     {
       addNetworkStateListener: (listener) => {
-        tellNetwork = listener;
-        return { remove: () => told.push('network left') };
+        networks.add(listener);
+        return { remove: () => networks.delete(listener) };
       },
     },
   );
-  const stop = watching({ suspend: () => told.push('suspend'), resume: () => told.push('resume') });
+  return {
+    told,
+    networks,
+    watch: () => watching({ suspend: () => told.push('suspend'), resume: () => told.push('resume') }),
+    tellApp: (state: string) => tellApp(state),
+    tellNetwork: (state: NetworkState) => {
+      for (const listener of networks) listener(state);
+    },
+  };
+}
+
+it('a phone in the background is left alone when its network returns', () => {
+  const { told, watch, tellApp, tellNetwork } = phone();
+  const stop = watch();
   tellNetwork({ isConnected: true });
   expect(told.splice(0)).toEqual(['resume']);
   tellApp('background');
@@ -212,11 +232,44 @@ it('a phone in the background is left alone when its network returns', () => {
   expect(told.splice(0)).toEqual(['suspend']);
   // A dialog over the app, such as that of a permission.
   tellApp('inactive');
+  tellNetwork({ isConnected: false });
   tellNetwork({ isConnected: true });
   expect(told.splice(0)).toEqual([]);
   tellApp('active');
+  tellNetwork({ isConnected: false });
   tellNetwork({ isConnected: true });
   expect(told.splice(0)).toEqual(['resume', 'resume']);
   stop();
-  expect(told).toEqual(['app left', 'network left']);
+  expect(told).toEqual(['app left']);
+});
+
+it('a phone checks its connection when its network is another one, and not as the signal changes', () => {
+  const { told, watch, tellNetwork } = phone();
+  watch();
+  const wifi = { type: 'WIFI', isConnected: true, isInternetReachable: true };
+  const cellular = { ...wifi, type: 'CELLULAR' };
+  // The last was suspended for a call.
+  const changes = [wifi, cellular, { ...cellular, isInternetReachable: false }, cellular];
+  for (const state of changes) {
+    tellNetwork(state);
+    expect(told.splice(0)).toEqual(['resume']);
+    // Android tells of each change of the signal.
+    for (let change = 0; change < 3; change += 1) tellNetwork({ ...state });
+    expect(told).toEqual([]);
+  }
+  tellNetwork({ type: 'NONE', isConnected: false, isInternetReachable: false });
+  expect(told).toEqual([]);
+  tellNetwork(cellular);
+  expect(told).toEqual(['resume']);
+});
+
+it('a phone hears of its network also after all feeds were left once', () => {
+  const { networks, watch } = phone();
+  // A server that renders the app imports it, and has no network to listen to.
+  expect(networks.size).toBe(0);
+  const stop = watch();
+  expect(networks.size).toBe(2);
+  stop();
+  // expo-network cancels its monitor on iOS with the last listener, and a monitor that was cancelled never begins again.
+  expect(networks.size).toBe(1);
 });

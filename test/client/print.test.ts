@@ -1,5 +1,6 @@
 import { parse, print } from 'graphql';
 import { expect, it } from 'vitest';
+import { nodeOf } from '../../packages/client/src/parse.ts';
 import { textOf } from '../../packages/client/src/print.ts';
 
 const TEXT = '{\n  eventCursor\n}';
@@ -13,8 +14,16 @@ it.each([
   expect(textOf(document)).toBe(TEXT);
 });
 
-it('a document whose text relay-compiler has put into a file says how to keep it', () => {
-  expect(() => textOf({ kind: 'Request', params: { text: null } })).toThrow('include_query_text');
+it('a text is the same parsed document each time, as Apollo Client and urql keep each that they are given', () => {
+  expect(nodeOf(TEXT)).toEqual(parse(TEXT));
+  expect(nodeOf(Object(TEXT))).toBe(nodeOf(TEXT));
+});
+
+it.each([
+  ['relay-compiler', 'include_query_text', { kind: 'Request', params: { text: null } }],
+  ['graphql-codegen', 'embedHashInDocument', { __meta__: { hash: 'sha256:0' } }],
+])('a document whose text %s has put into a file says how to keep it: %s', (_, option, document) => {
+  expect(() => textOf(document)).toThrow(option);
 });
 
 it.each([

@@ -6,6 +6,7 @@ import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
 import { type ConnectionEvent, createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { follow, isGap, type Source, typed } from '../../packages/client/src/index.ts';
+import { feedStore } from '../../packages/client/src/svelte.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
 
@@ -133,4 +134,29 @@ it('an app that throws when it is told what the gateway could not give of an eve
   expect(seen).toEqual(['1', '2']);
   await until(() => reported.length > 0);
   expect(reported).toEqual(['Error: no screen for Not yours.']);
+});
+
+it('a subscriber of a feed as a store that throws ends no feed, and keeps nothing from the others', async () => {
+  const fake = createFakeSource();
+  const credits = feedStore(fake, DOCUMENT, PLACED);
+  const shown: (readonly string[])[] = [];
+  const leave = [
+    credits.subscribe(({ items }) => {
+      if (items.length === 1) throw new Error('no screen for one');
+    }),
+    credits.subscribe(({ items, status }) => {
+      shown.push([status, ...items.map((item) => (isGap(item) ? item.reason : item.id))]);
+    }),
+  ];
+  const { sink } = await until(() => fake.subscriptions[0]);
+  sink.opened();
+  sink.next(payload(1));
+  sink.bookmark('at 1');
+  await until(() => shown.at(-1)?.[1] === '1' && shown.at(-1)?.[0] === 'live');
+  sink.next(payload(2));
+  await until(() => shown.at(-1)?.length === 3);
+  expect(shown.at(-1)).toEqual(['live', '2', '1']);
+  for (const each of leave) each();
+  await until(() => fake.subscriptions.length === 0);
+  expect(new Set(reported)).toEqual(new Set(['Error: no screen for one']));
 });

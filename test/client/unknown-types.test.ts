@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
-import { follow, isGap, type Source, typed } from '../../packages/client/src/index.ts';
+import { follow, isGap, type Source, typed, watch } from '../../packages/client/src/index.ts';
+import { TRANSACTION_STATUS } from '../../packages/client/src/schema.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
 
 interface Credit {
   readonly cursor: string;
@@ -61,3 +63,20 @@ it.each(Object.keys(SOURCES))(
     ]);
   },
 );
+
+it('a watch hands on a state that its version does not know, and goes on as behind OTHER', async () => {
+  const fake = createFakeSource();
+  const told: string[] = [];
+  const all = (async () => {
+    for await (const { transaction } of watch(fake, TRANSACTION_STATUS, { transactionId: 'one' }))
+      told.push(transaction.status);
+  })();
+  const { sink } = await until(() => fake.subscriptions[0]);
+  for (const status of ['HELD', 'LIQUIDATED'])
+    sink.next({
+      data: { transactionStatus: { kind: 'CHANGE', transaction: { id: 'one', status, rawStatus: status } } },
+    });
+  sink.ended();
+  await all;
+  expect(told).toEqual(['HELD', 'LIQUIDATED']);
+});

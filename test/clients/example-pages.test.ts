@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { hasMore, itemsOf, payersOf, withPage } from '../../examples/web/src/graph/pages.ts';
+import { hasMore, itemsOf, lacksAccounts, payersOf, withPage } from '../../examples/web/src/graph/pages.ts';
 import { folder } from '../helpers/packages.ts';
 
 const page = (ids: readonly (string | null)[], hasNextPage: boolean) => ({
@@ -41,6 +41,16 @@ it('the examples pay from the same account where its instrument cannot be read f
   ];
   expect(payersOf(accounts, 'client').map(({ id }) => id)).toEqual(['unread', 'other']);
   expect(payersOf(accounts, undefined)).toEqual([]);
+});
+
+it('the examples tell an instrument without an account from one whose account could not be read', () => {
+  const at = (...path: (string | number)[]) => [{ path: ['client', ...path] }];
+  expect(lacksAccounts(at('instruments', 'nodes', 3, 'account'))).toBe(true);
+  expect(lacksAccounts(at('instruments', 'nodes', 3, 'account', 'id'))).toBe(true);
+  expect(lacksAccounts(at('instruments', 'nodes', 3, 'bank'))).toBe(false);
+  expect(lacksAccounts(at('accounts', 'nodes', 3, 'instrument'))).toBe(false);
+  expect(lacksAccounts([{}])).toBe(false);
+  expect(lacksAccounts()).toBe(false);
 });
 
 it.each(['pages.ts', 'use-pages.ts'])('the example for phones has %s as the web example', async (file) => {

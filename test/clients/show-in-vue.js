@@ -1,5 +1,5 @@
 // Vue without a page: a renderer that draws into plain objects, and what the soak shows with it.
-import { createRenderer, h, onMounted, onScopeDispose, ref, shallowRef } from 'vue';
+import { createRenderer, getCurrentScope, h, onMounted, onScopeDispose, ref, shallowRef } from 'vue';
 
 const node = (name = '') => ({ name, text: '', props: {}, children: [], parent: null });
 const leave = (child) => {
@@ -43,12 +43,13 @@ export function mount(component) {
 export function showInVue(store, report) {
   mount({
     setup() {
-      const state = shallowRef();
-      onScopeDispose(
+      const state = shallowRef({ items: [], status: 'offline' });
+      const scope = getCurrentScope();
+      const follow = () =>
         store.subscribe((value) => {
           state.value = value;
-        }),
-      );
+        });
+      onMounted(() => scope.run(() => onScopeDispose(follow())));
       return () => {
         const { items, status, problem } = state.value;
         report({ status, problem });

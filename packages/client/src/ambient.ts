@@ -5,16 +5,20 @@ export type Timer = unknown;
 export interface Ambient {
   /** Milliseconds since 1970. */
   now(): number;
+  /** A timer that is set for longer than one holds ends once that time is over. */
   setTimeout(callback: () => void, ms?: number): Timer;
   clearTimeout(timer: Timer): void;
   /** In [0, 1). */
   random(): number;
 }
 
+/** Less than the longest time that a timer holds, in milliseconds: one that is set for longer ends at once. */
+const LONGEST_MS = 2e9;
+
 // Each looks up the platform's function when it is called, because apps and their tests replace those.
 const system: Ambient = {
   now: () => Date.now(),
-  setTimeout: (callback, ms) => setTimeout(callback, ms),
+  setTimeout: (callback, ms) => setTimeout(callback, Math.min(ms ?? 0, LONGEST_MS)),
   clearTimeout: (timer) => clearTimeout(timer as number),
   random: () => Math.random(),
 };

@@ -47,7 +47,7 @@ export function showFeed<
   options: ShowOptions<EventOf<Data>, Variables> & { readonly store: Store<EventOf<Data>> },
   change: Change<EventOf<Data>>,
 ): () => void {
-  const { store, initialItems, limit = 200 } = options;
+  const { store, initialItems = [], limit = 200 } = options;
   let isShown = true;
   const set = (next: (before: FeedState<EventOf<Data>>) => Partial<FeedState<EventOf<Data>>>) => {
     if (!isShown) return;
@@ -56,9 +56,12 @@ export function showFeed<
       return state.items.length > limit ? { ...state, items: state.items.slice(0, limit) } : state;
     });
   };
-  set(() => startState(initialItems));
+  // React begins this anew for a screen that it had hidden: what that shows stays until the store has been read.
+  set(({ items }) => startState(items[0] ? items : initialItems));
   // The beginning of the list and the place of the feed come from one reading, because another tab may save at any time.
-  const once = readingOnce(store, (events) => set(() => (events ? { items: [...events].reverse() } : {})));
+  const once = readingOnce(store, (events) =>
+    set(() => ({ items: events ? [...events].reverse() : initialItems })),
+  );
   const feed = follow(source, document, { ...options, store: once });
   feed.onChange(() => {
     const { status, missing, problem } = feed;

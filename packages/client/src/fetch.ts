@@ -200,7 +200,8 @@ async function* eventsOf(
     const blocks = text.split('\n\n');
     text = blocks.pop() ?? '';
     for (const block of blocks) {
-      const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1] ?? '';
+      // For `$` and `.` a line ends at a U+2028 too, which JSON writes as it is.
+      const field = (name: string) => new RegExp(`^${name}: ?([^\n]*)`, 'm').exec(block)?.[1] ?? '';
       yield { event: field('event'), data: field('data'), id: field('id') };
     }
   }

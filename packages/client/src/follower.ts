@@ -17,6 +17,7 @@ import {
   retryAfterOf,
   type Source,
   type TypedDocument,
+  within,
 } from './source.ts';
 import { cursorOf, type Gap, isGap, memoryStore, type Saved, type Store } from './stores.ts';
 import { unseen } from './unseen.ts';
@@ -61,7 +62,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #suspended = false;
   /** True if the app itself has suspended the feed: only the app resumes it. */
   #isLeft = false;
-  #closed = false;
+  readonly #left = new AbortController();
   #backlog: ReturnType<Catching> | undefined;
   /** Why the store, or what the feed begins with, failed last, and is tried again. */
   #failure: unknown;
@@ -99,7 +100,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   close(): void {
-    this.#closed = true;
+    this.#left.abort();
     this.#backlog?.close();
     this.#connection?.close();
     this.#pause.wake(true);
@@ -116,7 +117,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         this.#cursor = saved.cursor;
         for (const item of saved.events ?? []) this.#show(item);
       } else yield* this.#begin('FIRST_START');
-      while (!this.#closed) {
+      while (!this.#left.signal.aborted) {
         this.#connection ??= this.#connect();
         const next = this.#waiting.shift();
         if (next) {
@@ -155,19 +156,19 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       this.#change({ status: 'gap' });
     }
     // A text, or nothing where the gap names no place.
-    const given = placeOf(bounds, this.#gaps) as string;
-    let cursor = given;
+    let cursor = placeOf(bounds, this.#gaps) as string;
     // The type is told because the compiler does not see that a function sets it.
     let events = undefined as readonly EventOf<Data>[] | undefined;
-    if (this.#options.getState || typeof given !== 'string') {
-      const isPlaced = await this.#untilDone(false, async () => {
-        const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
+    if (this.#options.getState || typeof cursor !== 'string') {
+      const place = async (left: AbortSignal) => {
+        const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {}, undefined, left);
         events = await this.#options.getState?.(eventCursor);
         const last = events?.at(-1);
         const own = last ? cursorOf(last) : eventCursor;
         // The place that has just been refused would be refused again.
-        cursor = own === this.#cursor ? given || eventCursor : own;
-      });
+        cursor = own === this.#cursor ? cursor || eventCursor : own;
+      };
+      const isPlaced = await this.#untilDone(false, () => within(undefined, place, this.#left.signal));
       if (!isPlaced) return;
     }
     const gap: Gap<EventOf<Data>> | undefined =
@@ -198,7 +199,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   /** Tries until it succeeds. @returns false once the feed is closed. @param isHere true if it needs no gateway */
   async #untilDone(isHere: boolean, work: () => void | Promise<void>): Promise<boolean> {
-    while (!this.#closed) {
+    while (!this.#left.signal.aborted) {
       if (this.#suspended && !isHere) {
         await this.#pause.wait();
         continue;
@@ -210,6 +211,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         this.#failure = undefined;
         return true;
       } catch (cause) {
+        if (this.#left.signal.aborted) return false;
         const refusal = refusalOf(cause);
         if (refusal) throw refusal;
         this.#failure = cause;
@@ -248,9 +250,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   #receive(event: EventOf<Data>, errors: readonly Problem[] | undefined): void {
     const cursor = cursorOf(event);
-    if (typeof cursor !== 'string') {
-      throw refused('Select the `cursor` of events.');
-    }
+    if (typeof cursor !== 'string') throw refused('Select the `cursor` of events.');
     if (errors) tellAll([() => this.#options.onErrors?.(errors, event)]);
     this.#gaps = 0;
     this.#pass({ event, cursor }, REPEATS);
@@ -282,7 +282,6 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   /** Finds out, after a connection is made, how many events the feed is behind, and shows that until it has caught up. */
   #catchUp(catching: Catching | undefined): void {
-    this.#backlog?.close();
     this.#saveFrom = 0;
     this.#change({ status: 'catching up', missing: 0, problem: this.#failure });
     this.#backlog = catching?.({

@@ -9,7 +9,7 @@ import { hear, type Shown, tokens } from './tokens.ts';
 
 /** A source over server-sent events, by the client of graphql-sse, for apps that use it already. */
 export interface EventStreams extends Source {
-  /** The client of graphql-sse. Its `dispose` ends the streams of this source as well. */
+  /** The client of graphql-sse, for the app's own use. Its `dispose` ends the streams of this source as well. */
   readonly client: Client;
 }
 
@@ -32,7 +32,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
       onToken?.(shown);
       return { ...headers, authorization: `Bearer ${shown.text}` };
     },
-    fetchFn: abortedWhenSilent(fetch, silentForMs),
+    fetchFn: abortedWhenSilent(fetch, silentForMs, onToken ? visible : String),
     // The caller connects again, with the cursor of the last event that it saw.
     retryAttempts: 0,
   });
@@ -102,10 +102,15 @@ function codeOf(cause: unknown): number | undefined {
 }
 
 /**
- * Returns a `fetch` that hears what graphql-sse does not show: comments, by which the gateway says that it is there, and
- * blocks with only an id. The latter take the form of a result, so that they keep their place among the results.
+ * Returns a `fetch` that hears the comments, which graphql-sse does not show, and by which the gateway says that it is there.
+ *
+ * @param shown returns the text of a block, as graphql-sse is to read it
  */
-function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number): typeof globalThis.fetch {
+function abortedWhenSilent(
+  fetch: typeof globalThis.fetch,
+  silentForMs: number,
+  shown: (block: string) => string,
+): typeof globalThis.fetch {
   return async (input, init) => {
     const dead = new AbortController();
     let quiet: Timer | undefined;
@@ -135,8 +140,8 @@ function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number):
         const blocks = (text + decoder.decode(chunk, { stream: true })).split('\n\n');
         text = blocks.pop() ?? '';
         for (const block of blocks) {
-          isOver ||= /^event: ?complete$/m.test(block);
-          controller.enqueue(encoder.encode(`${visible(block)}\n\n`));
+          isOver ||= /^event: ?complete\n/.test(block);
+          controller.enqueue(encoder.encode(`${shown(block)}\n\n`));
         }
       },
       flush(controller) {
@@ -150,6 +155,7 @@ function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number):
   };
 }
 
+/** Gives a block with only an id, which graphql-sse does not show, the form of a result, so that it keeps its place among the results. */
 const visible = (block: string): string =>
   block.replace(
     /^id: ?(\S+)$/,

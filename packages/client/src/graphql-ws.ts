@@ -49,7 +49,7 @@ const NO_WEB_SOCKET = 'No WebSocket: pass `webSocketImpl`, or use createFetch.';
 const LONGEST = 65_536;
 /** The bytes of a message besides its payload: 38, and its id. */
 const AROUND = 64;
-const TOO_LONG = 'Over the 64 KiB of a WebSocket: use createFetch.';
+const TOO_LONG = 'Over 64 KiB: use createFetch.';
 
 /** What the parts of a socket share. */
 interface State {
@@ -57,19 +57,20 @@ interface State {
   socket: OpenSocket | undefined;
   /** The closing of a connection that was not waited for: its code may say that the token is refused. */
   closing?: ReturnType<typeof closingOf> | undefined;
+  /** Why there was no token for the last connection. */
+  cause?: unknown;
   /** The id of the operation that was last begun. */
-  lastId: number;
+  id: number;
   /** By operation id: called with a subscription's place in the log. */
   readonly bookmarks: Map<string, (cursor: string) => void>;
 }
 
-/** Ends a connection of which nothing comes in time. A peer that is gone without a word does not answer. */
-interface Watchdog {
-  /** @param withinMs absent where another message has come: what is expected gets its whole time again */
-  expect(withinMs?: number): void;
-  /** Nothing is expected any more: the connection has ended. */
-  rest(): void;
-}
+/**
+ * Ends a connection of which nothing comes in time. A peer that is gone without a word does not answer.
+ *
+ * @param withinMs absent where another message has come: what is expected gets its whole time again
+ */
+type Expect = (withinMs?: number) => void;
 
 /**
  * Makes a source over `graphql-transport-ws`, by the client of graphql-ws. Making one needs no `WebSocket`, so a server may
@@ -77,22 +78,20 @@ interface Watchdog {
  */
 export function createSocket(options: SocketOptions): Socket {
   const { answerMs = 35_000 } = options;
-  const state: State = { socket: undefined, lastId: 0, bookmarks: new Map() };
+  const state: State = { socket: undefined, id: 0, bookmarks: new Map() };
   let overdue: Timer | undefined;
   /** How long the connection may be silent. */
   let mayTakeMs: number;
-  const watchdog: Watchdog = {
-    expect(withinMs = mayTakeMs) {
-      watchdog.rest();
-      mayTakeMs = withinMs;
-      overdue = ambient.setTimeout(() => made?.terminate(), withinMs);
-    },
-    rest: () => ambient.clearTimeout(overdue),
+  const rest = () => ambient.clearTimeout(overdue);
+  const expect: Expect = (withinMs = mayTakeMs) => {
+    rest();
+    mayTakeMs = withinMs;
+    overdue = ambient.setTimeout(() => made?.terminate(), withinMs);
   };
   let made: Client | undefined;
   const client = (): Client => {
     if (!(options.webSocketImpl ?? globalThis.WebSocket)) throw refused(NO_WEB_SOCKET);
-    made ??= createClient(clientOptions(options, state, watchdog));
+    made ??= createClient(clientOptions(options, state, expect, rest));
     return made;
   };
   const subscribe = subscribing(client, state);
@@ -104,21 +103,26 @@ export function createSocket(options: SocketOptions): Socket {
     query: querying(subscribe, answerMs),
     check() {
       if (!state.socket) return made?.terminate();
-      watchdog.expect(CHECK_MS);
+      expect(CHECK_MS);
       state.socket.send('{"type":"ping"}');
     },
-    close: () => void made?.dispose(),
+    // Where it is connecting, graphql-ws waits for that, and rejects with what it ends by.
+    close: () => void made?.dispose()?.catch(() => {}),
   };
 }
 
-function clientOptions(options: SocketOptions, state: State, { expect, rest }: Watchdog): ClientOptions {
+/** @param rest nothing is expected any more: the connection has ended */
+function clientOptions(
+  options: SocketOptions,
+  state: State,
+  expect: Expect,
+  rest: () => void,
+): ClientOptions {
   const { url, token, heartbeat = HEARTBEAT, webSocketImpl, onConnection } = options;
   const patienceMs = 2 * heartbeat.withinMs;
   // graphql-ws sends no ping over a socket that is closing, which it may be for ever on a network that is gone.
   const expectNext = () => expect(heartbeat.everyMs + heartbeat.withinMs);
   const next = tokens(token, patienceMs);
-  /** The token for the connection that is being made; rejected with why there is none. */
-  let given: Promise<Shown>;
   /** The token of the last connection. */
   let shown: Shown | undefined;
   return {
@@ -126,22 +130,27 @@ function clientOptions(options: SocketOptions, state: State, { expect, rest }: W
     // failure here.
     async url() {
       if ((await state.closing) === REFUSED) shown?.refuse();
-      state.closing = undefined;
-      given = next();
-      shown = await given.catch(() => undefined);
+      state.closing = state.cause = undefined;
+      shown = await next().catch((cause): undefined => {
+        state.cause = cause;
+      });
       // Over a slow network connecting takes longer than an answer.
       expect(patienceMs);
       return (typeof url === 'string' ? url : url()).replace(/^http/, 'ws');
     },
-    connectionParams: async () => ({ authorization: `Bearer ${(await given).text}` }),
+    connectionParams() {
+      if (shown) return { authorization: `Bearer ${shown.text}` };
+      // Of a failure here graphql-ws tells at once, and of the close once it is answered: by then it would end the next connection.
+      expect(0);
+      return new Promise(() => {});
+    },
     // The caller connects again, with the cursor of the last event that it saw.
     retryAttempts: 0,
     lazyCloseTimeout: IDLE_MS,
     keepAlive: heartbeat.everyMs,
     webSocketImpl: webSocketImpl && heardOf(webSocketImpl as typeof WebSocket),
     generateID() {
-      state.lastId += 1;
-      return String(state.lastId);
+      return String(++state.id);
     },
     on: {
       connected(opened) {
@@ -164,8 +173,9 @@ function clientOptions(options: SocketOptions, state: State, { expect, rest }: W
         state.socket = undefined;
         const { code } = event as { code?: number };
         if (code === REFUSED) shown?.refuse();
+        const cause = lostBy(state.cause ?? event);
         // 1000 is the code of an idle socket that closed as intended.
-        if (code !== 1000) tellAll([() => onConnection?.({ state: 'lost', code, cause: lostBy(event) })]);
+        if (code !== 1000) tellAll([() => onConnection?.({ state: 'lost', code, cause })]);
       },
     },
   };
@@ -192,9 +202,9 @@ const subscribing =
     };
     // graphql-ws tells of a connection that is closed, and then of the subscription that ends with it.
     const end = (cause?: unknown) => {
-      if (listening.length === 0) return;
+      if (!listening[0]) return;
       stop();
-      sink.ended(lostBy(cause));
+      sink.ended(lostBy(state.cause ?? cause));
     };
     listening.push(
       client.on('connected', () => sink.opened(catching)),
@@ -211,10 +221,11 @@ const subscribing =
         sink.next({ errors: cause as FormattedExecutionResult['errors'] });
         end();
       },
-      complete: end,
+      // Once graphql-ws has been closed, it says the same of a connection that breaks, or cannot be made.
+      complete: () => end(state.socket?.readyState === OPEN ? undefined : {}),
     });
     // Its operation has just got this id, and is sent later.
-    const id = String(state.lastId);
+    const id = String(state.id);
     state.bookmarks.set(id, (cursor) => sink.bookmark(cursor));
     listening.push(() => state.bookmarks.delete(id));
     return () => {

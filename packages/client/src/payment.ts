@@ -24,7 +24,7 @@ export interface Payment {
   intent: Intent;
   /** True if the store has listed it. Another one is not made in its place. */
   readonly isListed: boolean;
-  /** True if a call has been entered. */
+  /** True once the store was read for this call: the call has been entered, or the store had the end of the payment. */
   isEntered: boolean;
   /** `DONE` or `REFUSED`, if the gateway has said that the payment has ended so. */
   over: string | undefined;

@@ -1,14 +1,16 @@
 import { refused } from './source.ts';
 
-/** Returns the text of a document, in which it is sent. Throws if relay-compiler has left the text out. */
+/** Returns the text of a document, in which it is sent. Throws if a compiler has left the text out. */
 export function textOf(document: string | object): string {
   const { kind, params } = document as { kind?: string; params?: { text?: string | null } };
   // `Document` is graphql's name for a parsed document.
   if (kind === 'Document') return print(document as Node);
   // relay-compiler keeps the text in its form of the document; the strings of graphql-codegen are String objects.
-  if (params?.text === null)
-    throw refused('relay-compiler left out the text: set include_query_text in persistConfig.');
-  return params?.text ?? String(document);
+  const text = params ? params.text : String(document);
+  // Of any other object it is `[object Object]`.
+  if (!text || text[0] === '[')
+    throw refused('No text: set include_query_text (Relay) or embedHashInDocument.');
+  return text;
 }
 
 /** A node of a parsed document, with the members that are printed. Each kind has some of them. */

@@ -5,10 +5,19 @@ interface AppStateLike {
   addEventListener(type: 'change', listener: (state: string) => void): { remove(): void };
 }
 
-/** `expo-network`, or NetInfo with its `addEventListener` under this name. */
-interface NetworkLike {
-  addNetworkStateListener(listener: (state: { isConnected?: boolean | null }) => void): { remove(): void };
+interface NetworkState {
+  readonly type?: string | undefined;
+  readonly isConnected?: boolean | null | undefined;
+  readonly isInternetReachable?: boolean | null | undefined;
 }
+
+/** `expo-network`. The `addEventListener` of NetInfo returns a function, which has to be wrapped as `{ remove }`. */
+interface NetworkLike {
+  addNetworkStateListener(listener: (state: NetworkState) => void): { remove(): void };
+}
+
+/** What this module listens to for as long as the app runs. */
+const kept = new WeakSet<NetworkLike>();
 
 /**
  * Ends the connection while the app is in the background, and makes it again when the app or the network returns: `follow(…,
@@ -16,7 +25,13 @@ interface NetworkLike {
  */
 export function nativePresence(appState: AppStateLike, network?: NetworkLike): Presence {
   return (present) => {
+    if (network && !kept.has(network)) {
+      kept.add(network);
+      // On iOS expo-network never tells of the network again once its last listener has left.
+      network.addNetworkStateListener(() => {});
+    }
     let isAway = false;
+    let last = '';
     const watching = [
       appState.addEventListener('change', (state) => {
         // While a dialog is over the app it is `inactive`, in neither.
@@ -28,8 +43,11 @@ export function nativePresence(appState: AppStateLike, network?: NetworkLike): P
           present.resume();
         }
       }),
-      network?.addNetworkStateListener(({ isConnected }) => {
-        if (isConnected && !isAway) present.resume();
+      network?.addNetworkStateListener(({ type, isConnected, isInternetReachable }) => {
+        // On Android expo-network repeats its state as the signal changes, and `resume` gives up a connection that is being made.
+        const state = isConnected ? `${type} ${isInternetReachable}` : '';
+        if (state && state !== last && !isAway) present.resume();
+        last = state;
       }),
     ];
     return () => {

@@ -135,8 +135,9 @@ function useStatus<Data>(
     const change = (next: Partial<StatusState<FieldOf<Data>>>) => {
       if (!closed) set((before) => ({ ...before, ...next }));
     };
-    // Over a socket that is open already, it is live from the beginning.
-    change({ ...UNKNOWN, status: watched.status });
+    // Over a socket that is open already, it is live from the beginning. The last state stays: React begins this anew for a screen that it had
+    // hidden.
+    change({ status: watched.status, problem: undefined });
     watched.onChange(() => change({ status: watched.status, problem: watched.problem }));
     void (async () => {
       try {

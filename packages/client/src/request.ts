@@ -182,7 +182,7 @@ class Reader {
   ): { readonly after: string; readonly start: string | undefined } {
     const value = given === undefined ? '' : this.#text(given);
     if (value.startsWith('$')) return { after: value.slice(1), start: undefined };
-    if (given !== undefined) this.#edit(given, `$${AFTER}`);
+    if (given !== undefined) this.#edit(given, `$${AFTER} `);
     else if (this.#text(field.open) === '(') this.#edit(field.open, `(after: $${AFTER}, `);
     else this.#edit(field.name, `${this.#text(field.name)}(after: $${AFTER})`);
     const named = /^\w/.test(this.#text(keyword + 1)) ? keyword + 1 : keyword;
@@ -204,7 +204,7 @@ class Reader {
       }
       if (next !== '@') return;
     }
-    this.#edit(selection, '{ cursor');
+    this.#edit(selection, '{ cursor ');
   }
 
   /** Returns the value of an argument: from a variable, its default, or the text itself. */

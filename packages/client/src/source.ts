@@ -157,7 +157,7 @@ export function refusalOf(cause: unknown): Refused | undefined {
   }
   const { code, message } = Object(cause) as { readonly code?: unknown; readonly message?: unknown };
   if (!DEFECTS.includes(code)) return undefined;
-  return refused(`${message} This app has a defect, or does not fit the gateway.`, code);
+  return refused(`${message} This app has a defect, or is too old.`, code);
 }
 
 /** Returns how long the gateway, or a proxy before it, asks to wait, in milliseconds. */
@@ -173,15 +173,17 @@ const ANSWER_MS = 10_000;
 
 /**
  * Returns the data of an operation of one root field. Throws {@link Refused} if it has none, or if that field failed, and
- * throws if no answer comes within `answerMs`.
+ * throws if no answer comes within `answerMs`, or if the caller leaves.
  */
 export async function ask<Data, Variables>(
   source: Source,
   document: TypedDocument<Data, Variables>,
   variables: Variables,
   answerMs = ANSWER_MS,
+  caller?: AbortSignal,
 ): Promise<Data> {
-  const { data, errors } = await within(answerMs, (signal) => source.query(document, variables, signal));
+  const asking = (signal: AbortSignal) => source.query(document, variables, signal);
+  const { data, errors } = await within(answerMs, asking, caller);
   // A field that failed is null beside its error. Where a document has others, their errors say nothing of it.
   const [name, value] = fieldIn(data ?? {});
   if (data != null && !(errors?.length && value === null)) return data;

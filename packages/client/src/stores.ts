@@ -219,7 +219,7 @@ export function slot<Value>(storage: KeyValues, key: string) {
 
 /**
  * Makes a store that keeps a feed as one value of a storage: `keyValueStore(localStorage, 'money-in')`, or React Native's
- * AsyncStorage.
+ * AsyncStorage. All tabs have to share it, so it takes no `sessionStorage`: each `save` would wait for what another tab has written.
  */
 export function keyValueStore<Event>(storage: KeyValues, key: string, kept?: number): Store<Event> {
   const { load, change } = slot<Saved<Event>>(storage, key);

@@ -1,5 +1,6 @@
 import type { EventOf } from './feed.ts';
 import { type Change, type FeedState, type ShowOptions, showFeed, startState } from './feed-state.ts';
+import { tellAll } from './listeners.ts';
 import type { Source, TypedDocument } from './source.ts';
 import { memoryStore } from './stores.ts';
 
@@ -25,18 +26,18 @@ export function feedStore<
 ): Readable<FeedState<EventOf<Data>>> {
   let state = startState(options.initialItems);
   const store = options.store ?? memoryStore<EventOf<Data>>(options.limit);
-  const subscribers = new Set<(value: typeof state) => void>();
+  const subscribers = new Set<() => void>();
   let stop = (): void => {};
   const change: Change<EventOf<Data>> = (next) => {
     state = next(state);
-    for (const run of subscribers) run(state);
+    tellAll(subscribers);
   };
   return {
     subscribe(run) {
-      const mine = (value: typeof state) => run(value);
+      const mine = () => run(state);
       subscribers.add(mine);
       if (subscribers.size === 1) stop = showFeed(source, document, { ...options, store }, change);
-      else run(state);
+      else tellAll([mine]);
       return () => {
         if (subscribers.delete(mine) && subscribers.size === 0) stop();
       };

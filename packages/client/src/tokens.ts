@@ -14,9 +14,9 @@ export interface Shown {
  */
 export function tokens(token: Token, patienceMs: number): () => Promise<Shown> {
   let given: string | undefined;
-  let refused: string | undefined;
+  let refused: string | null = null;
   return async () => {
-    const isRefused = given !== undefined && given === refused;
+    const isRefused = given === refused;
     const text = await within(patienceMs, (signal) => token({ refused: isRefused, signal }));
     given = text;
     return {
@@ -25,7 +25,7 @@ export function tokens(token: Token, patienceMs: number): () => Promise<Shown> {
         refused = text;
       },
       accept() {
-        if (refused === text) refused = undefined;
+        if (refused === text) refused = null;
       },
     };
   };

@@ -34,12 +34,12 @@ export const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
  * explain.
  */
 export function lostBy(cause: unknown): unknown {
-  if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause;
+  if (cause instanceof Error || Object(cause) !== cause) return cause;
   const { code, reason, message } = cause as { code?: number; reason?: unknown; message?: unknown };
   const text =
     code === undefined || code === UNEXPLAINED
-      ? `The WebSocket broke, or was not opened: the network is away, the gateway is, or it does not allow this page (CORS_ORIGINS). ${String(message ?? '')}`
-      : `The WebSocket was closed with ${code} ${String(reason ?? '')}`;
+      ? `No WebSocket: no network, no gateway, or not in CORS_ORIGINS. ${message ?? ''}`
+      : `WebSocket closed with ${code} ${reason ?? ''}`;
   return new ConnectionLost(text.trim(), code, cause);
 }
 
@@ -47,5 +47,6 @@ export function lostBy(cause: unknown): unknown {
 export const closingOf = (socket: OpenSocket): Promise<number | undefined> =>
   new Promise((resolve) => {
     socket.addEventListener('close', ({ code }) => resolve(code));
-    ambient.setTimeout(() => resolve(undefined), CLOSING_MS);
+    // A timer calls it with nothing.
+    ambient.setTimeout(resolve as () => void, CLOSING_MS);
   });
