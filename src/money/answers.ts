@@ -32,7 +32,7 @@ export function readable<T>({ order, logger }: Call, read: () => T, otherwise: T
   }
 }
 
-/** @returns undefined for a text that is not JSON */
+/** Returns the value of a text of JSON; undefined for any other text. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

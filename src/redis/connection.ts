@@ -1,5 +1,5 @@
 import {
-  Cluster,
+  type Cluster,
   type CommonRedisOptions,
   Redis,
   type RedisOptions,
@@ -8,6 +8,7 @@ import {
 } from 'ioredis';
 import { clock, type Timer } from '../common/clock.ts';
 import { saidBy } from '../common/openssl-error.ts';
+import { LastingCluster } from './cluster.ts';
 import { tlsOptions } from './tls-options.ts';
 import { parseRedisUrl, type RedisNode, type RedisTarget } from './url.ts';
 
@@ -80,6 +81,8 @@ class LastingRedis extends Redis {
   #sentinelFailure: Error | undefined;
   #wanted = true;
   #revival: Timer | undefined;
+  /** Pipelines of which nothing is sent again. */
+  readonly #overdue = new WeakSet<object>();
 
   /** @param sentinels connections that announce failovers. They end with this connection. */
   constructor(options: Omit<RedisOptions, 'replyMapping'>, sentinels: readonly Redis[] = []) {
@@ -101,9 +104,9 @@ class LastingRedis extends Redis {
       });
       sentinel.on('ready', () => {
         this.#sentinelFailure = undefined;
+        // Whenever it comes back: ioredis would subscribe again by itself, and handle no failure of that.
+        sentinel.subscribe('+switch-master').catch(() => {});
       });
-      // It subscribes again whenever it comes back. A failure until then is expected.
-      sentinel.subscribe('+switch-master').catch(() => {});
     }
     this.on('end', () => {
       if (!this.#wanted) return;
@@ -147,6 +150,19 @@ class LastingRedis extends Redis {
     }
   }
 
+  /**
+   * Sends nothing whose caller was told that it failed. ioredis keeps a command that has timed out where no reply came, and sends it on
+   * the next connection that is ready, however late that is.
+   */
+  override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
+    // Of a pipeline all are sent, or none: the first of them decides.
+    const decides = stream === undefined || command.pipelineIndex === 0;
+    if (decides && command.isSettled) this.#overdue.add(stream ?? command);
+    if (!this.#overdue.has(stream ?? command)) return super.sendCommand(command, stream);
+    command.reject(new Error('Command timed out'));
+    return command.promise;
+  }
+
   override disconnect(reconnect = false): void {
     if (!reconnect) {
       this.#wanted = false;
@@ -173,6 +189,7 @@ export function connectSentinel(
     tls: tls ? tlsOptions(tlsFiles) : undefined,
     connectTimeout: SENTINEL_TIMEOUT_MS,
     enableReadyCheck: false,
+    autoResubscribe: false,
     ...options,
   });
   // A failure is reported by the commands, or the connection is made again.
@@ -212,13 +229,11 @@ export function silenceOf(redis: RedisClient, error: Error): string {
     const { message } = error;
     return message.includes('enableOfflineQueue') ? 'there is no connection' : message.replace(FULL_STOP, '');
   }
-  // A Cluster tells apart that none of its nodes could be asked, and why.
-  const { lastNodeError: cause = failure } = failure as { lastNodeError?: Error };
-  const { code } = cause as NodeJS.ErrnoException;
-  return (saidBy(cause) || String(code))
+  const { code } = failure as NodeJS.ErrnoException;
+  return (saidBy(failure) || String(code))
     .slice(0, MAX_MESSAGE)
     .replace(FULL_STOP, '')
-    .replace(/\b(E[A-Z_]+) \S+$/, '$1')
+    .replace(/\b(E[A-Z_]+) \S+( - Local \(\S+\))?$/, '$1')
     .replace(/(altnames): .*/s, '$1');
 }
 
@@ -227,7 +242,7 @@ function connectAll(url: string, options: RedisConnectOptions): RedisClient {
   const single = ofOneServer(target, options);
   if (target.form === 'cluster') {
     const { enableOfflineQueue, retryStrategy, ...redisOptions } = single;
-    return new Cluster([...target.nodes], { enableOfflineQueue, redisOptions });
+    return new LastingCluster(target.nodes, { enableOfflineQueue, redisOptions });
   }
   if (target.form === 'sentinel') {
     // ioredis has `failoverDetector` for that, but it never listens again to a Sentinel that was restarted, and writes every

@@ -258,8 +258,8 @@ export class DurableWrites {
     this.#refusals = [...new Set(seen.flatMap(({ refusal }) => refusal ?? []))];
     const failed = looks.find((look) => look.status === 'rejected');
     if (failed !== undefined) throw withoutCommand(failed.reason);
-    if (looks.length === 0) throw new Error('no primary is known');
     if (!(await this.#routes.coversAllSlots(redis))) throw new Error('a primary of the Cluster is not there');
+    if (looks.length === 0) throw new Error('no primary is known');
     this.#replication.keep(seen.map(({ replid }) => replid));
   }
 

@@ -103,9 +103,16 @@ function addressOf({ options }: Redis): string {
   return `${options.host}:${options.port}`;
 }
 
-/** Resolves once the client has asked, whatever the answer. */
+/**
+ * Resolves once the client has asked, whatever the answer. Where no node that it knows is there, it connects anew, by the names in
+ * `REDIS_URL`: ioredis does so only once it has lost every connection, and to replicas it has none that it could lose.
+ */
 function refreshed(cluster: Cluster): Promise<void> {
   return new Promise((resolve) => {
-    cluster.refreshSlotsCache(() => resolve());
+    cluster.refreshSlotsCache((error) => {
+      const isLost = cluster.nodes().every(({ status }) => status !== 'ready');
+      if (error != null && cluster.status === 'ready' && isLost) cluster.disconnect(true);
+      resolve();
+    });
   });
 }

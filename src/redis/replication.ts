@@ -57,8 +57,8 @@ interface Missing {
 interface History {
   last: Primary;
   /**
-   * A write needs as many replicas as this has entries, as far as this process has seen. By number, less one: when so many may have been
-   * there last, which is just before the first look that missed one.
+   * A write needs as many replicas as this has entries, as far as this process has seen. The first entry says when one replica may have been
+   * there last, the second when two may have been, and so on: just before the first look that found fewer.
    */
   readonly thereAt: number[];
   word: (Failover & { readonly at: number }) | undefined;

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, utimes } from 'node:fs/promises';
+import { mkdtemp, rename, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -17,6 +17,7 @@ import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { NOBODYS } from '../money/orders.ts';
 
 const NAME = { clientId: '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11', hash: 'a-payment' };
+const ENVIRONMENT = { UPSTREAM_URL: 'http://127.0.0.1:9', WEBHOOK_SECRET: 'x'.repeat(32) };
 const TOO_LONG_AGO = Date.now() - RETENTION_MS - 24 * 60 * 60 * 1_000;
 
 let redis: RedisServer;
@@ -41,8 +42,7 @@ async function leave(redisUrl: string | undefined, step: 'claimed' | 'sent'): Pr
 const start = (more: Readonly<Record<string, string>>) =>
   startProgram('src/start.js', {
     PORT: '0',
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    WEBHOOK_SECRET: 'x'.repeat(32),
+    ...ENVIRONMENT,
     DATA_DIR: dataDir,
     ...more,
   });
@@ -81,11 +81,7 @@ it('payments are not stopped in a file beside which the gateway has paid with a 
 });
 
 it('the doctor tells beforehand that a gateway would not start for the other store', async () => {
-  const environment = {
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    WEBHOOK_SECRET: 'x'.repeat(32),
-    DATA_DIR: dataDir,
-  };
+  const environment = { ...ENVIRONMENT, DATA_DIR: dataDir };
   const found = () => lookAtFolder(readVariables({ ...environment, REDIS_URL: redis.url }));
   expect(await found()).toMatchObject([{ status: 'ok' }]);
   await leave(undefined, 'sent');
@@ -99,11 +95,7 @@ it('a gateway that is given a Redis tells of the log that its folder still has, 
   const log = new SqliteLog({ dataDir, retention: 10, metrics: silentMetrics, now: Date.now });
   await log.stop();
   const told = /events\.sqlite is the log of a gateway without Redis, .* Move it out of the folder/;
-  const environment = {
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    WEBHOOK_SECRET: 'x'.repeat(32),
-    DATA_DIR: dataDir,
-  };
+  const environment = { ...ENVIRONMENT, DATA_DIR: dataDir };
   const found = (more: Readonly<Record<string, string>>) =>
     lookAtFolder(readVariables({ ...environment, ...more }));
   expect(await found({})).toMatchObject([{ status: 'ok' }]);
@@ -122,6 +114,31 @@ it('payments can be stopped in a Redis that no gateway has used yet, so that the
   await records.claim(NAME, { owner: 'a', inputHash: 'input', leaseMs: 0, ...NOBODYS });
   await expect(records.markSent(NAME, 'a', '{}')).rejects.toThrow(PaymentsHeldError);
   await records.stop();
+});
+
+it('a record that cannot be read may show payments, and a file of something else shows none', async () => {
+  await leave(undefined, 'sent');
+  const file = join(dataDir, 'money.sqlite');
+  const found = () =>
+    lookAtFolder(readVariables({ ...ENVIRONMENT, DATA_DIR: dataDir, REDIS_URL: redis.url }));
+  const failed = (why: string) => {
+    const message = expect.stringContaining(
+      `the gateway does not start: REDIS_URL: is set, and ${file} cannot be read (${why}) and may say that`,
+    );
+    return [{ status: 'failure', message }, { status: 'ok' }];
+  };
+  {
+    using db = new DatabaseSync(file);
+    // As a process that ends.
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT');
+    expect(await found()).toMatchObject(failed('database is locked'));
+  }
+  await truncate(file, 8_192);
+  expect(await found()).toMatchObject(failed('database disk image is malformed'));
+  for (const other of ['', 'no database, but a text']) {
+    await writeFile(file, other);
+    expect(await found()).toMatchObject([{ status: 'ok' }]);
+  }
 });
 
 it('what was not sent, or is forgotten anyway, stands in nobody’s way', async () => {

@@ -88,10 +88,20 @@ export async function startSecureSentinel(dir: string, options: SecureOptions = 
   };
 }
 
-/** A Cluster of three primaries. */
-export async function startSecureCluster(dir: string): Promise<SecureServers> {
-  const certificates = await makeCertificates(dir);
-  const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--tls-cluster', 'yes'];
+/**
+ * A Cluster of three primaries.
+ *
+ * @param names in their certificate
+ * @param more arguments for each node
+ */
+export async function startSecureCluster(
+  dir: string,
+  names?: string,
+  more: readonly string[] = [],
+): Promise<SecureServers> {
+  const certificates = await makeCertificates(dir, names === undefined ? {} : { names });
+  const alone = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--tls-cluster', 'yes'];
+  const cluster = [...alone, ...more];
   const servers = await Promise.all([0, 1, 2].map(() => startSecure(certificates, [...DURABLE, ...cluster])));
   const share = Math.ceil(16_384 / servers.length);
   const [first] = servers;

@@ -66,6 +66,21 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     await store.close();
   });
 
+  it.each([true, false])(
+    'say by which twin they are found, where they are a customer’s: %s',
+    async (isCustomers) => {
+      const name = recordName({ clientId: randomUUID(), customerId: undefined, key: randomUUID() });
+      const claim = { ...NOBODYS, inputHash: hashOf(name), leaseMs: 0, twin: 'a twin' };
+      // Another owner's claim of the same name came first, and sent nothing.
+      await records.claim(name, { ...claim, owner: 'first', isCustomers: !isCustomers });
+      await records.claim(name, { ...claim, owner: 'call', isCustomers });
+      await records.markSent(name, 'call', '{}', { upstreamKey: null, original: null });
+      await records.hasten(name);
+      const taken = await other.takeOpen(name, 'one', LEASE_MS);
+      expect(taken?.twin).toBe(isCustomers ? 'a twin' : null);
+    },
+  );
+
   it('are due soon after they were sent, and taken by one', async () => {
     const clientId = randomUUID();
     const name = await send(records, clientId, 0, 'upstream-key');

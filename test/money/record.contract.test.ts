@@ -165,6 +165,20 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await two.claim(whole, byClient)).toEqual({ state: 'customers', answer: DONE });
   });
 
+  it.each(['done', 'unknown'] as const)(
+    'of a customer of which the store has lost everything names its twin again with its answer, where that is %s',
+    async (kind) => {
+      const [theirs, whole] = [freshName(), freshName()];
+      const twin = `twin-${theirs.hash}`;
+      const byCustomer = { inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS, twin, isCustomers: true };
+      const answer = { ...DONE, kind };
+      // The store was emptied after the payment was sent: nothing of its claim is left.
+      await one.answer(theirs, HASH, answer, undefined, undefined, byCustomer);
+      const byClient = { ...byCustomer, isCustomers: false, owner: 'b' };
+      expect(await two.claim(whole, byClient)).toEqual({ state: 'customers', answer });
+    },
+  );
+
   describe('of a refund', () => {
     let credits = 0;
     const freshCredit = () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { clock, type Timer, useClock } from '../../src/common/clock.ts';
 import { connectRedis, silenceOf } from '../../src/redis/connection.ts';
@@ -161,6 +161,49 @@ it.each([
   }
 });
 
+it('a command that has timed out is not sent when the connection is made again', async () => {
+  await using redis = await startRedis();
+  let isSilent = false;
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const redisSide = connect(redis.port, '127.0.0.1');
+    for (const socket of [client, redisSide]) sockets.add(socket.on('error', () => {}));
+    client.on('data', (data) => isSilent || redisSide.write(data));
+    redisSide.pipe(client);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connectRedis(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`, {
+    maxRetriesPerRequest: 1,
+    commandTimeout: 200,
+    socketTimeout: 200,
+    connectTimeout: 200,
+    retryStrategy: () => 20,
+  });
+  client.on('error', () => {});
+  const ready = () => new Promise<void>((resolve) => void client.once('ready', resolve));
+  try {
+    await ready();
+    isSilent = true;
+    const late = new Error('Command timed out');
+    const sent = [client.set('alone', ''), client.pipeline().set('piped', '').wait(0, 1).exec()];
+    expect(await Promise.allSettled(sent)).toEqual([
+      { status: 'rejected', reason: late },
+      { status: 'fulfilled', value: [[late], [late]] },
+    ]);
+    // As a server that stands still, or a proxy without one, the next connection is silent too.
+    await new Promise<void>((resolve) => void client.once('reconnecting', resolve));
+    const back = ready();
+    isSilent = false;
+    await back;
+    expect(await client.mget('alone', 'piped')).toEqual([null, null]);
+    expect(await client.set('later', '')).toBe('OK');
+  } finally {
+    client.disconnect();
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  }
+});
+
 it('why a connection could not be made is not told of the silence that comes after it was', async () => {
   await using redis = await startRedis();
   const client = connectRedis(redis.url, { maxRetriesPerRequest: 0, retryStrategy: () => 20 });
@@ -190,6 +233,14 @@ it('that the other side has hung up hides no reason that was told before', () =>
     said('DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed certificate'),
     said('ECONNRESET', 'read ECONNRESET'),
   ]).toEqual(['read ECONNRESET', 'self-signed certificate', 'self-signed certificate']);
+  client.disconnect();
+});
+
+it('why a connection could not be made names no address, neither that of the server nor the own one', () => {
+  const client = connectRedis('redis://127.0.0.1', { lazyConnect: true });
+  // So Node says it at once where there is no way to a network.
+  client.emit('error', new Error('connect ENETUNREACH 10.20.30.40:6379 - Local (0.0.0.0:0)'));
+  expect(silenceOf(client, new Error('Connection is closed.'))).toBe('connect ENETUNREACH');
   client.disconnect();
 });
 

@@ -361,6 +361,25 @@ it('follows a slot that is just moving to another node of the Cluster', async ()
   expect(await set(`{${tag}}`, '3')).toBe('2');
 });
 
+it('goes to the node that a Cluster names, though the one that tells whose the slots are has not heard of the move', async () => {
+  await using cluster = await startCluster();
+  const [source, teller, target] = cluster.nodes;
+  if (source === undefined || teller === undefined || target === undefined)
+    throw new Error('there are three');
+  const set = writing(new DurableWrites(cluster.url, 300), connect(cluster.url));
+  const key = '{bar}';
+  expect(await cluster.nodeOf('bar')).toBe(source);
+  await until(() => set(key, '1').catch(() => undefined));
+  // A slot is moved once it is empty.
+  await source.admin.del(key);
+  const slot = await source.admin.cluster('KEYSLOT', key);
+  const targetId = await target.admin.cluster('MYID');
+  for (const { admin } of [target, source]) await admin.call('ACL', 'SETUSER', 'default', '-cluster|slots');
+  for (const { admin } of [target, source]) await admin.cluster('SETSLOT', slot, 'NODE', targetId);
+  expect(await set(key, '2')).toBe('new');
+  expect(await target.admin.get(key)).toBe('2');
+});
+
 it('is given up where each of two nodes of a Cluster says that a slot is the other’s, and the next is done once they agree', async () => {
   await using cluster = await startCluster();
   const set = writing(new DurableWrites(cluster.url, 300), connect(cluster.url));

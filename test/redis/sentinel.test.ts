@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
 import { failoverAuthorityOf } from '../../src/redis/failover.ts';
 import { failOverBySentinel, startWithSentinel } from '../helpers/redis-topologies.ts';
@@ -140,6 +140,21 @@ it('a Sentinel that was restarted is listened to again', async () => {
     const info = await client.info('server').catch(() => '');
     return info.includes(`tcp_port:${redis.replica.port}`);
   });
+});
+
+it('a Sentinel that was listened to, and refuses that now, ends nothing', async () => {
+  await using redis = await startWithSentinel();
+  using _connection = connected(redis.url);
+  const unhandled = vi.fn<() => void>();
+  process.on('unhandledRejection', unhandled);
+  onTestFinished(() => void process.off('unhandledRejection', unhandled));
+  const { admin } = redis.sentinel;
+  const listening = async () => String(await admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'));
+  await until(async () => /cmd=subscribe/.test(await listening()));
+  await admin.acl('SETUSER', 'default', '-subscribe');
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'PUBSUB');
+  await until(async () => String(await admin.acl('LOG')).includes('subscribe'));
+  expect(unhandled).not.toHaveBeenCalled();
 });
 
 it('a Sentinel that takes connections and says nothing is passed over', async () => {

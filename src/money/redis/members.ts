@@ -1,7 +1,7 @@
 import type { PaymentPosition, PaymentSearch } from '../record.ts';
 
 /** Digits of a time in ms since the epoch, until the year 2286. */
-const TIME_DIGITS = 13;
+export const TIME_DIGITS = 13;
 const LATEST = 10 ** TIME_DIGITS - 1;
 
 /** Returns where the range of a search begins and ends in a set, in the order of reading. */

@@ -6,9 +6,9 @@ import { ageOf, type Clocks } from '../lived-time.ts';
 import { readSummary } from '../order-summary.ts';
 import type { OpenPayment, TakenPayment } from '../settling/open-records.ts';
 import { ledgerOf, type RedisHolds } from './holds.ts';
-import { keyOf, keysOf } from './keys.ts';
+import { dueKey, keyOf, keysOf, UNMOVED } from './keys.ts';
 import type { RedisMarks } from './marks.ts';
-import { dueKey, FILE, HERE, openSet, storedAnswer } from './redis-payment-reads.ts';
+import { FILE, HERE, openSet, storedAnswer } from './redis-payment-reads.ts';
 import { COMPARE } from './scripts.ts';
 import { NOW } from './time.ts';
 
@@ -64,6 +64,7 @@ const TAKE = script(`${NOW} ${HERE} ${FILE}
   found[15] = tostring(epoch)
   found[17] = asked
   found[18] = redis.call('HGET', key, 'whose') or '?'
+  found[19] = redis.call('HGET', key, 'twin') or ''
   found[16] = string.format('%.0f', now - (found[4] == '' and now or tonumber(found[4])))
   return found`);
 
@@ -87,9 +88,11 @@ const HASTEN = script(`
 
 /** KEYS: a set of open payments. ARGV: prefix of the client's keys, after which member, limit. Returns the last one looked at. */
 const TIDY = script(`${NOW}
+  local base = ARGV[1]
+  ${UNMOVED}
   local members = redis.call('ZRANGE', KEYS[1], ARGV[2], '+', 'BYLEX', 'LIMIT', 0, ARGV[3])
   for _, member in ipairs(members) do
-    local base, hash = ARGV[1], string.match(member, '[^:]*$')
+    local hash = string.match(member, '[^:]*$')
     local key = base .. hash
     local state, kind = unpack(redis.call('HMGET', key, 'state', 'kind'))
     if not state or state == 'claimed' then
@@ -143,8 +146,19 @@ export class RedisOpen {
     const fields = reply as string[];
     const [input = '', original = '', body = '', sentAt, wall = '', bootId = '', bootMs, upstreamKey = ''] =
       fields;
-    const [epoch, kind = '', status = '', text = '', state, tries, nowEpoch, age, written, whose = '?'] =
-      fields.slice(8);
+    const [
+      epoch,
+      kind = '',
+      status = '',
+      text = '',
+      state,
+      tries,
+      nowEpoch,
+      age,
+      written,
+      whose = '?',
+      twin = '',
+    ] = fields.slice(8);
     const asked = readSummary(written, input);
     if (asked === null) {
       await this.putOff({ name, tries: Number(tries) }, undefined, '');
@@ -164,7 +178,7 @@ export class RedisOpen {
       closed: state === 'answered' ? storedAnswer([kind, status, text]) : null,
       tries: Number(tries),
       keyOwner: whose === '?' ? null : whose,
-      twin: null,
+      twin: twin === '' ? null : twin,
       // What an earlier version sent has no epoch.
       isCurrent: (epoch || '0') === nowEpoch,
     };

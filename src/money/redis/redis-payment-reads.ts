@@ -16,8 +16,8 @@ import {
   type StoredAnswer,
 } from '../record.ts';
 import { FIRST_DUE_MS } from '../settling/open-records.ts';
-import { keyOf, keysOf } from './keys.ts';
-import { boundsOf, positionIn } from './members.ts';
+import { keyOf, keysOf, UNMOVED } from './keys.ts';
+import { boundsOf, positionIn, TIME_DIGITS } from './members.ts';
 import { JOURNAL_ASKED } from './redis-journal.ts';
 import { NOW } from './time.ts';
 import { DAY, TRANSACTION_INDEX, transactionName } from './transaction-index.ts';
@@ -31,7 +31,8 @@ const OPERATIONS = MONEY_MUTATIONS.map((name) => `${OPERATION_LETTERS[name]} = '
 /** Leaves the key of the record as `key`, the prefix of the client's keys as `base`, and the hash of the record as `hash`. */
 export const HERE = `
   local key = KEYS[1]
-  local base, hash = string.match(key, '^(.*:)([^:]*)$')`;
+  local base, hash = string.match(key, '^(.*:)([^:]*)$')
+  ${UNMOVED}`;
 
 /**
  * Puts the record of `key` into the sets of its class, and takes it out of those of the others: one set for each operation and
@@ -128,33 +129,48 @@ const READ_BY_TRANSACTIONS = script(`${NOW} ${HERE} ${READ_RECORD}
   return found`);
 
 /**
- * KEYS: sets. ARGV: prefix of the client's keys, where to begin, where to end, limit, whether the oldest come first. Returns the
- * place where it ended, empty where nothing is left, then records. Takes members out whose record has expired, where Redis takes writes now: the sets keep a member for
- * twice as long, as sending a payment and storing its answer each prolong its record, and a search through all of them again would take a reply for each page.
+ * KEYS: sets. ARGV: prefix of the client's keys, where to begin, where to end, limit, whether the oldest come first. Returns the place where
+ * it ended, empty where nothing is left, then records. Takes members out whose record has expired, where Redis takes writes now: the sets keep
+ * a member for twice as long, as each sending and each stored answer prolongs its record, and every page would go through all of them again.
  * A record of another time than its member's is that of a later payment under the same key, which has a member of its own.
  */
 const SEARCH = script(`${NOW}
   local base = ARGV[1]
-  ${READ_RECORD}
+  ${UNMOVED} ${READ_RECORD}
   local limit, isBack = tonumber(ARGV[4]), ARGV[5] == '1'
-  local members = {}
-  for _, set in ipairs(KEYS) do
-    local some = isBack and redis.call('ZRANGE', set, ARGV[2], ARGV[3], 'BYLEX', 'LIMIT', 0, limit)
-      or redis.call('ZRANGE', set, ARGV[2], ARGV[3], 'BYLEX', 'REV', 'LIMIT', 0, limit)
-    for _, member in ipairs(some) do members[#members + 1] = member end
+  -- The next member of each set, in the order of its bytes. Lua would compare texts by the locale of Redis.
+  local lists, nexts, times = {}, {}, {}
+  local function step(list)
+    nexts[list] = (nexts[list] or 0) + 1
+    times[list] = tonumber(string.match(lists[list][nexts[list]] or '', '^%d+'))
   end
-  table.sort(members, function(one, other)
-    if isBack then return one < other end
-    return one > other
-  end)
-  local found = {#members >= limit and members[limit] or ''}
-  for place = 1, math.min(limit, #members) do
-    local begunAt, hash = string.match(members[place], '^(.*):([^:]*)$')
+  local order = isBack and {'LIMIT', 0, limit} or {'REV', 'LIMIT', 0, limit}
+  for list, set in ipairs(KEYS) do
+    lists[list] = redis.call('ZRANGE', set, ARGV[2], ARGV[3], 'BYLEX', unpack(order))
+    step(list)
+  end
+  local function isBefore(list, other)
+    if times[list] ~= times[other] then return times[list] < times[other] end
+    local one, two, at = lists[list][nexts[list]], lists[other][nexts[other]], ${TIME_DIGITS + 1}
+    while string.byte(one, at) and string.byte(one, at) == string.byte(two, at) do at = at + 1 end
+    return (string.byte(one, at) or 0) < (string.byte(two, at) or 0)
+  end
+  local found = {''}
+  for place = 1, limit do
+    local first
+    for list in ipairs(lists) do
+      if times[list] and (not first or isBefore(list, first) == isBack) then first = list end
+    end
+    if not first then break end
+    local member = lists[first][nexts[first]]
+    step(first)
+    if place == limit then found[1] = member end
+    local begunAt, hash = string.match(member, '^(.*):([^:]*)$')
     local one = record(base .. hash)
     if one and (askedAt(one) or begunAt) == begunAt then
       found[#found + 1] = one
     else
-      for _, set in ipairs(KEYS) do redis.pcall('ZREM', set, members[place]) end
+      for _, set in ipairs(KEYS) do redis.pcall('ZREM', set, member) end
     end
   end
   return found`);
@@ -162,9 +178,6 @@ const SEARCH = script(`${NOW}
 /** KEYS: where a client's key is kept. ARGV: one to take where there is none. */
 const ID_KEY = durableScript(`
   return redis.call('GET', KEYS[1]) or (redis.call('SET', KEYS[1], ARGV[1]) and ARGV[1])`);
-
-/** The key of the set of a client's open payments, ordered by when they are due to be looked at. */
-export const dueKey = (clientId: string): string => `${keysOf(clientId)}due`;
 
 /** The key of the set of a client's open payments of one operation. */
 export const openSet = (clientId: string, operation: MoneyMutation): string =>

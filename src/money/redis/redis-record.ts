@@ -45,7 +45,7 @@ export async function openRedisRecords(
   const redis = connectRedis(url, {
     // A step that cannot run now must fail now. If it ran later, its caller would already have been told that nothing moved.
     enableOfflineQueue: false,
-    // A command whose connection broke is sent once more on the next one: steps may be repeated.
+    // A command whose connection broke is sent once more on the next one, if that comes in its time: steps may be repeated.
     maxRetriesPerRequest: 1,
     commandTimeout: COMMAND_TIMEOUT_MS,
     // Without it, a connection whose other end is gone without a word would stay for a quarter of an hour, until the system

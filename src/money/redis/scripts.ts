@@ -6,6 +6,19 @@ import { NOW } from './time.ts';
 import { NAMED } from './transaction-index.ts';
 
 /**
+ * Defines `nameTwin(twins, input, retention)`, which names this record among the twins under that key, and leaves out those that are gone
+ * or were taken for another input. In front of it: HERE.
+ */
+const TWINS = `
+  local function nameTwin(twins, input, retention)
+    local names = {hash}
+    for other in string.gmatch(redis.call('GET', twins) or '', '[^,]+') do
+      if other ~= hash and redis.call('HGET', base .. other, 'input') == input then names[#names + 1] = other end
+    end
+    redis.call('SET', twins, table.concat(names, ','), 'PX', string.format('%.0f', 2 * retention))
+  end`;
+
+/**
  * KEYS: record, twins, the other record that this owner may have for the key (`recordName`). ARGV: owner, input hash, lease, retention
  * (both in ms), owner of the key, whether it is a customer's, the line that begins it in the journal, how long lines are kept, whether
  * what was sent may be sent again, whether the other name is the first owner's. Returns a state of `Claimed` and the fields that belong
@@ -16,7 +29,7 @@ import { NAMED } from './transaction-index.ts';
  * stored answer each prolong it. A record that is gone or free, or was taken for another input, stays named until the next customer's
  * claim, and is passed over.
  */
-export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
+export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER} ${TWINS}
   local state, owner, lease, input, whose, line, past =
     unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'lease', 'input', 'whose', 'line', 'past'))
   whose = ownerOf(whose, past)
@@ -45,14 +58,6 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
     end
     return most, found
   end
-  -- Names this record among the twins, and leaves out those that are gone or were taken for another input.
-  local function nameTwin()
-    local twins = {hash}
-    for other in string.gmatch(redis.call('GET', KEYS[2]) or '', '[^,]+') do
-      if other ~= hash and redis.call('HGET', base .. other, 'input') == ARGV[2] then twins[#twins + 1] = other end
-    end
-    redis.call('SET', KEYS[2], table.concat(twins, ','), 'PX', string.format('%.0f', 2 * ARGV[4]))
-  end
   local free = owner == ARGV[1] or (lease and tonumber(lease) <= now)
   local untilThen = string.format('%.0f', now + ARGV[3])
   if whose and whose ~= ARGV[5] then return {'not-yours'} end
@@ -65,7 +70,7 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
       local rank = input == ARGV[2] and decisive(redis.call('HGET', KEYS[1], 'passedBy') or '') or 0
       if rank == 3 then return {'busy'} end
       if rank > 1 then return {'passed-over'} end
-      nameTwin()
+      nameTwin(KEYS[2], ARGV[2], ARGV[4])
     else
       local rank, other = decisive(redis.call('GET', KEYS[2]) or '')
       if rank == 3 then return {'busy'} end
@@ -78,7 +83,8 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
     -- A claim that is repeated by its owner has its line.
     if not line or owner ~= ARGV[1] or input ~= ARGV[2] then begin() end
     redis.call('HSET', KEYS[1], 'state', 'claimed', 'owner', ARGV[1], 'input', ARGV[2], 'lease', untilThen, 'whose', ARGV[5])
-    redis.call('HDEL', KEYS[1], 'passedBy')
+    redis.call('HDEL', KEYS[1], 'passedBy', 'twin')
+    if ARGV[6] == '1' then redis.call('HSET', KEYS[1], 'twin', string.match(KEYS[2], '[^:]*$')) end
     redis.call('PEXPIRE', KEYS[1], ARGV[4])
     return {'claimed'}
   end
@@ -94,18 +100,17 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
     return {'answered', unpack(redis.call('HMGET', KEYS[1], 'kind', 'status', 'text', 'past'))}
   end
   if state == 'claimed' or not free then return {'busy'} end
-  if ARGV[6] == '1' then nameTwin() end
+  if ARGV[6] == '1' then nameTwin(KEYS[2], ARGV[2], ARGV[4]) end
   if ARGV[9] == '1' then redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'lease', untilThen) end
   local body, sentAt, wall, bootId, bootMs =
     unpack(redis.call('HMGET', KEYS[1], 'body', 'sentAt', 'wall', 'bootId', 'bootMs'))
   return {'sent', body, sentAt, string.format('%.0f', now - sentAt), wall or '', bootId or '', bootMs or '0'}`);
 
 /**
- * Compares the ledger of a client with what a process knows of it: `knownEpoch`, `known`, and `knownAt`, when that was counted. Where the
- * ledger is behind, it has been
- * put back to an earlier state, and payments are held from then on. It may have held them already in that state: the epoch is raised
- * then too, as the next one, which an operator begins, has to be later than any that a process knows. Leaves `held`, `missing`,
- * `epoch`, `sent` and `copied`.
+ * Compares the ledger of a client with what a process knows of it: `knownEpoch`, `known`, and `knownAt`, when that was counted. A ledger
+ * that is behind has been put back to an earlier state, and payments are held from then on. An earlier state in which they were held already
+ * gets the higher epoch too: an operator begins the next one, which has to be later than any that a process knows. Leaves `held`,
+ * `missing`, `epoch`, `sent` and `copied`.
  *
  * `copied` is the time of the newest line of the journal that is older than the payment that the process knows. That payment is missing,
  * so the line was in the copy: a line that was added since is younger. It is 0 where there is none, or where `knownAt` is not known, and
@@ -206,7 +211,7 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
   end`);
 
 /**
- * KEYS: record. ARGV: input hash, kind, status, text, retention, letter and rest of its line, the owner of the key and the line that
+ * KEYS: record, twins where it is a customer's (as CLAIM has them). ARGV: input hash, kind, status, text, retention, letter and rest of its line, the owner of the key and the line that
  * begins the payment where there is no record (empty where they are not known), then its transaction and the part that is in, where
  * there is one. What is settled is written again as it stands, so that WAIT proves it, and is kept no longer. Returns `anothers`, and
  * writes nothing, where another record has the transaction.
@@ -216,7 +221,7 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
  * versions up to 0.2.0 see none. It keeps a `whose` that is empty: a version up to 0.2.0 takes a record without that field for
  * everybody's, and would tell its answer to any owner. A payment whose record no longer says when it was sent counts as sent at its end.
  */
-export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
+export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED} ${TWINS}
   local state, input, kind, whose, line, askedAt, sentAt, attempts =
     unpack(redis.call('HMGET', key, 'state', 'input', 'kind', 'whose', 'line', 'askedAt', 'sentAt', 'attempts'))
   if state and input ~= ARGV[1] then return end
@@ -245,6 +250,7 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
     redis.call('HSET', key, unpack(fields))
     if ARGV[2] ~= 'unknown' then file(ARGV[2]) end
     if ARGV[10] then named(ARGV[10], ARGV[11]) end
+    if isGone and KEYS[2] then nameTwin(KEYS[2], ARGV[1], ARGV[5]) end
     redis.call('PEXPIRE', key, ARGV[5])
   else
     redis.call('HSET', key, 'kind', kind)

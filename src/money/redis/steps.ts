@@ -22,7 +22,7 @@ import {
 } from '../record.ts';
 import { ONLY_REFUND_MS, OtherRefundError, type SentDetails, type StoredAnswer } from '../record-parts.ts';
 import { ledgerOf, type RedisHolds } from './holds.ts';
-import { CLIENTS, keyOf } from './keys.ts';
+import { CLIENTS, keyOf, twinsKey } from './keys.ts';
 import type { RedisMarks } from './marks.ts';
 import { storedAnswer } from './redis-payment-reads.ts';
 import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './scripts.ts';
@@ -60,11 +60,7 @@ export class RedisSteps {
     const { clocks, journalMs } = this.#parts;
     void this.#note(name.clientId).catch(() => undefined);
     const { clientId } = name;
-    const keys = [
-      keyOf(name),
-      keyOf({ clientId, hash: `twin:${twin}` }),
-      keyOf({ clientId, hash: other.hash }),
-    ];
+    const keys = [keyOf(name), twinsKey(clientId, twin), keyOf({ clientId, hash: other.hash })];
     const line = askedLine(asked, inputHash, name, requestId);
     const whose = [keyOwner, isCustomers ? 1 : 0];
     const repeatable = isRepeatable(asked.operation) ? 1 : 0;
@@ -126,7 +122,8 @@ export class RedisSteps {
     const again = begun && [begun.keyOwner, askedLine(begun.asked, inputHash, name, begun.requestId ?? '')];
     const named = transactionId === undefined ? [] : transactionName(transactionId);
     const args = [inputHash, kind, status, text, RETENTION_MS, ...line, ...(again ?? ['', '']), ...named];
-    return (await this.#write('answer', ANSWER, [keyOf(name)], args)) !== 'anothers';
+    const keys = begun?.isCustomers ? [keyOf(name), twinsKey(name.clientId, begun.twin)] : [keyOf(name)];
+    return (await this.#write('answer', ANSWER, keys, args)) !== 'anothers';
   }
 
   async sentAgain(name: RecordName, requestId: string): Promise<void> {

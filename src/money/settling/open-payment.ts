@@ -235,8 +235,8 @@ async function store(
   let wasStored = false;
   const { name, inputHash } = payment;
   const isKnown = await persistence.persist('answer', name, async () => {
-    // A try that failed in time may have been done, and only its reply lost: then nobody else tells that the payment is settled. A server
-    // that was replaced since may have had it alone, and have told it: then it is stored once more, however late.
+    // The store may have done a try that failed, and lost its reply alone. Then only this process tells that the payment is settled. Callers
+    // may have read such an answer, and a failover may have lost it since: it is stored once more, however late.
     if (wasTried && !wasStored)
       wasStored = await isStored(records, name, answer).catch((error: unknown) => {
         if (isTooLate()) throw error;

@@ -8,9 +8,8 @@ export const FIRST_DUE_MS = 5_000;
  * How long evidence is looked for after the sending, in ms, and then until a look has read all that may be it. It may come
  * late: webhooks are delivered again, and receipts take three hours.
  *
- * No variable. If you raise it, KEPT_MS (named-transactions) and TAKEN_MS (evidence) stay a day longer than it, and MOST_IDS (sightings)
- * grows in proportion. Then mend what
- * `grep -rn '48 h\|two days' src docs deploy *.md` finds, but for the two days of DAYS_OF_ANSWERS.
+ * No variable. Whoever raises it keeps KEPT_MS (named-transactions) and TAKEN_MS (evidence) a day longer than it, raises MOST_IDS
+ * (sightings) in proportion, and mends what `grep -rn '48 h\|two days' src docs deploy *.md` finds, but for the two days of DAYS_OF_ANSWERS.
  */
 export const LOOKED_FOR_MS = 48 * 60 * 60_000;
 
@@ -32,7 +31,7 @@ export interface OpenPayment extends Sent, SentDetails {
   readonly tries: number;
   /** As in `Claim`; null in a record of an earlier version. */
   readonly keyOwner: string | null;
-  /** As in `Claim`; null for a payment of the whole client, and in a store that keeps twins apart from their records. */
+  /** As in `Claim`; null for a payment of the whole client, and in a record of an earlier version. */
   readonly twin: string | null;
 }
 
