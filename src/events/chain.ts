@@ -1,3 +1,4 @@
+import type { LogPosition } from './cursor.ts';
 import type { Slice } from './entry.ts';
 
 /**
@@ -14,6 +15,10 @@ export function isUnbroken(after: string | null, slice: Slice): boolean {
   }
   return slice.hasMore || expected === slice.head;
 }
+
+/** True if a slice was read in the life of the log that a position is of. Events were lost with any other one. */
+export const isOfLife = (at: LogPosition | undefined, { epoch }: Slice): boolean =>
+  at === undefined || at.epoch === epoch;
 
 /**
  * True if the oldest page of a log holds an event, or the log never had one. Trimming keeps the newest event, so a log that has had

@@ -13,8 +13,8 @@ export interface LogPosition {
 /** Where a reader goes on: after a position, or at the oldest event that the log holds when it is read. */
 export interface ReadFrom extends LogPosition {
   /**
-   * True for the oldest event. `position` is then the end of the log at the time when the reader was told of a gap: as long as
-   * nothing after it is missing, the reader has been told of all that is.
+   * True to begin at the oldest event that the log holds. `position` is then the end of the log at the time when the reader was told of a
+   * gap. That told it of all that is missing up to there: only what is missing after `position` is another gap.
    */
   readonly isOldest?: boolean;
 }

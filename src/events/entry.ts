@@ -4,6 +4,8 @@ import type { Answer, MoneyInDecision, NewEvent, StoredEvent } from './log.ts';
 
 /** An event with its link in the chain: `prev` is the position of the event before it, or the epoch for the first. */
 export interface Entry {
+  /** Names the life of the log in which it was read. */
+  readonly epoch: string;
   readonly position: string;
   readonly prev: string;
   readonly event: StoredEvent;
@@ -49,7 +51,7 @@ export function decodeEntry(
   link: { position: string; prev: string },
   text: string,
 ): Entry {
-  const value = parse(text);
+  const value = parseStored(text);
   if (!isRecord(value)) throw new Error('an event is stored as a JSON object');
   const { id, type, receivedAt, decision, refundReason, traceparent } = value;
   if (
@@ -62,6 +64,7 @@ export function decodeEntry(
   }
   return {
     ...link,
+    epoch,
     size: text.length,
     event: {
       cursor: encodeCursor(clientId, { epoch, position: link.position }),
@@ -94,7 +97,12 @@ export function decodeAnswer(text: string): Answer {
   };
 }
 
-function parse(text: string): unknown {
+/**
+ * Parses the text of a stored event.
+ *
+ * @throws {Error} for a text that is not JSON
+ */
+export function parseStored(text: string): unknown {
   try {
     return parseAsWritten(text);
   } catch {

@@ -40,7 +40,9 @@ function reasonOf(
   if (at.epoch !== head.epoch) return 'begun-anew';
   // The log still holds its first event, so nothing was trimmed; or it holds none, and trimming keeps the newest.
   if (oldest.position === oldest.epoch || oldest.position === head.position) return 'lost';
-  const isGivenUp = at.position === at.epoch || source.isBefore(at.position, oldest.position);
+  // A reader that goes back from the event that was trimmed last finds it gone. One that goes on from it finds no gap.
+  const wentLast = at.position === oldest.position;
+  const isGivenUp = wentLast || at.position === at.epoch || source.isBefore(at.position, oldest.position);
   return isGivenUp ? 'trimmed' : 'lost';
 }
 
@@ -65,10 +67,10 @@ export async function readWhole<T>(
 }
 
 /**
- * Reads a page from the oldest event on, for a reader that has been told of what is missing up to a position. Only then it checks that
- * the log goes on from there: what has been trimmed before the page was read is missing too.
+ * Reads a page from the oldest event on, for a reader that has been told of what is missing up to a position.
  *
- * @param check rejects if it does not
+ * @param check rejects if the log no longer goes on from that position. It is asked after the page was read, because the page lacks what
+ * was trimmed until then.
  */
 export async function readFromOldest<T>(read: () => Promise<T>, check: () => Promise<unknown>): Promise<T> {
   const page = await read();

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { disk } from '../common/disk.ts';
 import type { Logger } from '../common/logger.ts';
 import { makePrivate } from '../common/private-file.ts';
+import { transaction } from '../common/sqlite-transaction.ts';
 import type { EventType } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
 
@@ -41,42 +42,47 @@ const BUSY_TIMEOUT_MS = 200;
  * the folder. Keeping one may fail; that never changes the answer to the provider.
  */
 export class Quarantine {
-  readonly #dataDir: string;
+  readonly #path: string;
   readonly #logger: Logger;
   readonly #metrics: EventMetrics;
   #database: DatabaseSync | undefined;
+  #isUnsynced = false;
+  #syncing: Promise<void> | undefined;
 
   constructor(options: { dataDir: string; logger: Logger; metrics: EventMetrics }) {
-    this.#dataDir = options.dataDir;
+    this.#path = join(options.dataDir, 'quarantine.sqlite');
     this.#logger = options.logger;
     this.#metrics = options.metrics;
   }
 
-  put({ receivedAt, clientId, type, reason, body }: Quarantined): void {
+  put(quarantined: Quarantined): void {
+    const { clientId, type, reason } = quarantined;
     this.#metrics.quarantined(reason);
     this.#logger.error({ clientId, type, reason }, 'a webhook was put into quarantine');
     try {
       this.#database ??= this.#open();
-      this.#database
-        .prepare('INSERT INTO quarantine (received_at, client_id, type, reason, body) VALUES (?, ?, ?, ?, ?)')
-        .run(receivedAt, clientId, type, reason, body);
-      this.#database
-        .prepare(
-          `DELETE FROM quarantine WHERE client_id = :clientId AND reason = :reason AND number <= (
-            SELECT number FROM quarantine WHERE client_id = :clientId AND reason = :reason
-            ORDER BY number DESC LIMIT 1 OFFSET :kept
-          )`,
-        )
-        .run({ clientId, reason, kept: KEPT_OF_EACH });
-      this.#database
-        .prepare(
-          `DELETE FROM quarantine WHERE (SELECT count(*) FROM quarantine) > :kept AND number = (
-            SELECT min(number) FROM quarantine GROUP BY client_id, reason ORDER BY count(*) DESC LIMIT 1
-          )`,
-        )
-        .run({ kept: KEPT });
+      const database = this.#database;
+      transaction(database, () => write(database, quarantined));
+      this.#isUnsynced = true;
+      this.#syncing ??= this.#sync();
     } catch (error) {
       this.#logger.error({ clientId, type, error: String(error) }, 'the quarantine could not be written');
+    }
+  }
+
+  /** Has the disk take what was written, once for all that was written meanwhile. Nobody waits for it. */
+  async #sync(): Promise<void> {
+    try {
+      while (this.#isUnsynced) {
+        this.#isUnsynced = false;
+        await disk.sync(`${this.#path}-wal`);
+      }
+    } catch (error) {
+      // Where the database was closed meanwhile, SQLite has synced it, and removed its log.
+      if (this.#database !== undefined)
+        this.#logger.error({ error: String(error) }, 'the quarantine could not be written');
+    } finally {
+      this.#syncing = undefined;
     }
   }
 
@@ -86,10 +92,9 @@ export class Quarantine {
   }
 
   #open(): DatabaseSync {
-    const path = join(this.#dataDir, 'quarantine.sqlite');
-    makePrivate(path);
-    const database = disk.open(path, BUSY_TIMEOUT_MS);
-    // A write waits for no disk, which would keep everybody else waiting at each of a burst: a machine that loses power may lose the latest.
+    makePrivate(this.#path);
+    const database = disk.open(this.#path, BUSY_TIMEOUT_MS);
+    // A write waits for no disk, which would keep everybody else waiting at each of a burst: #sync has the disk take it right afterwards.
     database.exec(`
       PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       CREATE TABLE IF NOT EXISTS quarantine (
@@ -100,4 +105,26 @@ export class Quarantine {
     `);
     return database;
   }
+}
+
+/** Keeps one, and takes out what is too much. */
+function write(database: DatabaseSync, { receivedAt, clientId, type, reason, body }: Quarantined): void {
+  database
+    .prepare('INSERT INTO quarantine (received_at, client_id, type, reason, body) VALUES (?, ?, ?, ?, ?)')
+    .run(receivedAt, clientId, type, reason, body);
+  database
+    .prepare(
+      `DELETE FROM quarantine WHERE client_id = :clientId AND reason = :reason AND number <= (
+        SELECT number FROM quarantine WHERE client_id = :clientId AND reason = :reason
+        ORDER BY number DESC LIMIT 1 OFFSET :kept
+      )`,
+    )
+    .run({ clientId, reason, kept: KEPT_OF_EACH });
+  database
+    .prepare(
+      `DELETE FROM quarantine WHERE (SELECT count(*) FROM quarantine) > :kept AND number = (
+        SELECT min(number) FROM quarantine GROUP BY client_id, reason ORDER BY count(*) DESC LIMIT 1
+      )`,
+    )
+    .run({ kept: KEPT });
 }

@@ -1,7 +1,7 @@
 import { clock } from '../common/clock.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { SingleFlight } from '../common/single-flight.ts';
-import { holdsNewest, isUnbroken } from './chain.ts';
+import { holdsNewest, isOfLife, isUnbroken } from './chain.ts';
 import { begunAt, decodeCursor, encodeCursor, type LogPosition, type ReadFrom } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { CursorInvalidError, type LogBounds } from './errors.ts';
@@ -201,9 +201,7 @@ export class LogReader
     read: () => Promise<Slice>,
     isWhole: (slice: Slice) => boolean,
   ): Promise<Slice> {
-    // A cursor of another life than the one just read names events that were lost with that life.
-    const isOfThisLife = ({ epoch }: Slice): boolean => at === undefined || at.epoch === epoch;
-    const both = (slice: Slice): boolean => isOfThisLife(slice) && isWhole(slice);
+    const both = (slice: Slice): boolean => isOfLife(at, slice) && isWhole(slice);
     const slice = await readWhole(this.#source, clientId, read, both);
     if (slice !== undefined) return slice;
     throw gapError(this.#source, clientId, at, await this.#source.bounds(clientId));

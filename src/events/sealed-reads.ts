@@ -129,7 +129,7 @@ class Sealing {
 
   /**
    * Returns a function that gives the holder by which an open stream seals now. It does not wait for the log. It asks for the key
-   * once the last answer is old: an eviction may have taken the key, and a log that has lost nothing else ends no stream.
+   * once the last answer is old: an eviction may have taken the key alone. The log has made another one then, and ended no stream.
    */
   current(first: SealHolder): () => SealHolder {
     const { clientId } = first;

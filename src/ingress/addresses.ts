@@ -39,11 +39,26 @@ export function ingressTarget(
   url: string,
   secrets: readonly string[],
 ): IngressTarget | undefined {
-  const base = publicUrl.replace(/(?<!\/)\/+$/, '');
-  if (!url.startsWith(`${base}/webhooks/`)) return undefined;
-  const target = readIngressPath(url.slice(base.length));
+  const target = readIngressPath(pathAt(publicUrl, url) ?? '');
   return target !== undefined && isOfKnownType(target) && isSigned(target, secrets) ? target : undefined;
 }
+
+/** True if an address leads to the ingress of the gateway at `publicUrl`, which may refuse what comes there. */
+export const isIngressAddress = (publicUrl: string, url: string): boolean =>
+  pathAt(publicUrl, url) !== undefined;
+
+/**
+ * Returns the path of an address beneath the ingress of `publicUrl`, from `/webhooks/` on; undefined for any other address. The service may
+ * show an address in another spelling than it was registered in, such as without `:443`: both are read as a browser would.
+ */
+function pathAt(publicUrl: string, url: string): string | undefined {
+  const base = normal(publicUrl).replace(/(?<!\/)\/+$/, '');
+  const address = normal(url);
+  return address.startsWith(`${base}/webhooks/`) ? address.slice(base.length) : undefined;
+}
+
+/** Returns an address with its host in small letters and punycode, and without a default port (WHATWG URL). */
+const normal = (url: string): string => URL.parse(url)?.href ?? url;
 
 const MASK = '***';
 

@@ -19,6 +19,11 @@ export interface Decider {
 }
 
 const TIMEOUT_MS = 2000;
+/**
+ * How long a connection may take, in milliseconds. undici gives it up to half a second more, and its request does not end before its
+ * connection has been made or given up, whatever its signal says.
+ */
+const CONNECT_TIMEOUT_MS = 1500;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 const Rejection = z.object({ refundReason: z.string().trim().min(1) });
@@ -37,7 +42,7 @@ export function createDecider(url: string, logger: Logger): Decider {
   };
   const agent = new Agent({
     allowH2: false,
-    connect: { timeout: TIMEOUT_MS },
+    connect: { timeout: CONNECT_TIMEOUT_MS },
     maxResponseSize: MAX_ANSWER_BYTES,
   });
   const { origin, pathname, search } = new URL(url);

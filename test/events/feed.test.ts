@@ -139,6 +139,25 @@ it('a cursor of a new life of the log is taken while a read of the life before i
   await log.stop();
 });
 
+it('a log that has begun anew is called so also to a reader that has not read what the former one held', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  for (let number = 0; number < 300; number += 1) source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  const live = await log.follow(CLIENT);
+  const behind = await log.follow(CLIENT, { after: source.origin(CLIENT) });
+  await behind.next();
+  source.beginAnew();
+  source.append(CLIENT, 'STATUS_UPDATE', {}, 'lost');
+  source.resync();
+  const endOf = async (stream: AsyncIterable<unknown>) => {
+    for await (const _event of stream);
+  };
+  const begunAnew = { gap: { reason: 'begun-anew' } };
+  await expect(endOf(live)).rejects.toMatchObject(begunAnew);
+  await expect(endOf(behind)).rejects.toMatchObject(begunAnew);
+  await log.stop();
+});
+
 it('a watcher that has left is told nothing, whoever has it leave', async () => {
   const source = new MemorySource();
   const log = new LogReader(source, silentMetrics);

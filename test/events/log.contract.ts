@@ -377,6 +377,19 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         );
       });
 
+      it('says that it was trimmed also to one who reads back from the event that went last, and lets one who goes on do so', async () => {
+        const small = await openLog(5);
+        await appendMany(5, small);
+        const [first] = (await small.readAfter(client, null, 1)).events;
+        const [cursor, appended] = [first?.cursor ?? '', await appendMany(1, small)];
+        for (const search of [undefined, { receivedFrom: 0 }])
+          await expect(small.readBefore(client, cursor, 5, search)).rejects.toMatchObject({
+            gap: { reason: 'trimmed' },
+          });
+        const { events } = await small.readAfter(client, cursor, 5);
+        expect(ids(events).at(-1)).toBe(appended[0]?.id);
+      });
+
       it('ends a follower that is still in what was trimmed', async () => {
         const small = await openLog(100);
         const start = await small.head(client);

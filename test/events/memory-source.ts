@@ -32,7 +32,7 @@ export class MemorySource implements Source {
     const position = String(number);
     const cursor = encodeCursor(clientId, { epoch: this.#epoch, position });
     const event = { cursor, id: `event-${number}`, type, receivedAt: new Date().toISOString(), payload };
-    const entry = { position, prev: this.#head(), event, size };
+    const entry = { epoch: this.#epoch, position, prev: this.#head(), event, size };
     this.entries.push(entry);
     if (carried !== 'lost') this.#listener?.receive(entry);
     if (carried === 'twice') this.#listener?.receive(entry);

@@ -2,11 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { disk, useDisk } from '../../src/common/disk.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { Quarantine, type QuarantineReason } from '../../src/events/quarantine.ts';
 import { recordingLogger } from '../helpers/events.ts';
+import { until } from '../helpers/until.ts';
 
 let dataDir: string;
 beforeAll(async () => {
@@ -98,6 +100,57 @@ it('waits for no disk, as each of a burst would keep everybody else waiting', as
       { synchronous: 1 },
     ]);
     quarantine.close();
+  } finally {
+    restore();
+  }
+});
+
+it('has the disk take what was put aside, once for all of a burst, and tells where it does not', async () => {
+  const folder = await mkdtemp(join(dataDir, 'synced-'));
+  const logger = recordingLogger();
+  const quarantine = new Quarantine({ dataDir: folder, logger, metrics: silentMetrics });
+  const put = () =>
+    quarantine.put({
+      receivedAt: '2026-11-20T15:30:00Z',
+      clientId: 'client',
+      type: 'MONEY_IN',
+      reason: 'conflict',
+      body: Buffer.from('evidence'),
+    });
+  const told = () => logger.lines.filter(({ message }) => message === 'the quarantine could not be written');
+  const synced: string[] = [];
+  const { sync: systemSync } = disk;
+  const syncs: PromiseWithResolvers<void>[] = [];
+  const restore = useDisk({
+    ...disk,
+    async sync(path) {
+      // Those of the tests before may go on.
+      if (!path.startsWith(folder)) return systemSync(path);
+      synced.push(path);
+      const sync = Promise.withResolvers<void>();
+      syncs.push(sync);
+      await sync.promise;
+      await systemSync(path);
+    },
+  });
+  try {
+    for (let count = 0; count < 50; count += 1) put();
+    expect(synced).toEqual([join(folder, 'quarantine.sqlite-wal')]);
+    // What comes meanwhile may not be on the disk by then.
+    put();
+    syncs[0]?.reject(new Error('EIO: i/o error'));
+    await until(() => told().length > 0);
+    expect(told()).toMatchObject([{ level: 'error', fields: { error: 'Error: EIO: i/o error' } }]);
+    put();
+    expect(syncs).toHaveLength(2);
+    put();
+    syncs[1]?.resolve();
+    await until(() => syncs.length === 3);
+    quarantine.close();
+    // SQLite has done it.
+    syncs[2]?.reject(new Error('ENOENT: no such file or directory'));
+    await setImmediate();
+    expect(told()).toHaveLength(1);
   } finally {
     restore();
   }

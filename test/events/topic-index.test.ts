@@ -45,6 +45,7 @@ it('an index knows nobody any more who has left, where it waited for every entry
 });
 
 const entry = (number: number, size: number): Entry => ({
+  epoch: '0mf3k2x9a0123456789ab',
   position: String(number),
   prev: String(number - 1),
   event: {

@@ -41,6 +41,22 @@ describe('the address of a webhook', () => {
     expect(ingressTarget('https://gateway.example', later, ['secret'])).toBeUndefined();
   });
 
+  it.each([
+    ['https://Gateway.example:443', 'https://gateway.example'],
+    ['https://pagos.compañía.mx/a', 'https://pagos.xn--compaa-7va5a.mx/a'],
+    ['http://[::1]:80', 'http://[0:0::1]'],
+  ])('is known again as %s and as %s', (one, other) => {
+    const at = (publicUrl: string) => ingressUrl(publicUrl, client, 'MONEY_IN', 'secret');
+    for (const [publicUrl, shown] of [
+      [one, at(one)],
+      [one, at(other)],
+      [other, at(one)],
+    ] as const)
+      expect(ingressTarget(publicUrl, shown, ['secret'])).toMatchObject({ clientId: client });
+    expect(ingressTarget(one, `${at(other)}?x`, ['secret'])).toBeUndefined();
+    expect(ingressTarget(one, at(other).replace('://', 's://'), ['secret'])).toBeUndefined();
+  });
+
   it('is shown without its signature, and any other address as it is', () => {
     const masked = `https://gateway.example/webhooks/${client}/MONEY_IN/***`;
     expect(maskIngressUrl(url)).toBe(masked);

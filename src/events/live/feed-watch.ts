@@ -28,8 +28,8 @@ export class FeedWatch implements FeedSubscriber, EventWatch {
   /** Attaches to the feed. Throws what `EventLog.watch` throws. */
   async open(): Promise<void> {
     try {
-      const tail = await this.#feed.attach();
-      this.#since = this.#feed.watch(this) ?? tail.position;
+      await this.#feed.attach();
+      this.#since = this.#feed.watch(this);
     } catch (error) {
       this.stop();
       throw error;

@@ -1,6 +1,6 @@
 import { clock, type Timer } from '../../common/clock.ts';
 import { SingleFlight } from '../../common/single-flight.ts';
-import { isUnbroken } from '../chain.ts';
+import { isOfLife, isUnbroken } from '../chain.ts';
 import { encodeCursor, type LogPosition } from '../cursor.ts';
 import type { Entry, Slice } from '../entry.ts';
 import { type EventsGapError, StoreUnavailableError } from '../errors.ts';
@@ -142,10 +142,10 @@ export class Feed implements Listener {
   }
 
   /** Pushes each new entry of its topics to a subscriber from now on. Returns the position of the newest entry before. */
-  watch(subscriber: FeedSubscriber): string | undefined {
-    if (this.#tail === undefined) return undefined;
+  watch(subscriber: FeedSubscriber): string {
+    const { position } = this.#knownTail();
     this.#live.add(subscriber);
-    return this.#tail.position;
+    return position;
   }
 
   /** Has a subscriber wait for more topics from now on. */
@@ -159,10 +159,9 @@ export class Feed implements Listener {
     return this.#recent.since(position)?.entries.filter((entry) => this.concerns(topics, entry));
   }
 
-  /** Returns a page of history without gaps, from the oldest event for null. Followers that resume from one position share a read. */
-  async history(position: string | null): Promise<Slice> {
-    const slice = await this.#reads.run(position ?? '', () => this.#read(position));
-    const at = this.#tail && position !== null ? { ...this.#tail, position } : undefined;
+  /** Returns a page of history without gaps, from the oldest event unless told. Followers that resume from one position share a read. */
+  async history(at: LogPosition | undefined): Promise<Slice> {
+    const slice = await this.#reads.run(`${at?.epoch} ${at?.position}`, () => this.#read(at));
     if (slice === undefined) throw await this.gap(at);
     return slice;
   }
@@ -209,7 +208,7 @@ export class Feed implements Listener {
   }
 
   async #catchUp(tail: LogPosition): Promise<void> {
-    const slice = await this.#read(tail.position);
+    const slice = await this.#read(tail);
     if (slice === undefined) return this.#startOver(tail);
     const full = this.#makeRoom(slice.entries, tail.position);
     for (const entry of slice.entries) this.#accept(entry);
@@ -246,7 +245,8 @@ export class Feed implements Listener {
 
   /** Moves the tail to an entry that follows from it. Returns true also for an entry that has been here before. */
   #step(entry: Entry): boolean {
-    if (entry.prev !== this.#tail?.position) return this.#recent.holds(entry);
+    const isNext = entry.epoch === this.#tail?.epoch && entry.prev === this.#tail.position;
+    if (!isNext) return this.#recent.holds(entry);
     this.#accept(entry);
     return true;
   }
@@ -273,13 +273,14 @@ export class Feed implements Listener {
     return this.#tail && encodeCursor(this.clientId, { epoch: this.#tail.epoch, position });
   }
 
-  /** Returns a page of the log after a position; undefined if the log lacks what follows it. */
-  #read(position: string | null): Promise<Slice | undefined> {
+  /** Returns a page of the log after a position; undefined if the log lacks what follows it, or has begun anew. */
+  #read(at: LogPosition | undefined): Promise<Slice | undefined> {
+    const after = at?.position ?? null;
     return readWhole(
       this.#source,
       this.clientId,
-      () => this.#source.read(this.clientId, position, PAGE),
-      (slice) => isUnbroken(position, slice),
+      () => this.#source.read(this.clientId, after, PAGE),
+      (slice) => isOfLife(at, slice) && isUnbroken(after, slice),
     );
   }
 

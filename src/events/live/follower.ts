@@ -1,7 +1,7 @@
 import { clock } from '../../common/clock.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
 import type { ReadFrom } from '../cursor.ts';
-import type { Entry } from '../entry.ts';
+import type { Entry, Slice } from '../entry.ts';
 import { SlowConsumerError, StoreUnavailableError } from '../errors.ts';
 import { readFromOldest } from '../gap.ts';
 import type { FollowOptions, StoredEvent } from '../log.ts';
@@ -24,6 +24,8 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
   readonly #ask: TopicAsker | undefined;
   /** Up to where it has read history; set by `open`. Unused while it is live. */
   #position = '';
+  /** Names the life of the log that the position is of. */
+  #epoch = '';
   #queue: Entry[] = [];
   #queued = 0;
   #live = false;
@@ -49,6 +51,7 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
       // The log may have begun a new life that this process has not noticed yet, and another process has made the cursor.
       if (isOfAnotherLife()) tail = await this.#feed.lookAgain();
       if (isOfAnotherLife()) throw await this.#feed.gap(after);
+      this.#epoch = tail.epoch;
       this.#position = after?.position ?? tail.position;
       await (after?.isOldest === true ? this.#beginAtOldest() : this.#advance());
     } catch (error) {
@@ -148,8 +151,8 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
   /** Queues the oldest page of history. Its position is the one up to which the reader has been told of all that is missing. */
   async #beginAtOldest(): Promise<void> {
     const { entries } = await readFromOldest(
-      () => this.#feed.history(null),
-      () => this.#feed.history(this.#position),
+      () => this.#feed.history(undefined),
+      () => this.#history(),
     );
     this.#queueHistory(entries);
   }
@@ -166,10 +169,14 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
       for (const entry of missed.entries) if (this.#feed.concerns(this.topics, entry)) this.#enqueue(entry);
       return;
     }
-    const { entries } = missed ?? (await this.#feed.history(this.#position));
+    const { entries } = missed ?? (await this.#history());
     this.#queueHistory(entries);
     // The log already holds entries that the feed has not received.
     if (entries.length === 0) await this.#feed.reachHead();
+  }
+
+  #history(): Promise<Slice> {
+    return this.#feed.history({ epoch: this.#epoch, position: this.#position });
   }
 
   #queueHistory(entries: readonly Entry[]): void {

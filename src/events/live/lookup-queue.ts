@@ -25,7 +25,7 @@ export class LookupQueue {
   readonly #ask: TopicAsker;
   readonly #index = new TopicIndex();
   readonly #joined = new Map<FeedSubscriber, JoinPoint>();
-  /** The REST call for the first one is under way. */
+  /** The REST calls for all of them are under way. Each waits here until those before it have been answered. */
   readonly #waiting: WaitingEntry[] = [];
   #waitingSize = 0;
   /** Counts up when the answer under way is no longer wanted. */

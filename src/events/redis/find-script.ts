@@ -81,7 +81,8 @@ export const FIND = script(`
     if not first then return nothing end
     local start, opening = padded(oldest[1]), padded(block(first))
     local low = '[' .. digest .. (opening > start and opening or start)
-    local high = '(' .. digest .. (last < highest and padded(block(last + 1)) or '~')
+    -- A z is after all digits by its byte and in every locale: Lua compares texts by that of Redis.
+    local high = '(' .. digest .. (last < highest and padded(block(last + 1)) or 'z')
     if isPosition then
       local bound = '(' .. digest .. padded(place)
       if isOn and bound:sub(2) >= low:sub(2) then low = bound end

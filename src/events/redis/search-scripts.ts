@@ -5,8 +5,8 @@ import { NOTE_GONE, READ_EPOCH } from './epoch.ts';
 /** Events that are taken out of the index in one step at most, so that none holds up the others. */
 const TRIMMED_AT_ONCE = 1_000;
 /**
- * Events that one append trims by bytes at most, unless they take less than twice the room of its own: so none takes long after the
- * bound was lowered, and the log shrinks.
+ * An append that has trimmed so many events for their bytes goes on only until they have freed twice the bytes that it added. So no append
+ * takes long after the bound was lowered, and the log shrinks all the same.
  */
 const TRIMMED_BY_BYTES = 16;
 /** Events left by appends that a search, or a bound in bytes, enters by itself: some milliseconds of Redis. */
@@ -121,8 +121,8 @@ export const INDEX = `
     enter(events)
   end
 
-  -- Takes out of the index what the log no longer holds, and of both what is more than the bytes to be kept (0 for any number), a little at
-  -- a time for so many bytes that were added.
+  -- Takes the events out of the index that the log no longer holds. Where the log holds more bytes than it may (0: any number), takes its
+  -- oldest events out of both. A call takes out a few; with more added bytes, more.
   local function trim(most, added)
     -- An index that holds the whole log and no more has nothing to give up: the oldest event, which may be long, is not read.
     if isComplete() and count - gone <= redis.call('XLEN', KEYS[2]) and not (most > 0 and bytes > most) then return end

@@ -1,17 +1,24 @@
 import type { Redis } from 'ioredis';
 import { connectRedisNode, type RedisClient } from '../../redis/connection.ts';
-import { failoverAuthorityOf, serversOf } from '../../redis/failover.ts';
+import { failoverAuthorityOf, fieldsOf, serversOf } from '../../redis/failover.ts';
 import { primaryIn } from '../../redis/replication.ts';
 import { parseRedisUrl, type RedisNode, type RedisTarget } from '../../redis/url.ts';
 
 const SETTINGS = [
   'appendonly',
   'appendfsync',
+  'no-appendfsync-on-rewrite',
   'maxmemory',
   'maxmemory-policy',
   'min-replicas-to-write',
   'cluster-replica-validity-factor',
 ];
+
+/**
+ * The oldest Redis that keeps what the gateway promises. Before 7.0.3 a file that was just written anew may be gone after a loss of power.
+ * Before 7.0.1 a Cluster sends events by another message than `smessage`. Before 7.0 a refusal in a script begins with `ERR`, whatever it is.
+ */
+const OLDEST = '7.0.3';
 
 /** A sentence for the operator. */
 export interface RedisWarning {
@@ -140,7 +147,7 @@ const trusting = (replicas: number, least: number): string =>
 
 const unread = (error: unknown): string =>
   `Redis does not let its settings be read (${messageOf(error)}): make sure of appendonly yes, appendfsync always, ` +
-  'maxmemory-policy noeviction and, where there are replicas, min-replicas-to-write, on each of them.';
+  'no-appendfsync-on-rewrite no, maxmemory-policy noeviction and, where there are replicas, min-replicas-to-write, on each of them.';
 
 const EVICTED =
   'Redis has evicted keys: events, answers to messages or records of payments are gone. A repeated message may become a ' +
@@ -151,6 +158,8 @@ interface ServerState {
   readonly settings: ReadonlyMap<string, string>;
   /** Why CONFIG is refused, as many a managed Redis does; undefined where it is not. */
   readonly refusal: Error | undefined;
+  /** As of Redis, also where it is a Valkey; undefined where the server does not tell it. */
+  readonly version: string | undefined;
   /** Another after each start of the server. */
   readonly runId: string;
   /** Number of keys that the server has evicted since it started, or since its counters were reset. */
@@ -171,14 +180,11 @@ async function stateOf(redis: Redis): Promise<ServerState> {
     if (value !== undefined) settings.set(name, value);
   }
   if (told('aof_enabled') === '0') settings.set('appendonly', 'no');
-  // Names, each followed by its value.
-  const words = Array.isArray(config) ? config.map(String) : [];
-  for (let index = 0; index + 1 < words.length; index += 2) {
-    settings.set(words[index] ?? '', words[index + 1] ?? '');
-  }
+  for (const [name, value] of fieldsOf(config)) settings.set(name, value);
   return {
     settings,
     refusal: config instanceof Error ? config : undefined,
+    version: told('redis_version'),
     runId: told('run_id') ?? '',
     evicted: Number(told('evicted_keys') ?? 0),
   };
@@ -195,11 +201,24 @@ function noteEvictions({ runId, evicted }: ServerState, evicting: Set<string>): 
   else evicting.delete(runId);
 }
 
+/** The first three numbers of a version as one, by which versions are in their order. */
+function ranked(version: string): number {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map((part) => Number.parseInt(part, 10) || 0);
+  return (major * 1000 + minor) * 1000 + patch;
+}
+
 /** @param whose the subject of each sentence */
-function weaknesses(whose: string, { settings, refusal }: ServerState): readonly RedisWarning[] {
+function weaknesses(whose: string, { settings, refusal, version }: ServerState): readonly RedisWarning[] {
   const warnings: RedisWarning[] = [];
   const warn = (text: string, isRisk: boolean): void =>
     void warnings.push({ text: `${whose} ${text}`, isRisk });
+  if (version !== undefined && ranked(version) < ranked(OLDEST)) {
+    warn(
+      `is of version ${version}, and the gateway needs ${OLDEST} or later, or Valkey: what is promised of events and payments ` +
+        'does not hold with it in a failover, nor where its machine loses its power.',
+      false,
+    );
+  }
   const keepsFile = settings.get('appendonly') ?? (refusal === undefined ? 'no' : 'unknown');
   if (keepsFile === 'no') {
     warn('runs without appendonly yes: events answered with 201 are lost when it ends.', true);
@@ -207,6 +226,13 @@ function weaknesses(whose: string, { settings, refusal }: ServerState): readonly
     warn(
       `runs with appendfsync ${settings.get('appendfsync')}, not always: the last second of events answered with 201 ` +
         'can be lost.',
+      false,
+    );
+  }
+  if (keepsFile !== 'no' && settings.get('no-appendfsync-on-rewrite') === 'yes') {
+    warn(
+      'runs with no-appendfsync-on-rewrite yes, not no: while it writes its file anew, or a snapshot, up to 30 s of events ' +
+        'answered with 201 can be lost, whatever appendfsync says.',
       false,
     );
   }

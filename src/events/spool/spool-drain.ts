@@ -8,14 +8,14 @@ import type { RemoteLog } from './remote-log.ts';
 import type { Spool, Spooled } from './spool.ts';
 
 /**
- * How many clients may fail in a pass. `refused` counts those whose events the log did not take, each of which may cost the whole time
- * of a write: with so many a turn ends, and the next has only clients whose events the log took. `failed` counts those too whose
- * events replicas lack: after so many, the first turn only publishes those of the clients that are left.
+ * So many clients may fail in a pass. A client whose events the log does not take may cost the whole time of a write: once the log has
+ * refused so many clients, the turn ends, and the next one has those alone whose events the log took. A client whose events replicas lack
+ * fails too: once so many have failed, for either reason, the first turn only publishes the events of the clients that are left.
  */
 const MOST_FAILED = 8;
 /**
- * How many steps of one client's events a pass makes at most. Clients that failed in it, and those that came since, wait for its end,
- * and a queue may never end. There are many steps, so that the refusals, once a pass, slow the other clients down little.
+ * How many steps of one client's events a pass makes at most. There is a bound because a queue may never end, and because clients that
+ * failed in the pass, or came since, wait for its end. It is high because each pass waits for refusals once.
  */
 const MOST_STEPS = 128;
 
@@ -33,6 +33,8 @@ export interface SpoolDrainOptions {
   readonly stopping: AbortSignal;
   /** Called when events have left a spool. */
   released(): void;
+  /** Called at once when events of a client cannot be read: no more may be added behind them. */
+  damaged(spool: Spool): void;
 }
 
 /** Moves the events of a spool into the log, each client's in order. What it moves stays in the spool until the log keeps it. */
@@ -54,11 +56,12 @@ export class SpoolDrain {
    *
    * Resolves with true if nothing failed. Then events may wait that came meanwhile, or that are more than `MOST_STEPS` steps.
    *
-   * @throws {DamagedSpoolError}
+   * @throws {DamagedSpoolError} at its end, where events of a client could not be read: those of the others have gone
    */
   async pass(spool: Spool): Promise<boolean> {
     let failed = 0;
     let refused = 0;
+    let damage: DamagedSpoolError | undefined;
     /** Clients whose events stay in the spool for now: they are only published. */
     const staying = new Set<string>();
     let turn = this.#inTurn(spool);
@@ -72,7 +75,11 @@ export class SpoolDrain {
           const goesOn = await (isStaying ? this.#publish(spool, clientId) : this.#drain(spool, clientId));
           if (goesOn) next.push(clientId);
         } catch (error) {
-          if (error instanceof DamagedSpoolError) throw error;
+          if (error instanceof DamagedSpoolError) {
+            this.#options.damaged(spool);
+            damage = error;
+            continue;
+          }
           // Later turns have only clients that came before those which this one did not reach.
           if (steps === 0) this.#failedLast.set(spool, clientId);
           this.#tellFailed(spool, error);
@@ -86,6 +93,7 @@ export class SpoolDrain {
       }
       turn = next;
     }
+    if (damage !== undefined) throw damage;
     return failed === 0;
   }
 

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { parseStored } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, NewEvent } from '../log.ts';
 import { SqliteBatch } from '../sqlite/batch.ts';
@@ -96,6 +97,9 @@ export class Spool {
 
   /** Keeps an event, or recognises it. Throws `StoreUnavailableError`. */
   async add(clientId: string, event: NewEvent): Promise<Appended> {
+    // Here too, as a new event of the same turn that fails takes the whole batch with it.
+    const waiting = await this.#alone(() => this.find(clientId, event));
+    if (waiting !== undefined) return waiting;
     const known = await this.#write(() => {
       const found = this.find(clientId, event);
       if (found !== undefined) return found;
@@ -159,7 +163,7 @@ export class Spool {
     return fitting.map((row) => ({
       number: integer(row['number']),
       // `add` has written it, and no other process writes this file.
-      event: JSON.parse(text(row['event'])) as NewEvent,
+      event: parseStored(text(row['event'])) as NewEvent,
     }));
   }
 

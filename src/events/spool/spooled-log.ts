@@ -54,9 +54,13 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   constructor(options: SpooledLogOptions) {
     super(options.log);
     this.#options = options;
-    const released = (): void => options.metrics.waiting(this.#waiting);
     this.#disk = new SpoolDisk(options.logger);
-    this.#drains = new SpoolDrain({ ...options, stopping: this.#stopping.signal, released });
+    this.#drains = new SpoolDrain({
+      ...options,
+      stopping: this.#stopping.signal,
+      released: () => options.metrics.waiting(this.#waiting),
+      damaged: (spool) => this.#leaveDamaged(spool),
+    });
     this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
     this.#ownSpool();
     this.#adopt();
@@ -165,7 +169,12 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
       const earlier = this.#earlier.free();
       const { abandoned, unreadable } = openAbandoned(this.#options.dataDir, own, earlier);
       this.#spools.push(...abandoned);
-      this.#nameUnreadable(new Map(unreadable.map(({ name, reason }) => [name, reason])));
+      // A damaged one that is tried again stays named until it is empty.
+      const tried = [...this.#unreadable].filter(([name]) =>
+        this.#spools.some((spool) => spool.name === name && this.#damaged.has(spool.path)),
+      );
+      const found = unreadable.map(({ name, reason }) => [name, reason] as const);
+      this.#nameUnreadable(new Map([...tried, ...found]));
     } catch (error) {
       this.#options.logger.error({ error: String(error) }, 'the folder of the spools cannot be read');
     }
@@ -197,11 +206,14 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     this.#options.metrics.unreadableSpools(unreadable.size);
   }
 
-  /** Closes a spool that turned out to be damaged, so that the others drain. It is tried again with the next adoption. */
-  #setAside(spool: Spool, error: unknown): void {
-    this.#spools = this.#spools.filter((other) => other !== spool);
+  #leaveDamaged(spool: Spool): void {
     if (this.#own === spool) this.#own = undefined;
     this.#damaged.add(spool.path);
+  }
+
+  /** Closes a spool that turned out to be damaged. It is tried again with the next adoption. */
+  #setAside(spool: Spool, error: unknown): void {
+    this.#spools = this.#spools.filter((other) => other !== spool);
     spool.close();
     this.#nameUnreadable(new Map([...this.#unreadable, [spool.name, String(error)]]));
   }

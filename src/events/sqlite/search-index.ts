@@ -23,8 +23,8 @@ export interface Retention {
 /** Adjacent blocks that are read in one step. */
 const RUN = 4;
 /**
- * Events that one append trims at most, unless they take less than twice the room of its own: so none takes long after a bound was
- * lowered, many at a time neither, and the log shrinks.
+ * An append that has trimmed so many events goes on only until they have freed twice the bytes that it added. So no append takes long
+ * after a bound was lowered, nor do many in one transaction, and the log shrinks all the same.
  */
 const TRIMMED_AT_ONCE = 16;
 /** Events of a client that go into the index in one step. Each of its pages is then written once for all of them. */

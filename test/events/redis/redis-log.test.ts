@@ -669,6 +669,25 @@ describe('a Redis that lost what it knows of a log, and not the log', () => {
       await log.stop();
     },
   );
+
+  it('tells open streams as well, which then go on like any other', async () => {
+    const { log, client } = await begun(3, 0);
+    for (let count = 0; count < 5; count += 1) await log.append(client, moneyIn());
+    const live = await log.follow(client);
+    const ended = failure(live);
+    await redis.admin.del(`{${client}}:meta`);
+    const { cursor } = await log.append(client, moneyIn());
+    // Its message is the next one by its link, and of another life.
+    const again = await log.follow(client, { after: String(cursor) });
+    const error = await ended;
+    expect(error).toMatchObject({ code: 'EVENTS_GAP', gap: { reason: 'begun-anew' } });
+    const fromOldest = await log.follow(client, { after: (error as EventsGapError).oldest });
+    const next = moneyIn();
+    await log.append(client, next);
+    expect(ids(await take(again, 1))).toEqual([next.id]);
+    expect(ids(await take(fromOldest, 4)).at(-1)).toBe(next.id);
+    await log.stop();
+  });
 });
 
 describe('the settings of Redis', () => {

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
+import { redisWarnings } from '../../../src/events/redis/settings.ts';
 import { SettingsWatch } from '../../../src/events/redis/settings-watch.ts';
 import { connectRedis } from '../../../src/redis/connection.ts';
 import { recordingLogger } from '../../helpers/events.ts';
-import { type RedisServer, startRedis } from '../../helpers/redis.ts';
+import { DURABLE, type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
 
 it('what an operator changes while Redis runs is seen with the next look, and told once each time', async () => {
@@ -119,6 +120,27 @@ it('of a Redis that refuses CONFIG, as many a managed one does, all is told that
   await noticed.look();
   expect(noticed.risks).toEqual([expect.stringContaining('runs without appendonly yes')]);
   other.disconnect();
+});
+
+it.each([
+  ['6.2.14', 1],
+  ['7.0.2', 1],
+  ['7.0.3', 0],
+  ['7.2.4', 0],
+  ['7.4', 0],
+  ['10.0.0', 0],
+])('a Redis of version %s is told of %i times', async (version, times) => {
+  await using redis = await startRedis(DURABLE);
+  const client = connectRedis(redis.url, {});
+  const info = client.info.bind(client);
+  Object.assign(client, {
+    info: async (...sections: string[]) =>
+      (await info(...sections)).replace(/^redis_version:.*/m, `redis_version:${version}`),
+  });
+  const warnings = await redisWarnings(client, redis.url);
+  expect(warnings.filter(({ text }) => text.includes(`is of version ${version}, and`))).toHaveLength(times);
+  expect(warnings).toHaveLength(times);
+  client.disconnect();
 });
 
 it.each([

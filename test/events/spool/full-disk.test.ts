@@ -53,3 +53,20 @@ it('what could not be deleted from the spool is deleted once there is room, also
   spool = openSpool(dataDir);
   expect([spool.size, spool.first('client').length]).toEqual([1, 1]);
 });
+
+it('a message that waits is recognised also beside a new one of the same turn for which there is no room', async () => {
+  const waiting = moneyIn();
+  await spool.add('client', waiting);
+  spool.close();
+  const file = new DatabaseSync(spool.path);
+  file.exec("CREATE TRIGGER no_room BEFORE INSERT ON spool BEGIN SELECT RAISE(ABORT, 'full'); END");
+  file.close();
+  spool = openSpool(dataDir);
+  const [kept, repeated] = await Promise.allSettled([
+    spool.add('client', moneyIn()),
+    spool.add('client', waiting),
+  ]);
+  expect(kept).toMatchObject({ status: 'rejected', reason: expect.any(StoreUnavailableError) });
+  const recognised = { answer: { status: 201 }, duplicate: true, conflict: false };
+  expect(repeated).toMatchObject({ status: 'fulfilled', value: recognised });
+});

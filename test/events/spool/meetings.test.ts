@@ -13,7 +13,7 @@ import type { RemoteLog } from '../../../src/events/spool/remote-log.ts';
 import { openSpool } from '../../../src/events/spool/spool-files.ts';
 import { SpooledLog } from '../../../src/events/spool/spooled-log.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
-import { moneyIn, recordingLogger } from '../../helpers/events.ts';
+import { countingMetrics, moneyIn, recordingLogger } from '../../helpers/events.ts';
 import { until } from '../../helpers/until.ts';
 
 const CLIENT = randomUUID();
@@ -97,12 +97,13 @@ function open(dataDir: string, metrics: EventMetrics = silentMetrics): SpooledLo
   });
 }
 
-/** What a process that ended has left in a spool that is not the first of its folder. */
-async function leave(dataDir: string, event: NewEvent): Promise<void> {
+/** What a process that ended has left in a spool that is not the first of its folder. Returns its path. */
+async function leave(dataDir: string, event: NewEvent): Promise<string> {
   const [first, second] = [openSpool(dataDir), openSpool(dataDir)];
   await second.add(CLIENT, event);
   first.close();
   second.close();
+  return second.path;
 }
 
 it('a log that stops while it drains ends once what it has sent is out of the spool', async () => {
@@ -122,6 +123,60 @@ it('a log that stops while it drains ends once what it has sent is out of the sp
   expect(spool.size).toBe(0);
   spool.close();
   expect(JSON.stringify(logger.lines)).not.toContain('cannot be shortened');
+});
+
+it('a damaged spool is told of once, and without what it holds, though it is tried again and again', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const dataDir = await newFolder();
+  await leave(dataDir, moneyIn());
+  const database = new DatabaseSync(join(dataDir, 'spooled-1.sqlite'));
+  database.exec(`UPDATE spool SET event = '{"payload":"paid by","payer":Ana Torres}'`);
+  database.close();
+  const unreadable: number[] = [];
+  const log = open(dataDir, { ...silentMetrics, unreadableSpools: (count) => unreadable.push(count) });
+  const told = () => logger.lines.filter(({ message }) => message.startsWith('a spool cannot be read'));
+  const isTold = async () => (await log.health()).unreadableSpools?.includes('spooled-1.sqlite');
+  await until(isTold);
+  const looks = unreadable.length;
+  for (let again = 0; again < 3; again += 1) {
+    vi.advanceTimersByTime(10_000);
+    await until(isTold);
+  }
+  await log.stop();
+  expect(told()).toHaveLength(1);
+  expect(unreadable.slice(looks)).not.toContain(0);
+  expect(JSON.stringify(logger.lines)).not.toContain('Ana');
+});
+
+it('events of others leave a damaged spool, many steps of them, and nothing is added to it meanwhile', async () => {
+  const dataDir = await newFolder();
+  const [lost, other] = ['00000000-0000-4000-8000-000000000000', 'ffffffff-ffff-4fff-8fff-ffffffffffff'];
+  const [unreadable, events] = [moneyIn(), Array.from({ length: 200 }, () => moneyIn())];
+  const spool = openSpool(dataDir);
+  await spool.add(lost, unreadable);
+  await Promise.all(events.map((event) => spool.add(other, event)));
+  spool.close();
+  const database = new DatabaseSync(spool.path);
+  database.prepare('UPDATE spool SET event = ? WHERE client = ?').run('damaged', lost);
+  database.close();
+  const opened = Promise.withResolvers<void>();
+  remote.gate = opened.promise;
+  const log = open(dataDir);
+  await until(() => remote.asked.includes(other));
+  remote.isAway = true;
+  const later = moneyIn();
+  await log.append(lost, later);
+  remote.isAway = false;
+  opened.resolve();
+  await until(() => remote.sent.flat().includes(later.id));
+  expect(new Set(remote.sent.flat())).toEqual(new Set([...events, later].map(({ id }) => id)));
+  await until(async () => (await log.health()).unreadableSpools?.includes(spool.name));
+  expect((await log.health()).spooled).toBe(0);
+  await log.stop();
+  // What cannot be read waits for somebody who repairs the file.
+  const left = openSpool(dataDir);
+  expect([left.name, left.clients, left.size]).toEqual([spool.name, [lost], 1]);
+  left.close();
 });
 
 it('a log that has stopped looks for no spools any more', async () => {
@@ -261,6 +316,24 @@ it('what a full disk keeps in the spool although the log has it is deleted once 
   const after = openSpool(dataDir);
   expect(after.clients).toEqual([other]);
   after.close();
+});
+
+it('what a full disk keeps in a spool that another process has left is sent to the log once', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const dataDir = await newFolder();
+  const file = new DatabaseSync(await leave(dataDir, moneyIn()));
+  file.exec(`CREATE TRIGGER full BEFORE DELETE ON spool BEGIN SELECT RAISE(ABORT, 'full'); END`);
+  file.close();
+  const metrics = countingMetrics();
+  const log = open(dataDir, metrics);
+  await until(() => JSON.stringify(logger.lines).includes('cannot be shortened'));
+  // It looks for what other processes have left.
+  for (const _time of ['once', 'again']) {
+    vi.advanceTimersByTime(10_000);
+    expect(metrics.counts['waiting']).toBe(0);
+  }
+  await log.stop();
+  expect(metrics.counts).toMatchObject({ drained: 1, appended: 1 });
 });
 
 it('what another process has left empty is free for the next one', async () => {
