@@ -115,10 +115,12 @@ export function toldOfGroup(group: string): { readonly of: string; readonly clie
 const customerGroup = (clientId: string, customerId: string): string => `customer ${clientId} ${customerId}`;
 
 /**
- * The requester that a verified caller is: in service mode by the subject of its token, else by the token. All tokens of one
- * client are one group; in service mode, where the gateway knows its client by itself, all those of one customer, and each subject
- * that acts for the whole client. Where tokens name the client, each client is a group, and in it each customer, and each subject
- * that acts for the whole client, is a caller.
+ * Returns the requester that a verified caller is.
+ *
+ * - A caller is the subject of its token; where that names none, as in passthrough, it is the token.
+ * - Its group is the customer that it is narrowed to. Of a caller for the whole client it is the subject alone, and where there is none
+ *   the client.
+ * - Where tokens name the client, the group is always the client, and all who are narrowed to one customer are one caller.
  */
 export function requesterOf(
   { clientId, customerId, subject, amongClients }: Caller,

@@ -69,6 +69,7 @@ export class Calls {
       urgency,
       ...(leaver === undefined ? {} : { leaver }),
       ...(coalesce === undefined ? {} : { coalesce }),
+      onWait: () => this.#report.waitsForWalk(),
       onCall: (call) => {
         this.#report.add(call);
         note(call);

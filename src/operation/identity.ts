@@ -249,6 +249,8 @@ export class Identity {
         ),
       );
     }
+    const { refusal } = this.#incoming;
+    if (refusal !== undefined) return Promise.reject(refusal);
     const restFor = (clientId: string, authorize: Authorize) =>
       this.#calls.rest(clientId, this.requester, authorize, { over: 'probes', identifies: true });
     const { auth, callerKeys } = this.#options;

@@ -1,3 +1,4 @@
+import type { UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { KeptBytes, StreamHolder, StreamRefusal } from './streams.ts';
@@ -16,6 +17,8 @@ export interface Incoming {
   readonly requestId: string;
   /** The value of `Authorization`, from the header or from `connectionParams`. */
   readonly authorization: string | undefined;
+  /** Why the token was refused as it was verified before the turn of the request; undefined where it was not. */
+  readonly refusal?: UnauthenticatedError | undefined;
   readonly apiKey: string | undefined;
   /** Who waits for the result; undefined where it is not told when they are gone. */
   readonly waiters: Waiters | undefined;

@@ -1,3 +1,4 @@
+import { clock } from '../common/clock.ts';
 import type { Full } from '../common/refusals.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
 import type { Executor, Transport, Way } from './way.ts';
@@ -16,6 +17,10 @@ export class Report {
   #isShared = false;
   #full: Full | undefined;
   #cost: number | undefined;
+  #seatMs: number | undefined;
+  #walksAwaited = 0;
+  #walkSince = 0;
+  #walkMs: number | undefined;
   #calls: CallRecord[] = [];
   #sharedCalls: readonly CallRecord[] = [];
   /** Look-ups of sessions that have been let go of since. */
@@ -55,6 +60,31 @@ export class Report {
     return this.#full;
   }
 
+  /** It had to wait for a seat, until it had one or was refused, for so many milliseconds. */
+  waitedForSeat(milliseconds: number): void {
+    this.#seatMs = milliseconds;
+  }
+
+  /** How long it waited for a seat, in milliseconds; undefined where it had one at once, or took none. */
+  get seatMs(): number | undefined {
+    return this.#seatMs;
+  }
+
+  /** It begins to wait for a list to be read to its end. @returns called as it waits for that no longer. */
+  waitsForWalk(): () => void {
+    if (this.#walksAwaited === 0) this.#walkSince = clock.monotonic();
+    this.#walksAwaited += 1;
+    return () => {
+      this.#walksAwaited -= 1;
+      if (this.#walksAwaited === 0) this.#walkMs = (this.#walkMs ?? 0) + clock.monotonic() - this.#walkSince;
+    };
+  }
+
+  /** How long it waited for lists to be read to their ends, several at once counted once, in milliseconds; undefined where for none. */
+  get walkMs(): number | undefined {
+    return this.#walkMs;
+  }
+
   /** By its document and the sizes of its pages it costs this. */
   noteCost(cost: number): void {
     this.#cost = cost;
@@ -68,6 +98,18 @@ export class Report {
   /** The REST calls made so far, in the order in which they were answered. */
   get calls(): readonly CallRecord[] {
     return this.#calls;
+  }
+
+  /** How many REST calls it has made so far, each try one, and how long these waited for seats and turns, added up, in milliseconds. */
+  get ownCalls(): { readonly calls: number; readonly callWaitMs: number } {
+    let calls = 0;
+    let callWaitMs = 0;
+    for (const { cached, queuedMs, unreadMs } of this.#calls) {
+      if (cached) continue;
+      calls += 1;
+      callWaitMs += queuedMs + unreadMs;
+    }
+    return { calls, callWaitMs };
   }
 
   /** Calls of other operations whose answers this one shares. */

@@ -14,6 +14,7 @@ import {
 } from './errors.ts';
 import { argumentId, inputId } from './ids.ts';
 import { type SendOnce, successOf } from './outcome.ts';
+import { invalid, textOf } from './values.ts';
 
 /** Exactly one of these is given. */
 export interface AccountBy {
@@ -37,6 +38,17 @@ export function account(by: AccountBy, context: Context): MaybePromise<Account |
   if (by.accountNumber != null) return accounts.find('accountNumber', by.accountNumber);
   if (by.clabe != null) return accounts.find('clabeNumber', by.clabe);
   throw new BadInputError('Argument "by" must name one of id, instrumentId, accountNumber and clabe.');
+}
+
+/**
+ * CLABE of an account, which is always there (docs/upstream-api.md, "PrivateAccount").
+ *
+ * @throws UpstreamError `UPSTREAM_INVALID` where it is not: a search by no CLABE finds the credits to all.
+ */
+export function accountClabe({ clabeNumber }: Account): string {
+  const clabe = textOf(clabeNumber, 'clabeNumber');
+  if (clabe === null) throw invalid('clabeNumber', 'is missing');
+  return clabe;
 }
 
 export interface CreatePrivateAccountInput {

@@ -26,10 +26,10 @@ export type SelectionInfo = Pick<GraphQLResolveInfo, 'fieldNodes' | 'fragments' 
 const READ_SINGLY: ReadonlySet<string> = new Set(['Transaction', 'Instrument', 'Payment']);
 
 /**
- * Counts the items of a page as part of the operation's answer, and with each of them what may be read for it alone, before any of that
- * is read. How many a page holds that nobody has sized is known only here.
+ * Counts a page that has been read: its items, and for each of them the objects that may be read for it alone, before they are. The cost
+ * of the document only supposes a number for a page without a size.
  *
- * @throws TooManyItemsError when they are more than the answer may hold.
+ * @throws TooManyItemsError when the answer holds more than it may.
  */
 export function countPage<T extends AnyPage>(page: T, info: SelectionInfo, budget: AnswerBudget): T {
   const items = (page.nodes ?? page.edges ?? []).length;
@@ -39,8 +39,8 @@ export function countPage<T extends AnyPage>(page: T, info: SelectionInfo, budge
 }
 
 /**
- * How many objects may be read for each item of a connection alone. Those for the items of pages within it are left out, which count when
- * their page is there.
+ * Returns how many objects may be read for each item of a connection alone. It leaves out those for the items of a page within the item:
+ * {@link countPage} counts them once that page has been read.
  */
 export const readsOfItem = (info: SelectionInfo): number =>
   info.fieldNodes.reduce((sum, { selectionSet }) => {

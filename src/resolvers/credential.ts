@@ -1,4 +1,3 @@
-import { noteRefusal } from '../common/refusals.ts';
 import type { Context } from '../operation/context.ts';
 import { type Refusal, UpstreamError } from '../upstream/call/errors.ts';
 import type { Rest } from '../upstream/call/rest.ts';
@@ -14,7 +13,6 @@ import {
   ApiKeyRequiredError,
   OneBootstrapFieldError,
   RefusedError,
-  TooManyRefusalsError,
   ValidationError,
 } from './errors.ts';
 import { argumentId, filled, inputId } from './ids.ts';
@@ -47,18 +45,13 @@ async function underOwnKey<T>(
   told: RefusalErrors,
   ask: (rest: Rest) => Promise<T>,
 ): Promise<T> {
-  const { apiKey, address } = context.identity;
+  const { apiKey } = context.identity;
   const { refusedKeys } = context.services;
   if (apiKey === undefined) throw new ApiKeyRequiredError();
   if (asked.has(context)) throw new OneBootstrapFieldError();
   asked.add(context);
-  const key = { ...presented, apiKey, address };
-  const refused = refusedKeys.find(key);
-  if (refused === 'pair') throw told.remembered();
-  if (refused === 'address') {
-    noteRefusal('key_guesses');
-    throw new TooManyRefusalsError();
-  }
+  const key = { ...presented, apiKey };
+  if (refusedKeys.has(key)) throw told.remembered();
   try {
     return await ask(context.reads.underKey(apiKey, presented.clientId));
   } catch (error) {

@@ -50,7 +50,10 @@ export class ForbiddenError extends PublicError {
   readonly code = 'FORBIDDEN';
 }
 
-/** The record of payments cannot be reached. Nothing was sent: the same input with the same key may be tried again. */
+/**
+ * The record of payments cannot be reached, or may have forgotten what is asked for; or, before a refund, the event log cannot be read. A
+ * mutation that ends so has sent nothing, and may be tried again with the same key.
+ */
 export class PaymentRecordError extends PublicError {
   override readonly name = 'PaymentRecordError';
   readonly code = 'STORE_UNAVAILABLE';
@@ -90,16 +93,6 @@ export class OneBootstrapFieldError extends PublicError {
 /** The service refuses this key, or did a moment ago and is not asked again. */
 export class ApiKeyRefusedError extends ApiKeyError {
   override readonly name = 'ApiKeyRefusedError';
-}
-
-/** Too many keys from one address were refused. */
-export class TooManyRefusalsError extends PublicError {
-  override readonly name = 'TooManyRefusalsError';
-  readonly code = 'UPSTREAM_RATE_LIMITED';
-
-  constructor() {
-    super('The service has refused too many keys from this address. Try again in a minute.');
-  }
 }
 
 /** The contract's `UserErrorCode`. */

@@ -39,7 +39,7 @@ export function isSettled(transaction: Transaction): boolean {
   );
 }
 
-/** @throws BadInputError for a malformed id. */
+/** @throws BadInputError for a malformed id, and for what the service could not be asked by. */
 export function transaction(
   id: string,
   match: TransactionMatch | null | undefined,
@@ -47,7 +47,11 @@ export function transaction(
 ): Promise<Transaction | null> {
   if (match?.bankId != null) argumentId('match.bankId', 'uuid', match.bankId);
   for (const name of ['status', 'trackingId', 'category'] as const) {
-    if (match?.[name] === '') throw new BadInputError(`Argument "match.${name}" must not be empty.`);
+    const value = match?.[name];
+    if (value === '') throw new BadInputError(`Argument "match.${name}" must not be empty.`);
+    // It goes into an address, which can hold none.
+    if (value?.isWellFormed() === false)
+      throw new BadInputError(`Argument "match.${name}" must hold no half of a surrogate pair.`);
   }
   return context.reads.session.transactions.get(argumentId('id', 'uuid', id), match ?? undefined);
 }

@@ -11,9 +11,10 @@ export const invalid = (name: string, problem: string): UpstreamError =>
   new UpstreamError('UPSTREAM_INVALID', `The service sent a "${name}" that ${problem}.`);
 
 /**
- * A text that may be absent: null for null, `""` and `None` (docs/graph.md, "Null").
+ * A text that may be absent: null for null, `""` and `None` (docs/graph.md, "Null"), and for a boolean, by which a service may write the
+ * same. A number is its digits.
  *
- * @throws UpstreamError `UPSTREAM_INVALID` for what is no text.
+ * @throws UpstreamError `UPSTREAM_INVALID` for an object, a list, and a number that JavaScript has rounded.
  */
 export function textOf(value: unknown, name: string): string | null {
   if (typeof value === 'object' && value !== null) throw invalid(name, 'is no text');

@@ -1,4 +1,9 @@
-import { account, createCustomerPrivateAccount, createPrivateAccount } from '../resolvers/account.ts';
+import {
+  account,
+  accountClabe,
+  createCustomerPrivateAccount,
+  createPrivateAccount,
+} from '../resolvers/account.ts';
 import { bankOf } from '../resolvers/bank.ts';
 import { client } from '../resolvers/client.ts';
 import { creditsTo } from '../resolvers/events/event-page.ts';
@@ -105,7 +110,7 @@ builder.objectFields(AccountType, (t) => ({
     description:
       "Credits to the account's CLABE, newest first: one look-up in the event log. It reaches as far back as the log does, which holds a number of events and forgets older ones: `reachesBackTo` says since when. Null when the log cannot be read.",
     args: eventWindow('newest first'),
-    resolve: withLogScope((parent, args, context) => creditsTo(parent.clabeNumber, args, context)),
+    resolve: withLogScope((parent, args, context) => creditsTo(accountClabe(parent), args, context)),
   }),
 }));
 

@@ -140,6 +140,54 @@ it('a fast screen of credits takes the REST calls of docs/configuration.md', asy
   expect(await callsOf((person?.[1] ?? '').replace('…', transactions.moneyOutId))).toBe(Number(person?.[2]));
 });
 
+const ROWS = 100;
+
+it('the join takes the REST calls of ARCHITECTURE.md: of lists that come whole, of neighbours in pages, and of customers that are far apart', async () => {
+  const join = (await readPage('ARCHITECTURE.md')).split('\n### The join\n')[1]?.split('\n### ')[0] ?? '';
+  const document = join.match(/`(\{ client .*?)`/)?.[1] ?? '';
+  const rows = [...join.matchAll(/^\| [^|]+ \| (\d+)[^|]* \| \d+[^|]* \|$/gm)];
+  const callsOf = async (sandbox: Sandbox, asked = document) => {
+    await using gateway = await startGateway({ sandbox, webhooks: false });
+    // The probe of the token, the banks, and the walks.
+    await gateway.query(asked);
+    const before = (await control(sandbox, 'GET', '/sandbox/requests')).total;
+    expect((await gateway.query(asked)).errors).toBeUndefined();
+    return (await control(sandbox, 'GET', '/sandbox/requests')).total - before;
+  };
+  await using small = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  await using large = await startSandbox({ port: 0, speed: 0, seed: 1, customers: 100 * ROWS });
+  const calls = [await callsOf(small), await callsOf(large)];
+  await addApart(large);
+  // The end of a list costs one read more, and its last 100 stand on two pages here.
+  calls.push((await callsOf(large, document.replace('first:', 'last:'))) - 2);
+  expect(rows.map((row) => Number(row[1]))).toEqual(calls);
+});
+
+/** Adds an instrument of a customer of each page of 100 to the end of the list. */
+async function addApart(sandbox: Sandbox): Promise<void> {
+  const { clientId } = sandbox;
+  const at = (path: string) => `/v1/clients/${clientId}${path}`;
+  const { data: known } = await control(sandbox, 'GET', at('/instruments?page=1&per_page=1'));
+  const bank = known[0].bankId;
+  for (let page = 0; page < ROWS; page += 1) {
+    const { data } = await control(sandbox, 'GET', at(`/customers?page=${100 * page + 50}&per_page=1`));
+    await control(sandbox, 'POST', at('/instruments'), {
+      client_id: clientId,
+      customer_id: data[0].id,
+      source_bank_id: bank,
+      type: 'RECEIVER',
+      rfc: 'ND',
+      alias: 'Proveedor',
+      instrumentKind: 'debit_card',
+      debit_card: {
+        destination_bank_id: bank,
+        card_number: '4152310000000001',
+        holder_name: 'Nombre de Cuarenta Caracteres Exactos Ok',
+      },
+    });
+  }
+}
+
 const ACCOUNTS = 5;
 const CREDITS = 5;
 

@@ -134,15 +134,20 @@ it('a cursor is taken by its own list alone, forward and back, by all callers of
     { token: await callerToken({ customer_id: other }), lists: listsFor([other]) },
   ];
   const given: { readonly cursor: string; readonly of: string }[] = [];
+  const refused: string[] = [];
   for (const [index, { token, lists }] of callers.entries()) {
     for (const list of lists) {
       const [[cursor] = []] = await cursorsOf(list, ['first: 2'], token);
-      if (cursor !== undefined) given.push({ cursor, of: `${index} ${list.name}` });
+      const of = `${index} ${list.name}`;
+      if (cursor === 'BAD_USER_INPUT') refused.push(of);
+      else if (cursor !== undefined) given.push({ cursor, of });
     }
   }
+  // A list that a narrowed caller is refused without an argument stands here, such as '1 client.statements'.
+  expect(refused).toEqual([]);
   expect(given.length).toBeGreaterThan(12);
   for (const [index, { token, lists }] of callers.entries()) {
-    for (const list of lists) {
+    for (const list of lists.filter(({ name }) => !refused.includes(`${index} ${name}`))) {
       for (const ask of [
         (cursor: string) => `first: 2, after: "${cursor}"`,
         (cursor: string) => `last: 2, before: "${cursor}"`,

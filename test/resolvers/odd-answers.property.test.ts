@@ -15,11 +15,11 @@ import { OWN, TRANSACTION } from '../helpers/selections.ts';
 
 const RUNS = 30;
 
-/** And where it leads to. */
+/** And where it leads to, beside its id, if it has one. */
 const RELATED: Readonly<Record<string, string>> = {
-  accounts: 'bank { id } owner { __typename } instrument { id alias account { id } }',
-  customers: 'accounts { nodes { id clabe } } instruments { nodes { id alias } }',
-  instruments: 'bank { id } owner { __typename } customer { id name } account { id status }',
+  accounts: 'id bank { id } owner { __typename } instrument { id alias account { id } }',
+  customers: 'id accounts { nodes { id clabe } } instruments { nodes { id alias } }',
+  instruments: 'id bank { id } owner { __typename } customer { id name } account { id status }',
   webhooks: 'id',
 };
 
@@ -133,7 +133,7 @@ describe('an odd answer of the service', () => {
     { timeout: 300_000 },
     async ({ noun, own, select }) => {
       const selection = select(
-        `${noun}(first: 100) { totalCount nodes { ${own} } edges { cursor node { id } } }`,
+        `${noun}(first: 100) { totalCount nodes { ${own} } edges { cursor node { __typename } } }`,
       );
       service.alter = () => undefined;
       const whole = await askBothWays(selection);
@@ -168,7 +168,7 @@ describe('an odd answer of the service', () => {
     'to a list of %s is never INTERNAL, wherever it leads to',
     { timeout: 300_000 },
     async (noun) => {
-      const selection = `{ client { ${NOUNS.map((one) => `${one}(first: 100) { totalCount pageInfo { endCursor } nodes { id ${RELATED[one]} } }`).join(' ')} } }`;
+      const selection = `{ client { ${NOUNS.map((one) => `${one}(first: 100) { totalCount pageInfo { endCursor } nodes { ${RELATED[one]} } }`).join(' ')} } }`;
       await fc.assert(
         fc.asyncProperty(fc.nat(2_000), someOddity, async (choice, oddity) => {
           alterAt((path) => isListOf(noun, path), choice, oddity);
@@ -200,6 +200,13 @@ describe('an odd answer of the service', () => {
       () => [
         `/transactions/${world.transactions.pennyValidationId}`,
         `transaction(id: "${world.transactions.pennyValidationId}") { ${TRANSACTION} }`,
+      ],
+    ],
+    [
+      'a refund',
+      () => [
+        `/transactions/${world.transactions.refundId}`,
+        `transaction(id: "${world.transactions.refundId}") { ${TRANSACTION} }`,
       ],
     ],
     [

@@ -105,6 +105,29 @@ it('a CLABE and an account number that come as long numbers are not shown as oth
   ]);
 });
 
+it('an account without a CLABE is not shown the credits to others', async () => {
+  await using gateway = await startGateway({ sandbox, config: { upstreamUrl: service.url } });
+  service.alter = () => undefined;
+  const read =
+    '{ client { accounts(first: 2) { nodes { moneyIn { nodes { ... on MoneyInEvent { beneficiary { account } } } } } } } }';
+  const [{ clabe }] = world.accounts;
+  const whole = { moneyIn: { nodes: [{ beneficiary: { account: clabe } }] } };
+  await control(sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: '1.00' });
+  await until(async () => {
+    const { nodes } = (await gateway.query(read)).data.client.accounts;
+    return nodes[0].moneyIn.nodes.length === 1;
+  });
+  for (const oddity of ['dropped', null, '', 'None'] as const) {
+    service.alter = ({ path }, { body }) =>
+      /\/accounts(\?|$)/.test(path) ? { body: altered(body, ['data', 1, 'clabeNumber'], oddity) } : undefined;
+    const { data, errors } = await gateway.query(read);
+    expect(data.client.accounts.nodes).toEqual([whole, { moneyIn: null }]);
+    expect(errors).toMatchObject([
+      { path: ['client', 'accounts', 'nodes', 1, 'moneyIn'], extensions: { code: 'UPSTREAM_INVALID' } },
+    ]);
+  }
+});
+
 it('a transaction and an instrument that answer with another id are not shown under the one asked for', async () => {
   await using gateway = await startGateway({
     sandbox,

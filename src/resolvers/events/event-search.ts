@@ -1,7 +1,7 @@
 import type { EventSearch, EventType } from '../../events/log.ts';
 import { BadInputError } from '../errors.ts';
 import { argumentId } from '../ids.ts';
-import { instantOf } from '../instants.ts';
+import { spanOf } from '../instants.ts';
 import type { Event } from './event.ts';
 import { clabeName, idName, ownClabeName, ownerName, trackingName } from './event-names.ts';
 
@@ -23,12 +23,7 @@ export interface SearchArgs {
  * @throws BadInputError for arguments that name nothing.
  */
 export function searchOf(args: SearchArgs, customerId: string | undefined): EventSearch | undefined {
-  const { receivedFrom, receivedTo } = args;
-  const from = instantOf('receivedFrom', receivedFrom);
-  const to = instantOf('receivedTo', receivedTo);
-  if (from !== undefined && to !== undefined && from >= to) {
-    throw new BadInputError('Argument "receivedFrom" must be earlier than "receivedTo".');
-  }
+  const { from, to } = spanOf(['receivedFrom', 'receivedTo'], args.receivedFrom, args.receivedTo);
   const name = nameOf(args, customerId);
   if (from === undefined && to === undefined && name === undefined) return undefined;
   return { receivedFrom: from, receivedTo: to, name };

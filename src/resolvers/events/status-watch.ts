@@ -10,7 +10,7 @@ import { decodeEvent, type Event } from './event.ts';
 
 /** One caller's access to the transaction whose states are followed. */
 export interface StatusSource {
-  /** The same for callers whom one reading may serve, once each of them has read the transaction. */
+  /** The same for callers whom one reading may serve, once each of them has read the transaction. Their states have equal schedules. */
   readonly pollKey: string;
   /** Whose readings they are: those with the same have one share. */
   readonly pollRequester: string;
@@ -114,7 +114,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     this.#end();
   }
 
-  /** Attaches the feed before the reading, so that nothing falls between. One gap is one hint to all who share a reading. */
+  /** Attaches to the feed before it reads, so that no event is lost between the two. All who share a reading and meet the same gap hint once. */
   async #begin(gap?: EventsGapError): Promise<void> {
     this.#gap = gap;
     const { topics } = this.#states;

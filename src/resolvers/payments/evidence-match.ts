@@ -1,4 +1,5 @@
 import { toAmount } from '../../common/amounts.ts';
+import { parsed } from '../../money/answers.ts';
 import { MONEY_MUTATIONS } from '../../money/intent.ts';
 import type { OrderSummary, PaymentRecord } from '../../money/record.ts';
 import type { OpenPayment } from '../../money/settling/open-records.ts';
@@ -16,7 +17,7 @@ export interface Order extends Pick<OrderSummary, 'operation' | 'source' | 'dest
 
 /** @param body of the request, as it left */
 export function orderOf({ asked, body }: Pick<OpenPayment, 'asked' | 'body'>): Order {
-  const request = parsed(body);
+  const request = fieldsOf(body);
   const details = isObject(request['transaction_request']) ? request['transaction_request'] : request;
   const text = (field: string) => (typeof details[field] === 'string' ? details[field] : undefined);
   const { operation, source, destination, amount } = asked;
@@ -116,17 +117,14 @@ export function comparable(found: Transaction): Transaction | null {
   };
 }
 
-export function parsed(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+/** The fields of a JSON object; none where the text is not one. */
+export function fieldsOf(text: string): JsonObject {
+  const value = parsed(text);
+  return isObject(value) ? value : {};
 }
 
 /** What the answer of a payment says; nothing where it has none that is JSON. */
-export const answerOf = ({ answer }: PaymentRecord): JsonObject => parsed(answer?.text ?? '');
+export const answerOf = ({ answer }: PaymentRecord): JsonObject => fieldsOf(answer?.text ?? '');
 
 /** Id of the credit that a refund returns; null for any other payment, and where the record does not say. */
 export function refundedBy(record: PaymentRecord): string | null {

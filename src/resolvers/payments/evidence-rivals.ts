@@ -4,7 +4,7 @@ import type { PaymentBook } from '../../money/settling/open-payment.ts';
 import type { OpenPayment } from '../../money/settling/open-records.ts';
 import { present } from '../../upstream/call/json.ts';
 import type { Transaction } from '../../upstream/transactions.ts';
-import { isAlike, type Order, orderOf, parsed } from './evidence-match.ts';
+import { answerOf, isAlike, type Order, orderOf } from './evidence-match.ts';
 import { saysCameBack } from './status-words.ts';
 
 const MINUTE = 60_000;
@@ -90,10 +90,11 @@ export async function isTaken(sought: Sought, legs: readonly Match[]): Promise<b
   if (transaction === undefined) return false;
   const done = await rivals(sought, legs, 'done');
   if (done === 'too-many') return done;
-  return done.some(({ asked, answer, sent, createdAt }) => {
+  return done.some((record) => {
+    const { asked, sent, createdAt } = record;
     if (asked === null || !isAlike({ ...order, ...asked }, order)) return false;
     if (!couldBe(sent?.sentAt ?? createdAt, order, legs)) return false;
-    const tracking = present(parsed(answer?.text ?? '')['trackingId']);
+    const tracking = present(answerOf(record)['trackingId']);
     // Without it nothing tells whether the other leg is of the same movement.
     return (
       tracking === null ||

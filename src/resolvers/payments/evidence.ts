@@ -3,11 +3,19 @@ import { Lru } from '../../common/lru.ts';
 import type { PaymentRecord } from '../../money/record.ts';
 import type { Found, PaymentBook, Seen } from '../../money/settling/open-payment.ts';
 import type { OpenPayment } from '../../money/settling/open-records.ts';
-import { present } from '../../upstream/call/json.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { isTransaction, readTransaction, type Transaction } from '../../upstream/transactions.ts';
-import { fits, keptText, madeAt, movementOf, type Order, orderOf, parsed } from './evidence-match.ts';
+import {
+  fieldsOf,
+  fits,
+  keptText,
+  madeAt,
+  movementOf,
+  type Order,
+  orderOf,
+  refundedBy,
+} from './evidence-match.ts';
 import {
   CLOCKS_MS,
   couldBeAnothers,
@@ -181,13 +189,13 @@ export class Evidence {
 
 /** What an answer that was not believed names itself. */
 function namedBy(text: string, at: number): readonly Sighting[] {
-  const { id } = parsed(text);
+  const { id } = fieldsOf(text);
   return typeof id === 'string' && isUuid(id) ? [{ id: id.toLowerCase(), at }] : [];
 }
 
 /** Whether a refund is, or could be, of a credit. */
-function isOf({ original, answer }: PaymentRecord, id: string): boolean {
-  const told = original ?? present(parsed(answer?.text ?? '')['originalTransactionId']);
+function isOf(refund: PaymentRecord, id: string): boolean {
+  const told = refundedBy(refund);
   return told === null || told.toLowerCase() === id.toLowerCase();
 }
 

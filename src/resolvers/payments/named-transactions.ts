@@ -9,8 +9,9 @@ import { MOST_IDS } from './sightings.ts';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /**
- * An id that leads to no transaction is read again after a minute, since an event may outrun what the service shows; then each time that its
- * event is twice as old, and not after ten minutes. So is a transaction that may be a penny validation and shows no receipt, until an hour.
+ * The service may show a transaction later than an event names it. So an id that leads to none is read again after a minute, then each time
+ * its event has become twice as old, until the event is ten minutes old. A transaction that may be a penny validation, and shows no receipt
+ * yet, is read again likewise, until its event is an hour old.
  */
 const READ_AGAIN_MS = MINUTE;
 const OUTRUN_MS = 10 * MINUTE;

@@ -54,8 +54,8 @@ export function attemptOf(attempt: Attempt, number: number): Attempt {
 }
 
 /**
- * After which 401 the same request may leave once more with another credential: one that the service itself has given, as
- * nothing moved then. A repeat of money out may after any, as the service knows its key.
+ * Whether the same request may be sent once more, with another credential, after a 401. It may where the service itself has given the 401,
+ * as nothing moved then. A repeat of money out may after a 401 of anybody, as the service knows its key.
  *
  * @param number as in {@link attemptOf}
  */
@@ -250,7 +250,8 @@ function unknownOutcome(result: UnknownResult, { key }: MoneyOrder): OutcomeUnkn
 /** What the caller is told in one word where nothing moved, for the log. */
 export const codeUnmoved: MoneyCalls['codeUnmoved'] = (because) => {
   const why = whyNothingMoved(because);
-  return why instanceof UpstreamError || isTold(why) ? why.code : 'INTERNAL';
+  if (why instanceof UpstreamError) return why.publicCode;
+  return isTold(why) ? why.code : 'INTERNAL';
 };
 
 const isTold = (cause: unknown): cause is UserError | PublicError =>

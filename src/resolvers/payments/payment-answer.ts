@@ -1,4 +1,4 @@
-import { toCents } from '../../common/amounts.ts';
+import { toAmount } from '../../common/amounts.ts';
 import type { UpstreamAnswer } from '../../common/attempt.ts';
 import type { MoneyMutation } from '../../money/intent.ts';
 import type { Comparison } from '../../money/outcome.ts';
@@ -44,8 +44,9 @@ export function compare(ordered: Ordered, { body }: UpstreamAnswer): Comparison 
 }
 
 function missing(body: Readonly<Record<string, unknown>>): readonly string[] {
-  const wanted = ['id', 'amount', 'currency', 'category', 'subCategory', 'transactionStatus'];
-  return wanted.filter((field) => typeof body[field] !== 'string');
+  const wanted = ['id', 'currency', 'category', 'subCategory', 'transactionStatus'];
+  const amount = toAmount(body['amount']) === undefined ? ['amount'] : [];
+  return [...amount, ...wanted.filter((field) => typeof body[field] !== 'string')];
 }
 
 function differences(ordered: Ordered, found: Transaction): readonly string[] {
@@ -55,7 +56,7 @@ function differences(ordered: Ordered, found: Transaction): readonly string[] {
   const wrong: Readonly<Record<string, boolean>> = {
     id: id === undefined || id === originalId?.toLowerCase(),
     clientId: isOther(found.clientId, ordered.clientId),
-    amount: ordered.amount !== undefined && centavos(found.amount) !== centavos(ordered.amount),
+    amount: ordered.amount !== undefined && toAmount(found.amount) !== toAmount(ordered.amount),
     currency: isOther(found.currency, 'MXN'),
     category: CATEGORIES.includes(found.category) && !categories.includes(found.category),
     subCategory: SUB_CATEGORIES.includes(found.subCategory) && !subCategories.includes(found.subCategory),
@@ -72,7 +73,3 @@ const isOther = (found: Optional, wanted: string | undefined): boolean => {
   const shown = typeof found === 'string' ? present(found) : null;
   return shown !== null && wanted !== undefined && shown.toLowerCase() !== wanted.toLowerCase();
 };
-
-/** An amount in centavos. One below zero, and what is no amount, stays as it is, and equals no other. */
-const centavos = (amount: string): bigint | string =>
-  (amount.startsWith('-') ? undefined : toCents(amount)) ?? amount;

@@ -13,7 +13,7 @@ import type { Identity } from '../../operation/identity.ts';
 import type { Services, SettleLater } from '../../operation/services.ts';
 import { type PageInfo, pageSize } from '../connection.ts';
 import { BadInputError, PageCursorError, PaymentRecordError } from '../errors.ts';
-import { instantOf } from '../instants.ts';
+import { spanOf } from '../instants.ts';
 import {
   CLASSES,
   OPERATIONS,
@@ -110,8 +110,7 @@ export async function paymentsPage(args: PaymentsArgs, context: Context): Promis
     customerId,
     operations: operations ?? Object.values(OPERATIONS),
     classes: states === undefined ? PAYMENT_CLASSES : [...new Set(states.map((state) => CLASSES[state]))],
-    from: instantOf('requestedFrom', args.requestedFrom),
-    to: instantOf('requestedTo', args.requestedTo),
+    ...spanOf(['requestedFrom', 'requestedTo'], args.requestedFrom, args.requestedTo),
     isBack,
   };
   const cursors = await cursorsOf(context);

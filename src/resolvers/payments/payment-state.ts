@@ -1,5 +1,6 @@
 import { toAmount } from '../../common/amounts.ts';
 import type { UpstreamAnswer } from '../../common/attempt.ts';
+import { parsed } from '../../money/answers.ts';
 import { RETRY_WINDOW_MS } from '../../money/backoff.ts';
 import { reasonOf } from '../../money/dispatch.ts';
 import type { MoneyMutation } from '../../money/intent.ts';
@@ -139,12 +140,10 @@ function amountOf({ answer }: PaymentRecord): string | undefined {
   return answer?.kind === 'done' ? toAmount(Object(readAnswer(answer).body)['amount']) : undefined;
 }
 
-function readAnswer({ status, text }: NonNullable<PaymentRecord['answer']>): UpstreamAnswer {
-  try {
-    return { status, text, body: JSON.parse(text) };
-  } catch {
-    return { status, text, body: undefined };
-  }
-}
+const readAnswer = ({ status, text }: NonNullable<PaymentRecord['answer']>): UpstreamAnswer => ({
+  status,
+  text,
+  body: parsed(text),
+});
 
 const written = (time: number): string => new Date(time).toISOString();

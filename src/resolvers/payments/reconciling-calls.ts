@@ -103,9 +103,10 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
         if (mayMove) open.push(record.hash);
         // Whatever a refund had moved before is in both readings.
         const original = mayMove ? refundedBy(record) : null;
-        if (original !== null && !credits.isKnown(original)) reads += 1;
-        const credit =
-          original === null || reads > MOST_CREDITS_READ ? null : await credits.read(original, calls);
+        const isKnown = original !== null && credits.isKnown(original);
+        if (original !== null && !isKnown) reads += 1;
+        const mayRead = isKnown || reads <= MOST_CREDITS_READ;
+        const credit = original !== null && mayRead ? await credits.read(original, calls) : null;
         const payment = knownPayment(record, credit);
         if (payment === 'amount-unknown') {
           if (mayMove) amountUnknown.push(record.hash);
@@ -216,7 +217,7 @@ interface RefundedCredit {
   readonly amount: string | undefined;
 }
 
-/** Credits as the service shows them. What of them is read here never changes, so that each is read once. */
+/** Credits as the service shows them. What of them is read here never changes, so that each that it shows is read once. */
 class RefundedCredits {
   readonly #known = new Lru<{ readonly credit: RefundedCredit | null }>(5_000);
 
@@ -229,10 +230,10 @@ class RefundedCredits {
     const known = this.#known.get(id);
     if (known !== undefined) return known.credit;
     const read = await readTransaction(rest, id).catch(unreadable);
-    if (read === undefined) return null;
+    // The service has shown it before it was refunded: whoever says that there is none may be a proxy.
+    if (read == null) return null;
     const instrumentId = isTransaction(read) ? present(read.destinationInstrument?.id) : null;
-    const credit =
-      read === null || instrumentId === null ? null : { instrumentId, amount: toAmount(read.amount) };
+    const credit = instrumentId === null ? null : { instrumentId, amount: toAmount(read.amount) };
     this.#known.set(id, { credit });
     return credit;
   }

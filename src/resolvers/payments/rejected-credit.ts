@@ -10,6 +10,12 @@ import { notSent } from './paying.ts';
 /** Events read at a time. */
 const BATCH = 200;
 
+const UNREAD =
+  'The event log cannot be read, which tells whether this credit was refused with 422. This call has sent nothing. Try again with the same key.';
+/** Such a log goes on with the client's next event, and counts from then on as one that has forgotten those before. */
+const LOST =
+  'The event log has lost its events, which tell whether this credit was refused with 422. This call has sent nothing. The same key is taken again once the gateway has received the next webhook of this client. Where none comes, have the provider return the credit.';
+
 /**
  * Why a credit is not refunded that the event log has as REJECTED. The service returns such a credit by itself once it has the 422
  * (docs/upstream-api.md, "Reply rules"). It does not say when the credit reads REFUNDED, nor whether it refuses a refund before that.
@@ -23,12 +29,8 @@ export async function whyRejected(transactionId: string, context: Context): Prom
     const isUnread = cause instanceof StoreUnavailableError || cause instanceof EventsGapError;
     // Where the caller has left, nobody hears of it: the key is given back.
     if (!isUnread && !context.budget.log.signal.aborted) throw cause;
-    return notSent(
-      new PaymentRecordError(
-        'The event log cannot be read, which tells whether this credit was refused with 422. This call has sent nothing. Try again with the same key.',
-        { cause },
-      ),
-    );
+    const isLost = cause instanceof EventsGapError && cause.gap.reason === 'lost';
+    return notSent(new PaymentRecordError(isLost ? LOST : UNREAD, { cause }));
   }
   return notSent(
     new PreconditionError(

@@ -36,8 +36,8 @@ export interface Permit {
   /**
    * Called once, when the call is over.
    *
-   * @param sign undefined if the call shows nothing: its callers have left, it had less than its time, or its answer could
-   * not be read.
+   * @param sign undefined if the call shows nothing: its callers have left, it had less than its time, no header can hold its
+   * credential, or its answer could not be read.
    */
   end(sign: ServiceSign | undefined): void;
 }

@@ -3,8 +3,8 @@ import { isDocumentedError } from './documented-error.ts';
 import { isObject } from './object.ts';
 
 /**
- * Why the REST service could not be asked, or why its answer cannot be used. Each code is public (docs/graph.md, "Error
- * codes").
+ * Why the REST service could not be asked, or why its answer cannot be used. Each code but `REFUSED` is one that callers are told
+ * ({@link UpstreamError.publicCode}).
  */
 export type UpstreamErrorCode =
   | 'UPSTREAM_TIMEOUT'
@@ -67,6 +67,16 @@ export class UpstreamError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.status = options.status;
     this.isServices = options.isServices ?? false;
+  }
+
+  /**
+   * The code that callers are told (docs/graph.md, "Error codes"). A refused GET is the caller's input if the upstream says so, and an
+   * answer that nobody can use if not.
+   */
+  get publicCode(): string {
+    if (this.code !== 'REFUSED') return this.code;
+    const status = this.refusal?.httpStatus;
+    return status === 400 || status === 422 ? 'BAD_USER_INPUT' : 'UPSTREAM_INVALID';
   }
 }
 

@@ -147,8 +147,9 @@ export function exchange(
 
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(started) {
-        if (givenUp === undefined) controller = started;
-        else started.abort(givenUp);
+        // Nothing is sent then, and the connection serves the next call: `abort` would end it.
+        if (givenUp !== undefined) throw givenUp;
+        controller = started;
       },
       onResponseStart(_controller, statusCode, received) {
         status = statusCode;

@@ -5,7 +5,7 @@ import type { Party, Requester, Waiter } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
 import type { CircuitBreaker, CircuitKind, Permit, ServiceSign } from './breaker.ts';
 import { SuspendedError, UnsentError, type UpstreamError } from './errors.ts';
-import { type CallKind, describe, exchange, type HttpRequest } from './exchange.ts';
+import { type CallKind, describe, exchange, type HttpRequest, isUnsendable } from './exchange.ts';
 import { type CallPool, openPool } from './pool.ts';
 import { parseMediaType, parseRetryAfter } from './response-headers.ts';
 
@@ -43,6 +43,8 @@ function signOf(attempt: Attempt, isCut: boolean): ServiceSign | undefined {
   // An answer that is too long, or that is not HTTP, says nothing of other callers' calls.
   if (attempt.error.code === 'UPSTREAM_INVALID') return undefined;
   if (isCut && attempt.error.code === 'UPSTREAM_TIMEOUT') return undefined;
+  // One client's API key may hold a line break. The calls of others can be sent.
+  if (isUnsendable(attempt.error)) return undefined;
   return attempt.error.dispatched ? 'failed' : 'unreachable';
 }
 

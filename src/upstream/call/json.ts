@@ -44,11 +44,12 @@ export function identifiedBy<T extends { readonly id: string }>(id: string, valu
 }
 
 /**
- * Returns a text as it came; a number becomes its digits. Returns null for an absent value (null, undefined, `""` or `None`),
- * and for a value that is no text, which the field that shows it reports (resolvers/values.ts). A number that JavaScript has rounded is
+ * Returns a text as it came, with U+FFFD in the place of half a character: many readers of JSON refuse the whole answer for one (RFC 8259,
+ * 8.2). A number becomes its digits. Returns null for an absent value (null, undefined, `""` or `None`),
+ * and for a value that is no text: an object or a list is reported by the field that shows it (resolvers/values.ts). A number that JavaScript has rounded is
  * none: a CLABE has 18 digits, and the rounded one would be another account's.
  */
 export function present(value: unknown): string | null {
   if (typeof value === 'number') return isRounded(value) ? null : String(value);
-  return typeof value !== 'string' || value === '' || value === 'None' ? null : value;
+  return typeof value !== 'string' || value === '' || value === 'None' ? null : value.toWellFormed();
 }

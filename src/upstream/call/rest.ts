@@ -141,6 +141,8 @@ export interface RestOptions {
   /** Says when the caller is gone. That ends waiting for answers. */
   readonly leaver?: Leaver;
   readonly onCall?: (call: CallRecord) => void;
+  /** Called as the operation begins to wait for work that others may wait for too. @returns called as that wait ends. */
+  readonly onWait?: () => () => void;
   /** Called with each call of work that may outlive the operation. */
   readonly onDetachedCall?: ((call: CallRecord) => void) | undefined;
   /** May return the answer of the same read by another operation of the same caller. Without it every GET is a call. */
@@ -223,7 +225,7 @@ class CallerRest implements Rest {
   }
 
   within<T>(work: SharedWork<T>, message: string): Promise<T> {
-    return work.wait(this.#asker, message);
+    return work.wait(this.#asker, message).finally(this.#options.onWait?.());
   }
 
   sharedBy(party: Party, isReported: boolean): Rest {

@@ -6,7 +6,7 @@ import type { ListDefinition } from './reader.ts';
 
 /** Items whose places are kept in memory, of the lists of all clients together. One takes about 110 bytes. */
 const MAX_ITEMS = 5_000_000;
-/** How long an index that nobody asks for is kept, in milliseconds. */
+/** How long an index that nobody asks for is kept, in milliseconds; its memory is free once another is read. */
 const IDLE_MS = 1_800_000;
 /** How often the clock for that is read, in milliseconds. Otherwise it would be read with every look-up. */
 const CLOCK_MS = 1_000;
@@ -74,6 +74,8 @@ export function createClientLists({ onOutdated, ...options }: ClientListsOptions
         known.set(key, places as unknown as ListPlaces<object>);
       };
       const onChanged = () => {
+        // By itself the cache drops an idle list only as somebody asks for that one.
+        known.purgeStale();
         keep();
         onOutdated(clientId);
       };

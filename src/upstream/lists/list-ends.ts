@@ -19,7 +19,7 @@ export function compareEnds<T extends object>(
   size: number,
   slices: readonly ListSlice<T>[],
 ): EndsVerdict {
-  const [head] = slices;
+  const [head, ...tail] = slices;
   if (head === undefined) return 'changed';
   const isOdd = (slice: ListSlice<T>) =>
     slice.total !== head.total || slice.size !== size || isWholeList(slice);
@@ -50,7 +50,8 @@ export function compareEnds<T extends object>(
   }
   const come = head.items.slice(0, grown);
   const old = { start: head.start + grown, items: head.items.slice(grown) };
-  if (old.items.length === 0 || !isAsKnown(old, grown) || !areNew(come)) return 'changed';
+  const hasMoved = old.items.length > 0 && [old, ...tail].every((slice) => isAsKnown(slice, grown));
+  if (!hasMoved || !areNew(come)) return 'changed';
   index.shift(grown);
   return add(come, 0);
 }

@@ -1,8 +1,8 @@
 import { Lru } from '../../common/lru.ts';
 import { MAX_PAGE } from './page-cover.ts';
 
-/** How long the sizes that answers have shown are believed, in milliseconds. */
-const SIZES_AGE_MS = 60_000;
+/** How long it is believed what answers have shown of the sizes of pages, and of the number of the first one, in milliseconds. */
+const BELIEVED_MS = 60_000;
 /** Lists of one route whose last total is known: those of clients, and the parts that filters select. */
 const MAX_TOTALS = 10_000;
 
@@ -11,12 +11,14 @@ export type Totals = Readonly<Record<'before' | 'total', number> & { filter: str
 
 /**
  * What answers have shown of the paging of one route. Every answer is checked against its own statements. A page of a size that
- * was not asked for corrects the sizes at once. As none is asked for that the service does not give, nothing shows when it gives
- * others again: so a minute later the sizes are found out anew, which takes one call.
+ * was not asked for corrects the sizes at once. From then on the reader asks for these sizes alone, so that no answer shows when the
+ * service gives others again. So the sizes are forgotten a minute later, and one call finds them out anew. No answer to a call for a page
+ * shows that the service now gives its first page another number either, so a minute later that is asked for anew, beside the page.
  */
 export class Paging {
-  /** The number of the first page, as an answer to a call without parameters states it; undefined before the first such answer. */
-  firstPage: number | undefined;
+  #firstPage: number | undefined;
+  /** When a call without parameters was answered last; never ends for a list whose paging is documented. */
+  #firstAt = Number.NEGATIVE_INFINITY;
   readonly #now: () => number;
   #smallest = 1;
   #largest = MAX_PAGE;
@@ -33,9 +35,28 @@ export class Paging {
     now: () => number,
     onOtherTotal: (clientId: string, totals: Totals) => void = () => undefined,
   ) {
-    this.firstPage = isPagingDocumented ? 1 : undefined;
+    if (isPagingDocumented) {
+      this.#firstPage = 1;
+      this.#firstAt = Number.POSITIVE_INFINITY;
+    }
     this.#now = now;
     this.#onOtherTotal = onOtherTotal;
+  }
+
+  /** The number of the first page, as the latest answer to a call without parameters states it; undefined before the first such answer. */
+  get firstPage(): number | undefined {
+    return this.#firstPage;
+  }
+
+  /** True if a call without parameters is to show how pages are counted: none has, or the latest one was too long ago. */
+  get isFirstDue(): boolean {
+    return this.#firstPage === undefined || this.#now() - this.#firstAt > BELIEVED_MS;
+  }
+
+  /** Notes an answer to a call without parameters. @param page its number; undefined where it is the whole list. */
+  learnFirst(page: number | undefined): void {
+    this.#firstPage = page ?? this.#firstPage;
+    this.#firstAt = Math.max(this.#firstAt, this.#now());
   }
 
   /** The smallest page that the service gives. If asked for another size, it gives the nearest of this and the largest. */
@@ -48,7 +69,7 @@ export class Paging {
   }
 
   get #isKnown(): boolean {
-    return this.#now() - this.#learnedAt <= SIZES_AGE_MS;
+    return this.#now() - this.#learnedAt <= BELIEVED_MS;
   }
 
   /**

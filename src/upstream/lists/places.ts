@@ -204,7 +204,8 @@ export class ListPlaces<T extends object> {
 
   async #go(reader: ListReader<T>): Promise<void> {
     const { now, logger, onWalked } = this.#options;
-    const report = new WalkReport({ route: reader.route, now, logger, onWalked });
+    const { clientId } = reader.rest;
+    const report = new WalkReport({ route: reader.route, clientId, now, logger, onWalked });
     const start = now();
     let lastReads = this.moment();
     const walking = walkList(reader, {

@@ -39,10 +39,7 @@ const isFull = ({ items, total, size }: ListPage, start: number): boolean =>
 
 /** A window that ends at or before this position is mostly in the answer to a call without parameters. */
 const USUAL_PAGE = 50;
-/**
- * How often the pages of a window are read, in all, if they do not fit together because the list changed from one to the
- * next.
- */
+/** How often pages of a window are read, in all, that do not fit together as the list has changed from one to the next. */
 const TRIES = 4;
 /** Pages of a list that are asked for at once when it is read whole. */
 const PARALLEL_PAGES = 4;
@@ -88,9 +85,11 @@ export class ListReader<T extends object> {
   async first(isFresh = false): Promise<ListSlice<T>> {
     return this.#ask({}, isFresh, (page) => {
       const slice = this.#slice(page, 0, true);
-      if (isWholeList(slice)) return slice;
-      if (page.items.length === 0) throw this.#invalid(`holds ${page.total} items and shows none`);
-      this.paging.firstPage = page.page;
+      const isWhole = isWholeList(slice);
+      if (!isWhole && page.items.length === 0) {
+        throw this.#invalid(`holds ${page.total} items and shows none`);
+      }
+      this.paging.learnFirst(isWhole ? undefined : page.page);
       return slice;
     });
   }
@@ -216,18 +215,19 @@ export class ListReader<T extends object> {
   /** Reads the pages that hold a window, by the sizes that the service has given so far. */
   async #pagesOf(offset: number, limit: number, isFresh: boolean): Promise<readonly ListSlice<T>[]> {
     const end = offset + limit;
-    if (this.paging.firstPage !== undefined) return this.range(offset, limit, isFresh);
+    if (!this.paging.isFirstDue) return this.range(offset, limit, isFresh);
     if (end <= USUAL_PAGE) {
       const first = await this.first(isFresh);
       return isWholeList(first) || end <= first.items.length ? [first] : this.range(offset, limit, isFresh);
     }
-    // While one call finds out how pages are counted, the others assume that they are counted from 1.
+    // While one call finds out how pages are counted, the others assume that they are counted as before, or from 1.
+    const assumed = this.paging.firstPage ?? 1;
     const [first, guessed] = await Promise.all([
       this.first(isFresh),
       this.range(offset, limit, isFresh).catch((error: unknown) => error),
     ]);
     if (isWholeList(first)) return [first];
-    if (this.paging.firstPage !== 1) return this.range(offset, limit, isFresh);
+    if (this.paging.firstPage !== assumed) return this.range(offset, limit, isFresh);
     if (!Array.isArray(guessed)) throw guessed;
     return guessed;
   }

@@ -14,6 +14,8 @@ export type WalkObserver = (route: string, outcome: 'ok' | 'error', milliseconds
 
 export interface WalkReportOptions {
   readonly route: string;
+  /** Whose list it is. */
+  readonly clientId: string;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   readonly logger: Logger;
@@ -35,26 +37,26 @@ export class WalkReport {
 
   /** Items have been read: `seen` of `total`. */
   progress(seen: number, total: number): void {
-    const { now, logger, route } = this.#options;
+    const { now, logger, route, clientId } = this.#options;
     if (now() - this.#loggedAt < PROGRESS_MS) return;
     this.#loggedAt = now();
-    logger.info({ route, seen, total }, 'A list is being read');
+    logger.info({ route, clientId, seen, total }, 'A list is being read');
   }
 
   /** The walk has made an index of so many items. */
   read(items: number): void {
-    const { logger, route } = this.#options;
+    const { logger, route, clientId } = this.#options;
     const milliseconds = this.#ended('ok');
     const level = milliseconds < PROGRESS_MS ? 'debug' : 'info';
-    logger[level]({ route, items, milliseconds }, 'A list has been read');
+    logger[level]({ route, clientId, items, milliseconds }, 'A list has been read');
   }
 
   /** The walk has ended without an index. */
   failed(error: unknown): void {
-    const { logger, route } = this.#options;
+    const { logger, route, clientId } = this.#options;
     const { code, status } = error instanceof UpstreamError ? error : {};
     logger.debug(
-      { route, milliseconds: this.#ended('error'), code, status },
+      { route, clientId, milliseconds: this.#ended('error'), code, status },
       'A list could not be read to its end',
     );
   }

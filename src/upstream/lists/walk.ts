@@ -107,7 +107,7 @@ class Pass<T extends object> {
   async run(): Promise<boolean> {
     this.#options.onLastReads();
     const { paging } = this.#reader;
-    if (paging.firstPage === undefined) {
+    if (paging.isFirstDue) {
       const first = await this.#reader.first();
       if (isWholeList(first)) return this.#takeWhole(first);
     }

@@ -82,8 +82,8 @@ export class Polls {
 
   /**
    * Reads the transaction at once, because a message hints that its state may have changed; and again soon while that shows
-   * nothing new. A reading of the schedule that comes due meanwhile is one of these; any other keeps its time. After a number of
-   * hints the schedule alone decides.
+   * nothing new. The next reading of the schedule keeps its time, unless that comes before these have ended: then one of these stands for
+   * it. After a number of hints the schedule alone decides.
    *
    * @param messageId the same for one message alone: that is one hint to all that share a reading. Undefined for a hint to this watcher
    * alone.

@@ -9,7 +9,7 @@ export type Schedule = readonly { readonly until: number; readonly wait: number 
 
 /** A watcher of a transaction, which is read again in case no message tells of a change. */
 export interface Polled {
-  /** Equal for all watchers that one reading may serve. */
+  /** Equal for all watchers that one reading may serve. They need equal schedules: that of the first one to come holds for all. */
   readonly pollKey: string;
   /** The group of its requester, for which it is read. Each group has one share of the readings. */
   readonly pollRequester: string;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type TestSandbox } from '../../../packages/sandbox/src/index.ts';
 import { type SteppedClock, steppedClock } from '../../helpers/clock.ts';
+import { readMetric } from '../../helpers/fleet.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { cep } from '../../helpers/ingress.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
@@ -99,6 +100,22 @@ describe.each(TRANSPORTS)('over %s, where webhooks cannot be relied on,', (_, su
     for (const lag of LAGS) await clock.pass(lag);
     expect(await subscriber.ended).toBeUndefined();
     expect(subscriber.results).toMatchObject([{ errors: [{ extensions: { code: 'BAD_USER_INPUT' } }] }]);
+  });
+
+  it('a first reading that fails counts as an error of the stream, which has counted as opened', async () => {
+    const opened = () =>
+      readMetric(gateway.url, 'pasarela_operations_total', 'type="subscription",outcome="ok"');
+    const failed = () =>
+      readMetric(gateway.url, 'pasarela_stream_errors_total', 'code="UPSTREAM_UNAVAILABLE"');
+    const before = [await opened(), await failed()];
+    const id = await validate(sandbox.clabeInstrumentIds[0]);
+    await sandbox.fail('GET /v1/clients/{clientId}/transactions/{transactionId}', { status: 500, times: 1 });
+    await using subscriber = follow(id);
+    expect(await subscriber.ended).toBeUndefined();
+    expect(subscriber.results).toMatchObject([
+      { errors: [{ extensions: { code: 'UPSTREAM_UNAVAILABLE' } }] },
+    ]);
+    expect([await opened(), await failed()]).toEqual(before.map((count) => count + 1));
   });
 
   it('a message that comes late takes nothing back', async () => {

@@ -41,6 +41,15 @@ const credit = {
 };
 
 describe('a MONEY_IN message', () => {
+  it('has no half of a character, which many readers of JSON refuse with all around it', () => {
+    const body = { ...credit.body, payer_name: 'ANA \ud83d', payment_concept: '\udc4d', tracking_key: 'T👍' };
+    expect(decodeEvent(stored('MONEY_IN', { ...credit, body }))).toMatchObject({
+      payer: { name: 'ANA \ufffd' },
+      paymentConcept: '\ufffd',
+      trackingKey: 'T👍',
+    });
+  });
+
   it('is read under the names of the graph, with its decision', () => {
     const event = decodeEvent(stored('MONEY_IN', credit, { decision: 'REJECTED', refundReason: 'no' }));
     expect(event).toEqual({

@@ -36,10 +36,10 @@ it.each([
   ['1.5', '1.50', true],
   ['01.50', '1.50', true],
   ['1.51', '1.50', false],
-  ['1.500', '1.50', false],
+  ['1.500000', '1.50', true],
+  ['1.50', '1.500000', true],
+  ['1.501', '1.50', false],
   ['-1.50', '1.50', false],
-  ['-1.5', '-1.50', false],
-  ['-1.50', '-1.50', true],
 ])('the amount %s answers the order of %s: %s', (amount, wanted, isSame) => {
   const body = {
     ...{ id: 'a5e3c1d2-7b64-4f0a-9c3e-5d2f8b6a1e90', amount, currency: 'MXN' },

@@ -248,7 +248,8 @@ describe.each(STORES)('payments, over %s', (_name, startStore) => {
       const { errors } = await as(claims, LIST, { after });
       expect(errors).toMatchObject([{ extensions: { code: 'CURSOR_INVALID' } }]);
     }
-    for (const odd of [{ first: 0 }, { first: 101 }, { first: 1, last: 1 }, { states: [] }]) {
+    const nowhere = { from: requestedAt, to: requestedAt };
+    for (const odd of [{ first: 0 }, { first: 101 }, { first: 1, last: 1 }, { states: [] }, nowhere]) {
       expect((await as({}, LIST, odd)).errors).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }]);
     }
   });

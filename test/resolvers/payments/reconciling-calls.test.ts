@@ -212,11 +212,12 @@ async function gathering(
   found: (classes: readonly string[]) => readonly PaymentRecord[],
   isAway = () => false,
   now = 0,
+  awayStatus = 500,
 ) {
   const service = cleanup.use(
     await startUpstream(({ url = '' }, response) => {
       if (isAway()) {
-        response.writeHead(500).end();
+        response.writeHead(awayStatus).end();
         return;
       }
       const id = url.split('/').at(-1);
@@ -324,20 +325,23 @@ const refundsOf = (count: number) =>
     // As much of each as is looked at.
   })) as unknown as readonly PaymentRecord[];
 
-it('a credit at which the service has failed is looked up again for the next comparison, and known from then on', async () => {
-  const refunds = refundsOf(1);
-  let isAway = true;
-  const found = (classes: readonly string[]) => (classes.includes('done') ? refunds : []);
-  const { gather, requests } = await gathering(EMPTY, found, () => isAway);
-  const accounts = async () =>
-    (await gather()).movements.map(({ account, isCertain }) => [account, isCertain]);
-  expect(await accounts()).toEqual([[null, false]]);
-  isAway = false;
-  for (let time = 0; time < 2; time += 1) {
-    expect(await accounts()).toEqual([[ACCOUNT, true]]);
-    expect(requests).toHaveLength(2);
-  }
-});
+it.each([500, 404])(
+  'a credit to which %i was answered is looked up again for the next comparison, and known from then on',
+  async (status) => {
+    const refunds = refundsOf(1);
+    let isAway = true;
+    const found = (classes: readonly string[]) => (classes.includes('done') ? refunds : []);
+    const { gather, requests } = await gathering(EMPTY, found, () => isAway, 0, status);
+    const accounts = async () =>
+      (await gather()).movements.map(({ account, isCertain }) => [account, isCertain]);
+    expect(await accounts()).toEqual([[null, false]]);
+    isAway = false;
+    for (let time = 0; time < 2; time += 1) {
+      expect(await accounts()).toEqual([[ACCOUNT, true]]);
+      expect(requests).toHaveLength(2);
+    }
+  },
+);
 
 it('of the payments whose amount nothing tells, those are counted that may have moved since the baseline', async () => {
   const refunds = refundsOf(2).map((refund, index) => ({
@@ -381,4 +385,14 @@ it('of the credits that refunds return a hundred are looked up for one compariso
   expect(requests).toHaveLength(120);
   await gather();
   expect(requests).toHaveLength(120);
+});
+
+it('a credit that is known counts as known, however many others are to be looked up before it', async () => {
+  const refunds = refundsOf(102);
+  let some = refunds.slice(-1);
+  const { gather } = await gathering(EMPTY, (classes) => (classes.includes('done') ? some : []));
+  await gather();
+  some = [...refunds];
+  const accounts = (await gather()).movements.map(({ account }) => account);
+  expect(accounts).toEqual([...Array.from({ length: 100 }, () => ACCOUNT), null, ACCOUNT]);
 });

@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
+import { silentLogger } from '../../../src/common/logger.ts';
+import { EventsGapError, type GapReason, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventPage, StoredEvent } from '../../../src/events/log.ts';
+import { RedisLog } from '../../../src/events/redis/redis-log.ts';
 import type { Context } from '../../../src/operation/context.ts';
 import { LogReading } from '../../../src/operation/log-reading.ts';
 import { whyRejected } from '../../../src/resolvers/payments/rejected-credit.ts';
+import { countingMetrics, moneyIn } from '../../helpers/events.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
 import { speiCredit, startDecider } from '../../helpers/ingress.ts';
+import { startRedis } from '../../helpers/redis.ts';
 
 const REFUND = `mutation ($input: RefundTransactionInput!) { refundTransaction(input: $input) {
   __typename ... on UserError { code message field upstream { httpStatus } } } }`;
@@ -116,20 +120,55 @@ it('a refusal is found behind whatever else the log lets through, and that of an
   });
 });
 
+const gap = (reason: GapReason) => () =>
+  new EventsGapError({ oldest: 'a', head: 'b' }, { clientId: 'client', reason });
 it.each([
-  ['is away', () => new StoreUnavailableError('It is away.')],
-  [
-    'has lost what was to be read next',
-    () => new EventsGapError({ oldest: 'a', head: 'b' }, undefined as never),
-  ],
-])('nothing is sent where the log %s', async (_, error) => {
+  ['is away', () => new StoreUnavailableError('It is away.'), /Try again with the same key/],
+  ['was trimmed as it was read', gap('trimmed'), /Try again with the same key/],
+  ['has lost what was to be read next', gap('lost'), /once the gateway has received the next webhook/],
+])('nothing is sent where the log %s', async (_, error, message) => {
   const fail = () => {
     throw error();
   };
   expect(await found([], { onRead: fail })).toMatchObject({
     kind: 'failed',
-    error: { dispatched: false, cause: { code: 'STORE_UNAVAILABLE' } },
+    error: {
+      dispatched: false,
+      cause: { code: 'STORE_UNAVAILABLE', message: expect.stringMatching(message) },
+    },
   });
+});
+
+it('a refund goes on after the next event, where Redis has lost the events alone', async () => {
+  const redis = await startRedis();
+  try {
+    const log = new RedisLog({
+      ...{ redisUrl: redis.url, retention: 1_000, logger: silentLogger, metrics: countingMetrics() },
+      ...{ now: Date.now, names: () => [] },
+    });
+    await log.settled();
+    const client = randomUUID();
+    await log.append(client, moneyIn());
+    await redis.admin.del(`{${client}}:log`);
+    const context = {
+      identity: { caller: { clientId: client } },
+      reads: { events: log },
+      budget: {
+        log: new LogReading({
+          ...{ turn: async () => undefined, deadline: () => Number.POSITIVE_INFINITY },
+          signal: new AbortController().signal,
+        }),
+      },
+    } as unknown as Context;
+    expect(await whyRejected(ID, context)).toMatchObject({
+      error: { cause: { code: 'STORE_UNAVAILABLE', message: expect.stringMatching(/next webhook/) } },
+    });
+    await log.append(client, moneyIn());
+    expect(await whyRejected(ID, context)).toBeUndefined();
+    await log.stop();
+  } finally {
+    await redis.stop();
+  }
 });
 
 it('each batch of the log takes a turn, and none is read once the time is over or the caller has left: nothing is sent', async () => {

@@ -259,6 +259,26 @@ describe('calls that say nothing of the service', () => {
     }
   });
 
+  it('open nothing when they cannot be sent, as one client’s API key holds a line break', async () => {
+    await using upstream = await startUpstream((_request, response) => json(response, {}));
+    const headers = { 'x-api-key': 'key\n' };
+    for (let call = 0; call < TO_OPEN + 5; call += 1) {
+      const made = upstream.http.send({
+        party: party(),
+        method: 'POST',
+        path: '/',
+        headers,
+        timeoutMs: 30_000,
+      });
+      expect(await made).toMatchObject({
+        kind: 'failed',
+        error: { dispatched: false, message: expect.stringContaining('holds a line break') },
+      });
+    }
+    expect(upstream.breaker.isOpen()).toBe(false);
+    expect(await send(upstream, party(60_000, 'another'))).toMatchObject({ kind: 'answered' });
+  });
+
   it('open nothing when their operation had less time than the service is promised', async () => {
     let hangs = true;
     await using upstream = await startUpstream((_request, response) => {

@@ -15,6 +15,10 @@ it.each(['its time is over', 'its caller has left'])(
       received.push(`${request.method} ${request.url}`);
       response.end('{}');
     }).listen(0, '127.0.0.1');
+    let connections = 0;
+    server.on('connection', () => {
+      connections += 1;
+    });
     await once(server, 'listening');
     cleanup.defer(() => void server.close());
     const { port } = server.address() as AddressInfo;
@@ -45,5 +49,6 @@ it.each(['its time is over', 'its caller has left'])(
     mayConnect.resolve();
     expect(await call('/next', 60_000).done).toMatchObject({ status: 200 });
     expect(received).toEqual(['POST /next']);
+    expect(connections).toBe(1);
   },
 );

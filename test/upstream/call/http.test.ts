@@ -5,6 +5,7 @@ import { Party } from '../../../src/common/party.ts';
 import { createBreaker } from '../../../src/upstream/call/breaker.ts';
 import type { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import { createHttp, type UpstreamHttp } from '../../../src/upstream/call/http.ts';
+import type { CallRecord } from '../../../src/upstream/call/rest.ts';
 import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
 import { stillTime } from '../../helpers/still-time.ts';
 import { until } from '../../helpers/until.ts';
@@ -29,6 +30,51 @@ it('the time of a call holds neither its wait for a seat nor that of its answer 
   const startedAt = performance.now() + 30;
   await upstream.restOf({ http, onCall: (call) => calls.push(call) }).get(ROUTE);
   expect(calls).toMatchObject([{ startedAt, milliseconds: 50, queuedMs: 30, unreadMs: 20 }]);
+});
+
+it('a call whose seat comes while another tries whether the service is back has waited for both, and that is no time of the service', async () => {
+  using time = stillTime();
+  let waiting = 0;
+  let held: ServerResponse | undefined;
+  await using upstream = await startUpstream(({ url }, response) => {
+    if (url === '/tries') held = response;
+    else if (url !== '/hangs') json(response, {}, url === '/fails' ? 503 : 200);
+  });
+  const http = createHttp(upstream.url, upstream.breaker, {
+    ...HTTP,
+    callsPerCaller: 1,
+    onWaiting: (count) => {
+      waiting = count;
+    },
+  });
+  await using _ = { [Symbol.asyncDispose]: () => http.close() };
+  const partyOf = (caller: string) =>
+    new Party({
+      requester: { caller, group: 'client' },
+      urgency: 'operations',
+      deadline: Date.now() + 600_000,
+    });
+  const send = (path: string, party = partyOf('another')) =>
+    http.send({ party, method: 'GET', path, headers: {}, timeoutMs: 30_000 });
+  const calls: CallRecord[] = [];
+  const hanging = partyOf('caller');
+  const hung = send('/hangs', hanging);
+  await until(() => upstream.requests.length === 1);
+  const requester = { caller: 'caller', group: 'client' };
+  const read = upstream.restOf({ http, requester, onCall: (call) => calls.push(call) }).get(ROUTE);
+  await until(() => waiting === 1);
+  for (let call = 0; call < 20; call += 1) await send('/fails');
+  await time.pass(2_000);
+  const tried = send('/tries');
+  const trial = await until(() => held);
+  for (const waiter of hanging.waiters) hanging.leave(waiter);
+  await hung;
+  await until(() => waiting === 0);
+  await time.pass(300);
+  json(trial, {});
+  await Promise.all([tried, read]);
+  const rounded = calls.map(({ queuedMs, milliseconds }) => [queuedMs, milliseconds].map(Math.round));
+  expect(rounded).toEqual([[2_300, 0]]);
 });
 
 describe('a GET to the upstream', () => {

@@ -3,6 +3,7 @@ import { silentLogger } from '../../../src/common/logger.ts';
 import { ACCOUNT_LIST, type Account } from '../../../src/upstream/accounts.ts';
 import type { Rest } from '../../../src/upstream/call/rest.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
+import { Paging } from '../../../src/upstream/lists/paging.ts';
 import { ListReader } from '../../../src/upstream/lists/reader.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
 
@@ -79,3 +80,37 @@ it('a page that does not fit is asked for once more, afresh, and fails nobody fo
   expect(await idsOf(50)).toEqual(items.slice(50, 100).map(({ id }) => id));
   expect(upstream.requests).toHaveLength(before + 3);
 });
+
+it.each([
+  [1, 0],
+  [0, 1],
+])(
+  'windows are right again a minute after a service that counted its pages from %i counts from %i',
+  async (from, to) => {
+    const items = Array.from({ length: 300 }, (_, number) => account(number));
+    let [now, firstPage] = [0, from];
+    await using upstream = await startUpstream((request, response) => {
+      const query = new URL(request.url ?? '', 'http://x').searchParams;
+      const currentPage = Math.max(firstPage, Number(query.get('page') ?? firstPage));
+      const perPage = Number(query.get('per_page') ?? 50);
+      const start = (currentPage - firstPage) * perPage;
+      json(response, {
+        currentPage,
+        perPage,
+        totalItem: items.length,
+        data: items.slice(start, start + perPage),
+      });
+    });
+    const reader = new ListReader(upstream.rest, ACCOUNT_LIST, new Paging(ACCOUNT_LIST, () => now));
+    const windowAt = async (offset: number) => (await reader.window(offset, 20)).items.map(({ id }) => id);
+    const idsFrom = (offset: number) => items.slice(offset, offset + 20).map(({ id }) => id);
+    for (const offset of [0, 100]) expect(await windowAt(offset)).toEqual(idsFrom(offset));
+    firstPage = to;
+    for (const first of [0, 100]) {
+      now += 61_000;
+      const before = upstream.requests.length;
+      for (const offset of [first, 0, 40, 100]) expect(await windowAt(offset)).toEqual(idsFrom(offset));
+      expect(upstream.requests.length - before).toBeLessThanOrEqual(6);
+    }
+  },
+);
