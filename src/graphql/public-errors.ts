@@ -119,15 +119,8 @@ function describe(cause: Error): Description | undefined {
  */
 const UNSAID_WAIT_MS = 5_000;
 
-/** A refused GET is the caller's input where the upstream says so, and an answer that nobody can use where not. */
-function ofUpstream(error: UpstreamError): Description {
-  const status = error.refusal?.httpStatus;
-  if (error.code === 'REFUSED') {
-    const code = status === 400 || status === 422 ? 'BAD_USER_INPUT' : 'UPSTREAM_INVALID';
-    return { message: error.message, extensions: { code } };
-  }
-  const { code, message } = error;
-  const retryAfterMs = error.retryAfterMs ?? (code === 'UPSTREAM_RATE_LIMITED' ? UNSAID_WAIT_MS : undefined);
+function ofUpstream({ publicCode: code, message, retryAfterMs: asked }: UpstreamError): Description {
+  const retryAfterMs = asked ?? (code === 'UPSTREAM_RATE_LIMITED' ? UNSAID_WAIT_MS : undefined);
   return { message, extensions: { code, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } };
 }
 
@@ -152,5 +145,8 @@ function ofGraphQL(error: GraphQLError, isOfField: boolean): GraphQLError {
   }
   if (ownCode !== undefined && ownCode !== BAD_REQUEST) return known;
   const code = isOfField && OTHER_TYPE.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
-  return new GraphQLError(known.message, { extensions: { ...known.extensions, code } });
+  const { http, ...others } = known.extensions;
+  // With `spec` Yoga would answer 200 in the form application/json. A request of a wrong form is no request of GraphQL.
+  const status = http === undefined ? {} : { http: { ...http, spec: false } };
+  return new GraphQLError(known.message, { extensions: { ...others, ...status, code } });
 }

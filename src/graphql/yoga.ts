@@ -17,6 +17,10 @@ export interface Graph {
 
 /** The longest request body, in bytes. */
 export const MAX_BODY_BYTES = 256 * 1024;
+
+/** What a page of another origin may read of an answer besides its body: the least pause before it comes back. */
+export const EXPOSED_HEADERS = ['Retry-After'];
+
 export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
   const { path, logger } = parts;
   const schema = buildServedSchema();
@@ -36,7 +40,13 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     cors: (request) => {
       const origin = request.headers.get('origin');
       return origin !== null && config.allowsOrigin(origin)
-        ? { origin: [origin], credentials: false, methods: ['GET', 'POST'], maxAge: 600 }
+        ? {
+            origin: [origin],
+            credentials: false,
+            methods: ['GET', 'POST'],
+            exposedHeaders: EXPOSED_HEADERS,
+            maxAge: 600,
+          }
         : false;
     },
     landingPage: false,

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ClientAddress } from '../common/client-address.ts';
 import { clock } from '../common/clock.ts';
+import { EVENT_STREAM, takesStreamsAlone } from '../common/event-stream.ts';
 import { noteRefusal } from '../common/refusals.ts';
 import { PROBE_PATH } from '../common/request-line.ts';
 
@@ -44,13 +45,28 @@ const PATHS = ['/graphql', '/webhooks/', '/readyz', '/healthz', '/metrics'];
  * Returns the label under which an answer is counted: one of few paths, `other` for the doctor's probe. Event streams have a label of their own, because they
  * end when their readers leave.
  */
-export function pathOf({ url = '', headers }: IncomingMessage): string {
+export function pathOf(response: Counted): string {
+  const { url = '' } = response.req;
   const path = url.startsWith(PROBE_PATH) ? 'other' : (PATHS.find((name) => url.startsWith(name)) ?? 'other');
-  return path === '/graphql' && headers.accept?.includes('text/event-stream') ? 'stream' : path;
+  return path === '/graphql' && isStream(response) ? 'stream' : path;
+}
+
+/** What an answer is counted by. */
+type Counted = Pick<ServerResponse, 'headersSent' | 'getHeader'> & {
+  readonly req: Pick<IncomingMessage, 'url' | 'headers'>;
+};
+
+/** Whether it is an event stream; of one that has not begun, whether its client takes nothing else. */
+function isStream(response: Counted): boolean {
+  const { accept = '' } = response.req.headers;
+  return response.headersSent
+    ? String(response.getHeader('content-type')).startsWith(EVENT_STREAM)
+    : takesStreamsAlone(accept);
 }
 
 /**
- * Without it a client's connection would stay open for the next request, and the end of the server would wait for it.
+ * Makes what ends connections. Without {@link Connections.end} a connection stays open after its answer, for the client's next request, and
+ * a server that ends waits for it.
  *
  * @param onClosed called with each answer that is sent, or whose client has gone, and after how many milliseconds.
  */
@@ -115,4 +131,35 @@ export function boundConnections(server: Server, perAddress: number, addressOfCl
       else counts.delete(address);
     });
   });
+}
+
+/**
+ * How many requests may come behind one that is not answered yet, on one connection: as many as a socket may have operations beside another.
+ * What each is answered is kept in memory until those before it are answered, and read.
+ */
+const MOST_BEHIND = 20;
+
+/**
+ * Makes the function that is called with each answer before anything is written of it, and says whether its request may be served: one that
+ * is too many behind others of its connection may not, nor may any that comes after it.
+ */
+export function boundRequests(): (response: ServerResponse) => boolean {
+  const behind = new WeakMap<Socket, number>();
+  return (response) => {
+    const { socket } = response.req;
+    const count = behind.get(socket) ?? 0;
+    // One that has the connection's socket waits for nobody.
+    if (response.socket !== null) return count !== Number.POSITIVE_INFINITY;
+    const isTaken = count < MOST_BEHIND;
+    behind.set(socket, isTaken ? count + 1 : Number.POSITIVE_INFINITY);
+    // Node forgets these answers when a CONNECT or an upgrade comes behind them: it closes none of them when the connection ends, and they
+    // would keep what they hold for good.
+    const leave = (): void => void response.destroy();
+    socket.setMaxListeners(0).once('close', leave);
+    response.once('close', () => {
+      socket.off('close', leave);
+      behind.set(socket, (behind.get(socket) ?? 0) - 1);
+    });
+    return isTaken;
+  };
 }

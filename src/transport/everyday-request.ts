@@ -17,7 +17,18 @@ const JSON_RANGES: ReadonlyMap<string, MediaType> = new Map([
   ['*/*', 'application/json'],
 ]);
 
-const PARAMETERS = new Set(['query', 'variables', 'operationName', 'extensions']);
+/**
+ * Returns the media ranges of an `accept` in the order of their weights (RFC 9110, 12.5.1), because whoever reads the header after this goes by
+ * their order. A weight of zero refuses a range; where all are refused, they stay.
+ */
+export function byWeight(accept: string): string {
+  const ranges = accept.split(',').map((range) => ({
+    range: range.trim(),
+    weight: Number(/;\s*q=(\d(\.\d*)?)/i.exec(range)?.[1] ?? 1),
+  }));
+  const wanted = ranges.filter(({ weight }) => weight > 0).sort((a, b) => b.weight - a.weight);
+  return wanted.length === 0 ? accept : wanted.map(({ range }) => range).join(', ');
+}
 
 /** Returns the media type with which Yoga would answer an everyday request; undefined for any other request. */
 export function everydayAnswer({ headers }: IncomingMessage): MediaType | undefined {
@@ -50,12 +61,18 @@ export function parseOperation(text: string): Operation | undefined {
   }
 }
 
-/** Returns a JSON body that is an object with at least one member; undefined for any other. */
-export function jsonObjectOf({ headers }: IncomingMessage, bytes: Buffer): object | undefined {
+/**
+ * Returns the parameters of a request whose body is a JSON object; undefined for any other body. Other members are ignored, as GraphQL over
+ * HTTP asks. Yoga must not read them: it takes an object with `status` and `headers` for an answer, which it sends, and one with `then`
+ * for a promise.
+ */
+export function parametersOf({ headers }: IncomingMessage, bytes: Buffer): object | undefined {
   if (!headers['content-type']?.toLowerCase().startsWith('application/json')) return undefined;
   try {
     const value: unknown = JSON.parse(bytes.toString());
-    return isObject(value) && Object.keys(value).length > 0 ? value : undefined;
+    if (!isObject(value)) return undefined;
+    const { query, documentId, variables, operationName, extensions } = value;
+    return { query, documentId, variables, operationName, extensions };
   } catch {
     return undefined;
   }
@@ -63,7 +80,6 @@ export function jsonObjectOf({ headers }: IncomingMessage, bytes: Buffer): objec
 
 function isOperation(value: unknown): value is Operation {
   if (!isObject(value)) return false;
-  for (const name in value) if (!PARAMETERS.has(name)) return false;
   const { query, variables, operationName, extensions } = value;
   return (
     typeof query === 'string' &&

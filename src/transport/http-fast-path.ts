@@ -16,7 +16,14 @@ import { preparedOperation } from '../graphql/documents/prepared-operation.ts';
 import type { Execute } from '../graphql/execution-hook.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import { type RefusedRequestLog, withRequestId } from '../graphql/refused-requests.ts';
-import { everydayAnswer, jsonObjectOf, type Operation, parseOperation } from './everyday-request.ts';
+import { EXPOSED_HEADERS } from '../graphql/yoga.ts';
+import {
+  byWeight,
+  everydayAnswer,
+  type Operation,
+  parametersOf,
+  parseOperation,
+} from './everyday-request.ts';
 
 export interface FastPathOptions<TContext> {
   readonly schema: GraphQLSchema;
@@ -89,6 +96,10 @@ class FastPath<TContext extends object> {
 
   async receive(request: IncomingMessage, response: ServerResponse, context: TContext): Promise<void> {
     const { method, headers } = request;
+    const { accept } = headers;
+    if (accept?.includes('q=') === true) headers.accept = byWeight(accept);
+    // Caches keep answers to GET, and some, such as nginx's, also those to requests with a token.
+    if (method === 'GET') response.setHeader('cache-control', 'no-store');
     // Yoga refuses a body that is announced as too long, without reading it.
     if (method !== 'POST' || Number(headers['content-length']) > this.#options.maxBodyBytes) {
       await this.#options.turn(request, context);
@@ -97,7 +108,8 @@ class FastPath<TContext extends object> {
     const body = await this.#options.readBody(request, response);
     switch (body.kind) {
       case 'whole': {
-        if (headers['content-encoding'] === undefined && !isUtf8(body.bytes)) {
+        const { 'content-encoding': encoding = 'identity' } = headers;
+        if (encoding === 'identity' && !isUtf8(body.bytes)) {
           this.#allowOrigin(request, response);
           this.#refuse(response, context, 400, NOT_UTF8);
           return undefined;
@@ -186,8 +198,9 @@ class FastPath<TContext extends object> {
 
   /** Lets the page that asks read the answer, whatever it is. */
   #allowOrigin({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {
-    if (origin !== undefined && this.#options.allowsOrigin(origin))
-      response.setHeader('access-control-allow-origin', origin);
+    if (origin === undefined || !this.#options.allowsOrigin(origin)) return;
+    response.setHeader('access-control-allow-origin', origin);
+    response.setHeader('access-control-expose-headers', EXPOSED_HEADERS.join());
   }
 
   async #run(
@@ -243,7 +256,11 @@ class FastPath<TContext extends object> {
     context: TContext,
     { bytes, release }: Pick<WholeBody, 'bytes'> & Partial<Pick<WholeBody, 'release'>>,
   ): Promise<void> {
-    const parsed = jsonObjectOf(request, bytes);
+    const { 'content-type': type } = request.headers;
+    // Yoga knows no media type in capitals, nor one with a space behind it, as JSON's.
+    if (type !== undefined) request.headers['content-type'] = type.replace(JSON_TYPE, 'application/json');
+    // What was read of a body that is too long may look like a whole one.
+    const parsed = release && parametersOf(request, bytes);
     const releaseBody = (): void => {
       for (const name in parsed) if (name !== 'variables') Reflect.deleteProperty(parsed, name);
       release?.();
@@ -259,6 +276,8 @@ const NOT_UTF8 = {
   message: 'The body of a GraphQL request is JSON in UTF-8; this one is not UTF-8.',
   extensions: { code: 'BAD_USER_INPUT' },
 };
+
+const JSON_TYPE = /^application\/json[ \t]*/i;
 
 /** Why there is no room for a body, with the HTTP status and the limit. */
 const FULL = {

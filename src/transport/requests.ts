@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Turns } from '../common/turns.ts';
 import { addressKey, type CallerKeys } from '../operation/caller-keys.ts';
 import type { Incoming } from '../operation/incoming.ts';
@@ -45,7 +46,10 @@ export function createRequests(options: RequestsOptions): Requests {
       // Verifying a token costs less than refusing it, so a first log-in does not wait for strangers of its address.
       return identify(incoming).then(
         () => begin(),
-        () => begin(),
+        (error: unknown) => {
+          if (error instanceof UnauthenticatedError) Object.assign(incoming, { refusal: error });
+          return begin();
+        },
       );
     },
   };

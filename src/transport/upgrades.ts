@@ -82,7 +82,7 @@ export function acceptUpgrades(
     if (turn === undefined) enter();
     else void turn.then(enter);
   };
-  // It stays to the end: without a listener Node would hand over the request as a GET of the graph without a query.
+  // It stays to the end: without a listener Node would end the connection, and the client would not learn that it may come again.
   server.on('upgrade', onUpgrade);
 }
 

@@ -22,6 +22,8 @@ const CLOSE_TIMEOUT_MS = 3_000;
 export interface WebSocketOptions extends UpgradeOptions, ProtocolOptions {
   /** Called with a caller's credential, and the client that it stands for, before it is told of an event. */
   onTold(credential: string, clientId: string): void;
+  /** Called with what an operation has failed with in a way that nobody has thought of. */
+  onFailed(error: unknown): void;
   /** The lifetime of a socket, in milliseconds; 0 for no end. */
   readonly lifetimeMs: number;
   /** How long an operation may take, in milliseconds. */
@@ -40,11 +42,25 @@ export interface WebSocketTransport {
   stop(withinMs: number): Promise<void>;
 }
 
+/** With which codes ws closes a socket after an error of its peer (RFC 6455, 7.4.1). */
+const CODES: Readonly<Record<string, number>> = {
+  WS_ERR_INVALID_UTF8: 1007,
+  WS_ERR_TOO_MANY_BUFFERED_PARTS: 1008,
+  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: 1009,
+  WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH: 1009,
+};
+
+/** The sockets that ws has closed after an error of their peers, with the code. It reads no answer to that, and says 1006 of the end. */
+const broken = new WeakMap<WebSocket, number>();
+
 /**
- * Shared by all listeners: a function made in one would hold all that its socket's upgrade knew, the bytes of the request
+ * Shared by all sockets: a function made in a listener would hold all that its socket's upgrade knew, the bytes of the request
  * among it.
  */
-const ignore = (): void => undefined;
+function noteError(this: WebSocket, error: Error & { readonly code?: string }): void {
+  const code = CODES[error.code ?? ''];
+  if (code !== undefined) broken.set(this, code);
+}
 
 /**
  * Serves the graph over `graphql-transport-ws` on the HTTP server's upgrade requests. The executor, its plugins and the
@@ -60,15 +76,14 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
   });
   const stopHeartbeat = startHeartbeat(sockets);
-  const { onTold, turns } = options;
-  const peerOptions = { onTold, turns };
+  const { onTold, onFailed, turns } = options;
+  const peerOptions = { onTold, onFailed, turns };
   const lifetimes = startLifetimes(options.lifetimeMs, options.operationTimeoutMs);
   const protocol = createProtocol(graph, options, lifetimes);
 
   const peers = new Map<WebSocket, Peer>();
   const open = (socket: WebSocket, request: IncomingMessage, { address, seat }: Coming): void => {
-    // ws has already closed the socket after a peer's error, such as a message that is too long.
-    socket.on('error', ignore);
+    socket.on('error', noteError);
     const { authorization } = request.headers;
     const peer = new Peer(
       socket,
@@ -79,7 +94,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => {
       peers.delete(socket);
-      options.onClosed(code);
+      options.onClosed(broken.get(socket) ?? code);
       void closed(code, String(reason));
     });
     sockets.emit('connection', socket, request);

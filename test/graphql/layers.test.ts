@@ -56,6 +56,50 @@ describe('the way that an operation took', () => {
     ]);
   });
 
+  it('is told with how many REST calls the operation made, how long they waited, and how long it waited for its seat', async () => {
+    await using gateway = await startGateway({
+      webhooks: false,
+      config: { upstreamCallsPerCaller: 1, listsMaxAgeMs: 0, upstreamReport: true },
+    });
+    await gateway.query('query Known { client { id } }');
+    const joins = ['first', 'second', 'third', 'fourth'].map(
+      (name) => `query Join { ${name}: client { accounts { nodes { bank { id } owner { __typename } } } } }`,
+    );
+    const answers = await Promise.all(joins.map((join) => gateway.query(join)));
+    const [known, first, ...others] = gateway.log
+      .map((line) => JSON.parse(line))
+      .filter(({ message }) => message === 'An operation has its result');
+    // The probe of the token.
+    expect(known).toMatchObject({ calls: 1 });
+    // Accounts, customers and banks leave one after the other.
+    const reported = answers.map(({ extensions }) => extensions?.['upstream'] as { waited: number }[]);
+    const waited = reported.find(({ length }) => length === 3)?.reduce((sum, call) => sum + call.waited, 0);
+    expect(first).toMatchObject({ calls: 3, callWaitMs: expect.closeTo(waited ?? Number.NaN, 0) });
+    // The banks are kept by then.
+    expect(others.map(({ calls }) => calls)).toEqual([2, 2, 2]);
+    const waiting = others.filter(({ seatMs }) => seatMs !== undefined);
+    expect(waiting).not.toEqual([]);
+    for (const { seatMs, milliseconds } of waiting) expect(seatMs).toBeLessThanOrEqual(milliseconds);
+    expect([known.seatMs, first.seatMs]).toEqual([undefined, undefined]);
+  });
+
+  it('is told with how long the operation waited for a list to be read to its end, as is whose list it was', async () => {
+    await using gateway = await startGateway({ webhooks: false, sandboxOptions: { customers: 250 } });
+    await gateway.query(
+      'query Join { client { customers(first: 100) { nodes { accounts { nodes { id } } } } } }',
+    );
+    await gateway.query('query Other { client { id } }');
+    const lines = gateway.log.map((line) => JSON.parse(line));
+    const [walk, ...others] = lines.filter(({ message }) => message === 'A list has been read');
+    expect(others).toEqual([]);
+    expect(walk).toMatchObject({ clientId: gateway.sandbox.clientId, items: expect.any(Number) });
+    const [joined, other] = lines.filter(({ message }) => message === 'An operation has its result');
+    // A hundred customers wait for one walk. What it took is told in whole milliseconds.
+    expect(joined.walkMs).toBeGreaterThan(walk.milliseconds - 1);
+    expect(joined.walkMs).toBeLessThanOrEqual(joined.milliseconds);
+    expect(other.walkMs).toBeUndefined();
+  });
+
   it('names why a plan is not made, or is given up', async () => {
     await using gateway = await startGateway({ config: { upstreamReport: true } });
     const reasonAfter = async (document: string) => {
@@ -77,9 +121,24 @@ describe('the way that an operation took', () => {
     const layersOff = new Set<SwitchedLayer>(['fast-path', 'plans', 'kept-documents']);
     await using gateway = await startGateway({ config: { upstreamReport: true, layersOff } });
     for (let time = 0; time < 3; time += 1) {
-      expect(await wayOf(gateway)).toMatchObject({ transport: 'yoga', document: 'read' });
+      expect(await wayOf(gateway)).toEqual({
+        transport: 'yoga',
+        document: 'read',
+        executor: 'graphql-js',
+        because: 'plans are off',
+        isShared: false,
+      });
     }
+    const told = gateway.log
+      .map((line) => JSON.parse(line))
+      .filter(({ message }) => message === 'An operation has its result');
+    expect(told.map(({ executor, because }) => [executor, because])).toEqual(
+      Array.from({ length: 3 }, () => ['graphql-js', 'plans are off']),
+    );
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toContain(
+      'pasarela_operation_ways_total{transport="yoga",document="read",executor="graphql-js",because="plans are off",shared="false"} 3',
+    );
     expect(metrics).toMatch(/pasarela_build_info\{.*layers_off="fast-path,kept-documents,plans"\} 1/);
   });
 

@@ -48,9 +48,10 @@ it('pays nothing where the answer could not be written, and says which forms can
 });
 
 it.each([
-  ['fast path', 'application/json'],
-  ['Yoga', 'application/json; charset=iso-8859-1'],
-])('pays nothing for a body in another encoding than UTF-8: %s', async (_, type) => {
+  ['fast path', { 'content-type': 'application/json' }],
+  ['Yoga', { 'content-type': 'application/json; charset=iso-8859-1' }],
+  ['not compressed', { 'content-type': 'application/json', 'content-encoding': 'identity' }],
+])('pays nothing for a body in another encoding than UTF-8: %s', async (_, form) => {
   await using gateway = await startGateway();
   const input = await inputOn(gateway.sandbox);
   const body = JSON.stringify({
@@ -59,7 +60,7 @@ it.each([
   });
   const sent = await fetch(gateway.graphql, {
     method: 'POST',
-    headers: { authorization: `Bearer ${gateway.sandbox.accessToken}`, 'content-type': type },
+    headers: { authorization: `Bearer ${gateway.sandbox.accessToken}`, ...form },
     body: Buffer.from(body, 'latin1'),
   });
   expect(sent.status).toBe(400);
@@ -87,3 +88,21 @@ it('answers what accepts anything, a whole type, or one of its forms among other
     expect({ accept, ...answer }).toMatchObject({ accept, status: 200, data: { __typename: 'Query' } });
   }
 });
+
+it.each(['application/json', 'multipart/mixed', 'text/event-stream'])(
+  'names no coding of an answer of %s, which a client would have to undo',
+  async (accept) => {
+    await using gateway = await startGateway({ webhooks: false });
+    for (const query of ['{ __typename }', 'subscription { nothing }']) {
+      const headers = { accept, 'content-type': 'application/json' };
+      const answer = await fetch(gateway.graphql, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ query }),
+      });
+      await answer.text();
+      expect(answer.headers.get('content-type')).toContain(accept);
+      expect(answer.headers.get('content-encoding')).toBeNull();
+    }
+  },
+);

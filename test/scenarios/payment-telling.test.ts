@@ -108,12 +108,26 @@ it('the line of a payment that was not sent says why, by the code that its calle
     times: 1,
   });
   await refund(transaction.id);
+  for (const [status, code] of [
+    [400, 'BAD_USER_INPUT'],
+    [410, 'UPSTREAM_INVALID'],
+  ] as const) {
+    await control(sandbox, 'POST', '/sandbox/faults', {
+      match: { method: 'GET', path: '/v1/clients/*/transactions/*' },
+      fault: { status },
+      times: 1,
+    });
+    const { errors } = await refund(transaction.id);
+    expect(errors).toMatchObject([{ extensions: { code } }]);
+  }
   await refund(transaction.id);
   await refund(transaction.id);
-  await until(() => lines().length === 4);
+  await until(() => lines().length === 6);
   expect(lines().map(({ outcome, code }) => [outcome, code])).toEqual([
     ['not_sent', 'NOT_FOUND'],
     ['not_sent', 'FORBIDDEN'],
+    ['not_sent', 'BAD_USER_INPUT'],
+    ['not_sent', 'UPSTREAM_INVALID'],
     ['done', undefined],
     ['not_sent', 'REFUND_NOT_ALLOWED'],
   ]);

@@ -30,7 +30,7 @@ const isBrief = (name: string): boolean => /:probe$|:lock$/.test(name);
 /** The names of keys in the table of docs/redis.md, each with the pattern that it stands for. */
 async function documented(): Promise<readonly { readonly name: string; readonly pattern: RegExp }[]> {
   const page = await readPage('docs/redis.md');
-  const section = /^### The keys in Redis\n(.*?)^## /ms.exec(page)?.[1] ?? '';
+  const section = /^### The keys in Redis\n(.*?)^##/ms.exec(page)?.[1] ?? '';
   const cells = [...section.matchAll(/^\| (`[^|]+) \|/gm)].map(([, cell = '']) => cell);
   const names = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name));
   return names.map((name) => {

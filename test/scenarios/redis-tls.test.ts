@@ -51,7 +51,7 @@ const TOPOLOGIES: readonly Topology[] = [
   },
   {
     name: 'a Cluster, whose nodes are killed and come back',
-    start: startSecureCluster,
+    start: (dir) => startSecureCluster(dir),
     async fail(servers) {
       for (const server of servers) {
         await server.kill();

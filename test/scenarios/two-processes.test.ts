@@ -6,6 +6,7 @@ import { sendQuery } from '../helpers/gateway.ts';
 import { demoAddresses, type Program, startProgram } from '../helpers/program.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
+import { until } from '../helpers/until.ts';
 
 const SECRET = 'one secret for both processes';
 const MONEY_IN = 'subscription ($after: Cursor) { moneyIn(after: $after) { cursor amount { amount } } }';
@@ -66,31 +67,62 @@ it.each(TRANSPORTS)(
   },
 );
 
-it('a receipt delivered to one process completes the subscription of the other', async () => {
-  const started = await sendQuery(
+const RECEIPT = 'subscription ($id: ID!) { cepStatus(transactionId: $id) { kind cep { status } } }';
+
+/** Begins a penny validation at the other process. */
+async function validate(idempotencyKey: string): Promise<string> {
+  const { data } = await sendQuery(
     `${other}/graphql`,
     `mutation ($input: CreatePennyValidationInput!) {
       createPennyValidation(input: $input) { ... on CreatePennyValidationSuccess { transaction { id } } }
     }`,
     {
       input: {
-        idempotencyKey: 'two-processes',
+        idempotencyKey,
         sourceInstrumentId: seeded.centralizingInstrumentId,
         destinationInstrumentId: seeded.clabeInstrumentIds[0],
       },
     },
     bearer(),
   );
+  return data.createPennyValidation.transaction.id;
+}
+
+it('a receipt delivered to one process completes the subscription of the other', async () => {
+  const id = await validate('two-processes');
   const [, subscribe] = TRANSPORTS[0];
   await using subscriber = subscribe(`${other}/graphql`, addresses.token, {
-    query: 'subscription ($id: ID!) { cepStatus(transactionId: $id) { kind cep { status } } }',
-    variables: { id: started.data.createPennyValidation.transaction.id },
+    query: RECEIPT,
+    variables: { id },
   });
   expect(await subscriber.ended).toBeUndefined();
   expect(subscriber.results.at(-1)?.data.cepStatus).toMatchObject({
     kind: 'CHANGE',
     cep: { status: 'COMPLETED' },
   });
+});
+
+it('who was away as its receipt came, and returns to another process, is told it at once, over each transport', async () => {
+  const isThere = async (id: string) => {
+    const query = 'query ($id: ID!) { transaction(id: $id) { cep { final } } }';
+    const { data } = await sendQuery(`${other}/graphql`, query, { id }, bearer());
+    return data.transaction?.cep?.final === true;
+  };
+  // At once, as a receipt takes its time.
+  const returns = TRANSPORTS.map(async ([transport, subscribe]) => {
+    const id = await validate(`away over ${transport}`);
+    const operation = { query: RECEIPT, variables: { id } };
+    const first = subscribe(`${addresses.gateway}/graphql`, addresses.token, operation);
+    await first.received(1);
+    await first.leave();
+    await until(() => isThere(id));
+    await using returned = subscribe(`${other}/graphql`, addresses.token, operation);
+    expect(await returned.ended, transport).toBeUndefined();
+    expect(returned.results.map(({ data }) => data.cepStatus)).toEqual([
+      { kind: 'SNAPSHOT', cep: { status: 'COMPLETED' } },
+    ]);
+  });
+  await Promise.all(returns);
 });
 
 it('several processes listen on one port where they are told to', async () => {

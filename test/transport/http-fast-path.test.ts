@@ -37,6 +37,7 @@ async function send({ body, headers = {} }: Sent, way: Way): Promise<object> {
     status: response.status,
     type: response.headers.get('content-type'),
     origin: response.headers.get('access-control-allow-origin'),
+    exposed: response.headers.get('access-control-expose-headers'),
     allow: response.headers.get('allow'),
     body: text.replaceAll(/"requestId":"[^"]+"/g, '"requestId":"…"'),
   };
@@ -110,6 +111,12 @@ it.each<[string, Sent]>([
     'a content type with a charset',
     { body: query(QUERY), headers: { 'content-type': 'application/json; charset=UTF-8' } },
   ],
+  ...['Application/JSON', 'application/json ; charset=utf-8', 'application/json\t;charset=utf-8'].map(
+    (type): [string, Sent] => [
+      `a content type of ${type}`,
+      { body: query(QUERY), headers: { 'content-type': type } },
+    ],
+  ),
   ['another content type', { body: query(QUERY), headers: { 'content-type': 'application/graphql+json' } }],
 ])('answers %s as Yoga itself does', async (_what, sent) => {
   expect(await send(sent, 'plain')).toEqual(await send(sent, 'chunked'));
@@ -134,4 +141,77 @@ it.each([
     const sent = { body: query(text), headers: { accept } };
     expect(await send(sent, 'plain')).toEqual(await send(sent, 'chunked'));
   }
+});
+
+it.each([
+  ['application/json;q=0.5, application/graphql-response+json', 'application/graphql-response+json'],
+  ['application/json;q=0, application/graphql-response+json;q=0.1', 'application/graphql-response+json'],
+  ['*/*;q=0.1, application/graphql-response+json;q=0.9', 'application/graphql-response+json'],
+  ['application/graphql-response+json; q=0.8, application/json', 'application/json'],
+  ['application/json;q=0', 'application/json'],
+])('answers a client that accepts %s with %s', async (accept, type) => {
+  const sent = { body: query(QUERY), headers: { accept } };
+  for (const way of ['plain', 'chunked'] as const)
+    expect(await send(sent, way)).toMatchObject({ status: 200, type: `${type}; charset=utf-8` });
+});
+
+it.each(['Application/JSON', 'application/json ; charset=utf-8', 'application/json\t;charset=utf-8'])(
+  'reads the JSON of a body of the type %s, of a stream as well',
+  async (type) => {
+    const headers = { 'content-type': type, accept: 'text/event-stream' };
+    const stream = { body: query('subscription { cepStatus(transactionId: "x") { status } }'), headers };
+    expect(await send(stream, 'plain')).toMatchObject({ status: 200, type: 'text/event-stream' });
+    expect(await send({ body: query(QUERY), headers: { 'content-type': type } }, 'plain')).toMatchObject({
+      status: 200,
+    });
+    expect(await send({ body: '[1]', headers: { 'content-type': type } }, 'plain')).toMatchObject({
+      status: 400,
+      body: expect.stringContaining('Batching'),
+    });
+  },
+);
+
+it.each([
+  // Yoga takes what has these for an answer, and sends it.
+  [
+    '{"status":200,"headers":{"headersInit":{"set-cookie":"a=b"}},"bodyType":"String","bodyInit":"mine"}',
+    'Must provide query string.',
+  ],
+  ['{"status":1,"headers":{}}', 'Must provide query string.'],
+  ['{"query":"{ client { id } }","status":1,"headers":{}}', '"data"'],
+  // And what has this for a promise.
+  ['{"query":"{ client { id } }","then":1}', '"data"'],
+  // Clients of the next edition of GraphQL send this.
+  ['{"query":"{ client { id } }","onError":"NULL"}', '"data"'],
+])('ignores members of a body that are no parameters: %s', async (body, answer) => {
+  for (const way of ['plain', 'chunked'] as const)
+    expect(await send({ body }, way)).toMatchObject({ body: expect.stringContaining(answer) });
+  expect(gateway.log.filter((line) => line.includes('unexpectedly'))).toEqual([]);
+});
+
+it('lets a page of another origin read how long it has to wait', async () => {
+  for (const way of ['plain', 'chunked'] as const) {
+    const page = { body: query(QUERY), headers: { origin: ORIGIN } };
+    expect(await send(page, way)).toMatchObject({ origin: ORIGIN, exposed: 'Retry-After' });
+    const other = { ...page, headers: { origin: 'https://other.example' } };
+    expect(await send(other, way)).toMatchObject({ origin: null, exposed: null });
+  }
+});
+
+it('forbids caches to keep the answer to a GET, as some keep also what a token was sent for', async () => {
+  for (const text of [QUERY, '{ nothing }']) {
+    const url = `${gateway.graphql}?query=${encodeURIComponent(text)}`;
+    const headers = {
+      accept: 'application/json',
+      authorization: `Bearer ${gateway.sandbox.accessToken}`,
+    };
+    const response = await fetch(url, { headers });
+    expect(response.headers.get('cache-control')).toBe('no-store');
+  }
+});
+
+it('refuses a body that is too long, also where its beginning would be a whole one', async () => {
+  const sent = { body: `${query(QUERY)}${' '.repeat(300_000)}` };
+  for (const way of ['plain', 'chunked'] as const)
+    expect(await send(sent, way)).toMatchObject({ status: 413, body: expect.stringContaining('262144') });
 });

@@ -27,3 +27,17 @@ it.each([readVariables({}).KEEP_ALIVE_TIMEOUT_MS, 120_000])(
     expect(keepAliveTimeoutMs / 1000).toBeGreaterThan(BALANCERS_HOLD_S);
   },
 );
+
+it.each(['application/json', 'multipart/mixed', 'text/event-stream'])(
+  'an answer of %s is the last of its connection where the client says so',
+  async (accept) => {
+    await using gateway = await startGateway({ webhooks: false });
+    const headers = { accept, connection: 'close', 'content-type': 'application/json' };
+    const asked = request(gateway.graphql, { method: 'POST', headers });
+    asked.end(JSON.stringify({ query: '{ __typename }' }));
+    // What a request is answered with.
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    expect(await text(answer)).toContain('{"data":{"__typename":"Query"}}');
+    expect(answer.headers.connection).toBe('close');
+  },
+);

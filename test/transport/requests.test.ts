@@ -4,6 +4,7 @@ import { type AddressInfo, Socket } from 'node:net';
 import { queryObjects, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
 import { Turns } from '../../src/common/turns.ts';
 import { CallerKeys } from '../../src/operation/caller-keys.ts';
@@ -93,12 +94,17 @@ describe('whose a request is', () => {
     expect(turnsTaken).toEqual(['operations of subject alma']);
   });
 
-  it('takes a turn of its address where nobody is found', async () => {
+  it.each([
+    ['is refused for good', new UnauthenticatedError('nobody'), true],
+    ['cannot be verified now', new Error('no keys'), false],
+  ])('takes a turn of its address where its token %s', async (_, error, isRefused) => {
     const { turnsTaken, requests, incoming, asked } = start();
-    const turn = requests.turn(incoming('Bearer t'));
-    asked.reject(new Error('nobody'));
+    const brought = incoming('Bearer t');
+    const turn = requests.turn(brought);
+    asked.reject(error);
     await turn;
     expect(turnsTaken).toEqual(['operations of address 192.0.2.1']);
+    expect(brought.refusal).toBe(isRefused ? error : undefined);
   });
 });
 
@@ -252,9 +258,12 @@ describe('connections of a server that stops', () => {
   });
 
   it('are counted by few paths, and those of streams apart', () => {
-    const of = (url: string, accept?: string) =>
-      // Nothing else of a request is asked for.
-      pathOf({ url, headers: accept === undefined ? {} : { accept } } as IncomingMessage);
+    const of = (url: string, accept?: string, written?: string) =>
+      pathOf({
+        req: { url, headers: accept === undefined ? {} : { accept } },
+        headersSent: written !== undefined,
+        getHeader: () => written,
+      });
     expect([of('/graphql?query=x'), of('/webhooks/a/CEP/s'), of('/readyz'), of('/anything')]).toEqual([
       '/graphql',
       '/webhooks/',
@@ -262,9 +271,18 @@ describe('connections of a server that stops', () => {
       'other',
     ]);
     expect(of('/webhooks/doctor/CEP/unsigned')).toBe('other');
-    expect([of('/graphql', 'text/event-stream'), of('/readyz', 'text/event-stream')]).toEqual([
+    const stream = 'text/event-stream';
+    expect([of('/graphql', stream), of('/readyz', stream), of('/graphql', '*/*', stream)]).toEqual([
       'stream',
       '/readyz',
+      'stream',
     ]);
+    // As urql asks for a query.
+    const either = 'application/graphql-response+json, application/json, text/event-stream, multipart/mixed';
+    expect([of('/graphql', either), of('/graphql', either, 'application/json; charset=utf-8')]).toEqual([
+      '/graphql',
+      '/graphql',
+    ]);
+    expect(of('/graphql', stream, 'application/json')).toBe('/graphql');
   });
 });

@@ -10,6 +10,7 @@ import type { Graph } from '../../src/graphql/yoga.ts';
 import { createOpenStreams } from '../../src/transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../../src/transport/websocket.ts';
 import { bell } from '../helpers/bell.ts';
+import { until } from '../helpers/until.ts';
 
 /** Sockets of a graph that nobody asks. */
 async function start() {
@@ -41,12 +42,14 @@ async function start() {
       slow: nothing,
       delivered: nothing,
       gap: nothing,
+      failed: nothing,
       lag: nothing,
     },
     rounds: new Rounds(bell()),
     documentOf: () => '',
     publicForm: (error) => error,
     onTold: nothing,
+    onFailed: nothing,
     lifetimeMs: 0,
     operationTimeoutMs: 1_000,
     onClosed: (code) => void closed.push(code),
@@ -126,13 +129,32 @@ it('pings a socket that waits, and tells with which code it was closed', async (
   expect(started.closed).toEqual([4_000]);
 });
 
-it('a socket whose message comes in very many pieces is closed', async () => {
+it.each([
+  ['is too long', 1009, (socket: WebSocket) => socket.send('x'.repeat(65_537))],
+  [
+    'says too late how long it is',
+    1009,
+    (socket: WebSocket) => {
+      socket.send('x'.repeat(65_000), { fin: false });
+      socket.send('x'.repeat(1_000));
+    },
+  ],
+  [
+    'comes in too many pieces',
+    1008,
+    (socket: WebSocket) => {
+      for (let count = 0; count < 2_000; count += 1) socket.send('x', { fin: false });
+    },
+  ],
+])('closes a socket whose message %s, and tells with which code', async (_, code, send) => {
   await using started = await start();
   const socket = new WebSocket(`ws://127.0.0.1:${started.port}/graphql`, 'graphql-transport-ws');
   await once(socket, 'open');
   const gone = once(socket, 'close');
-  for (let count = 0; count < 2_000; count += 1) socket.send('x', { fin: false });
-  expect((await gone)[0]).toBe(1008);
+  send(socket);
+  expect((await gone)[0]).toBe(code);
+  await until(() => started.closed.length > 0);
+  expect(started.closed).toEqual([code]);
 });
 
 it('a socket whose message comes byte by byte is closed', async () => {

@@ -22,7 +22,7 @@ export interface IntrospectionSizes {
   readonly largest: Sizes;
 }
 
-/** A type is wrapped in one other at most times, seldom in two or three. */
+/** How many types `ofType` gives, on average: one for a list and for what is not null, else none. */
 const WRAPPED = 0.6;
 
 const known = new WeakMap<GraphQLSchema, IntrospectionSizes>();

@@ -14,7 +14,11 @@ import type { Budget } from '../../operation/budget.ts';
 import type { IdentifiedContext } from '../../operation/identity.ts';
 import type { Reads } from '../../operation/reads.ts';
 import type { Report } from '../../operation/report.ts';
-import { createPlannedExecution } from './planned-queries.ts';
+import {
+  createPlannedExecution,
+  createUnplannedExecution,
+  type PlannedExecutionOptions,
+} from './planned-queries.ts';
 
 /** The event that a result of a stream was made from. */
 export interface Origin {
@@ -47,12 +51,13 @@ const MAX_ERRORS = 10;
  */
 export function useGraphQLJs({ hideSuggestions, plansQueries }: GraphQLJsOptions): Plugin {
   // The type of a context is told to plugins, and not to what executes.
-  const executePlanned = createPlannedExecution({
+  const options: PlannedExecutionOptions = {
     interpret: execute,
     isIdentified: (context) => (context as ExecutedContext).identity.isIdentified,
     recount: (context) => (context as ExecutedContext).budget.recount(),
     note: (context, executor, because) => (context as ExecutedContext).report.executedBy(executor, because),
-  });
+  };
+  const chosen = plansQueries ? createPlannedExecution(options) : createUnplannedExecution(options);
   const bounds = { hideSuggestions, options: { maxCoercionErrors: MAX_ERRORS } };
   return {
     onValidate({ setValidationFn }) {
@@ -62,7 +67,7 @@ export function useGraphQLJs({ hideSuggestions, plansQueries }: GraphQLJsOptions
     },
     onExecute({ args, setExecuteFn }) {
       Object.assign(args, bounds);
-      setExecuteFn(plansQueries ? executePlanned : execute);
+      setExecuteFn(chosen);
     },
     onSubscribe({ args, setSubscribeFn }) {
       Object.assign(args, bounds);

@@ -26,6 +26,7 @@ type Reason =
   | UnplannedReason
   | 'no query'
   | 'its first runs'
+  | 'plans are off'
   | 'variables that cannot be coerced'
   | 'too many combinations of conditions';
 
@@ -39,6 +40,17 @@ export interface PlannedExecutionOptions {
   recount(context: unknown): void;
   /** Told of what executes an operation, and why it is not a plan. */
   note(context: unknown, executor: Executor, because?: Reason): void;
+}
+
+/** Executes every operation by graphql-js, and notes that no plan was asked for. */
+export function createUnplannedExecution({
+  interpret,
+  note,
+}: Pick<PlannedExecutionOptions, 'interpret' | 'note'>): Execute {
+  return (args) => {
+    note(args.contextValue, 'graphql-js', 'plans are off');
+    return interpret(args);
+  };
 }
 
 /**

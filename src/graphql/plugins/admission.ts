@@ -17,7 +17,7 @@ interface AdmittedContext {
     'requester' | 'credential' | 'isStranger' | 'onceIdentified' | 'isOverSocket'
   >;
   readonly budget: Pick<Budget, 'waiters' | 'deadline'>;
-  readonly report: Pick<Report, 'refusedFor'>;
+  readonly report: Pick<Report, 'refusedFor' | 'waitedForSeat'>;
 }
 
 export interface AdmissionOptions {
@@ -165,7 +165,9 @@ class Admission {
         queue.leave(requester);
         continue;
       }
-      this.#options.onWaited(clock.monotonic() - start);
+      const waitedMs = clock.monotonic() - start;
+      context.report.waitedForSeat(waitedMs);
+      this.#options.onWaited(waitedMs);
       return requester === undefined
         ? this.#refuse(operation, queue.fullFor(identity.requester))
         : this.#run(operation, requester);

@@ -37,7 +37,7 @@ const MAX_MEASURED = 20;
 const MAX_KEY = 100;
 /** A name comes back in errors, and in answers once for each item of a list. */
 const LONGEST_NAME = 128;
-/** For each token that is allowed: of 2,000 tokens as many as take graphql-js a tenth of a second to compare. */
+/** How many pairs of equal names a document may have for each token that it may have: of 2,000 tokens graphql-js compares so many in a tenth of a second. */
 const PAIRS_PER_TOKEN = 30;
 
 /** Fields of one object among the variables. Each error of graphql-js shows them all; no input of the graph has ten. */
@@ -77,8 +77,8 @@ interface LimitsContext extends IdentifiedContext {
 }
 
 /**
- * Bounds documents over every transport: tokens while parsing, so that a huge one is refused before it costs anything;
- * names, depth, aliases, directives and introspection before validation, whose own cost grows with them; and the cost once
+ * Bounds documents over every transport: lines before parsing and tokens while parsing, so that a huge one is refused before it costs
+ * anything; names, depth, aliases, directives and introspection before validation, whose own cost grows with them; and the cost once
  * the variables say how large the pages are. The error says which limit, its value, and what the document has. Must stand
  * behind plugins that choose what executes.
  */
@@ -134,7 +134,23 @@ const refuseMany = (limits: Limits, name: 'aliases' | 'directives', had: number)
     ? [tooComplex(`The operation has ${had} ${name}; at most ${limits[name]} are allowed.`)]
     : [];
 
+/** What graphql-js takes for the end of a line. */
+const LINE_END = /\r\n|[\n\r]/g;
+
+/** Refuses a text of more lines: each error of graphql-js counts the lines before its place anew, and an answer may make thousands of errors. */
+function refuseLines(source: string, most: number): void {
+  let ends = 0;
+  for (const _ of source.matchAll(LINE_END)) {
+    ends += 1;
+    if (ends >= most)
+      throw tooComplex(
+        `The document has more lines than the ${most} that are allowed, which are as many as it may have tokens.`,
+      );
+  }
+}
+
 function parseWithin({ tokens }: Limits, source: string, options: object): DocumentNode {
+  refuseLines(source, tokens);
   try {
     return parse(source, { ...options, maxTokens: tokens });
   } catch (error) {

@@ -1,4 +1,5 @@
-import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { isAsyncIterable, type Plugin, processRegularResult } from 'graphql-yoga';
+import { EVENT_STREAM } from '../../common/event-stream.ts';
 import { refusedRequest } from '../refused-request.ts';
 
 /** The media types of a single result that Yoga writes, and of a stream. */
@@ -6,7 +7,7 @@ const WRITTEN: readonly string[] = [
   'application/json',
   'application/graphql-response+json',
   'multipart/mixed',
-  'text/event-stream',
+  EVENT_STREAM,
 ];
 
 /**
@@ -29,15 +30,12 @@ export function useMediaTypes(): Plugin {
     onResultProcess({ result, resultProcessor, setResultProcessor }) {
       // A refusal is written all the same, because a person reads it.
       if (resultProcessor === undefined && !isAsyncIterable(result))
-        setResultProcessor(
-          (refusal, fetchAPI) => fetchAPI.Response.json(refusal, { status: 406 }),
-          'application/json',
-        );
+        setResultProcessor(processRegularResult, 'application/json');
     },
   };
 }
 
-/** Whether Yoga writes a type that is in one of these media ranges: it knows no charset but UTF-8, and takes weights for nothing. */
+/** Whether Yoga writes a type that is in one of these media ranges: it knows no charset but UTF-8. */
 function acceptsWritten(accept: string): boolean {
   return accept.split(',').some((range) => {
     const [type = '', ...parameters] = range.replace(/\s/g, '').toLowerCase().split(';');

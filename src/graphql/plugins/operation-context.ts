@@ -13,11 +13,8 @@ export function useOperationContext<TInitial extends object, TContext extends ob
     onExecute({ args }) {
       Object.assign(args, { contextValue: create(args.contextValue, false) });
     },
-    onSubscribe({ args, subscribeFn, setSubscribeFn }) {
-      const contextValue = create(args.contextValue, true);
-      Object.assign(args, { contextValue });
-      // Yoga hands over the context that was there before the plugins ran, so ours is given with the call itself.
-      setSubscribeFn((args) => subscribeFn({ ...args, contextValue }));
+    onSubscribe({ args }) {
+      Object.assign(args, { contextValue: create(args.contextValue, true) });
     },
   };
 }

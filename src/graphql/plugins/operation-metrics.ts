@@ -43,6 +43,14 @@ export interface Done {
    * asked for; undefined where it has none of these.
    */
   readonly oldestReadMs: number | undefined;
+  /** How long it waited for its seat; undefined where it had one at once, or took none. */
+  readonly seatMs: number | undefined;
+  /** How long it waited for lists to be read to their ends, several at once counted once; undefined where for none. */
+  readonly walkMs: number | undefined;
+  /** How many REST calls it had made by then. */
+  readonly calls: number;
+  /** How long these waited for their seats, and their answers for their turns, added up: calls that wait at once each count. */
+  readonly callWaitMs: number;
   /** By its document and page sizes; undefined where it was refused before that was counted. */
   readonly cost: number | undefined;
   /** The code of its first error; undefined where it has none. */
@@ -55,7 +63,10 @@ export interface Done {
 interface DoneContext {
   readonly requestId: string;
   readonly identity: Pick<Identity, 'requester'>;
-  readonly report: Pick<Report, 'way' | 'oldestSharedAt' | 'full' | 'cost'>;
+  readonly report: Pick<
+    Report,
+    'way' | 'oldestSharedAt' | 'full' | 'cost' | 'seatMs' | 'walkMs' | 'ownCalls'
+  >;
   readonly budget: Pick<Budget, 'eventLogMs' | 'waiters'>;
 }
 
@@ -86,11 +97,11 @@ export function useOperationMetrics(
           observe(type ?? 'query', reached === 'error' && hasLeft ? 'left' : reached, milliseconds);
           const operationName = operation?.name?.slice(0, NAME_LENGTH);
           const { eventLogMs } = budget;
-          const { oldestSharedAt, way, full, cost } = report;
+          const { oldestSharedAt, way, full, cost, seatMs, walkMs, ownCalls } = report;
           const oldestReadMs = oldestSharedAt === undefined ? undefined : Math.max(0, start - oldestSharedAt);
           const whose = toldOfGroup(identity.requester.group);
           const code = result.errors?.[0]?.extensions['code'];
-          const waits = { milliseconds, eventLogMs, oldestReadMs };
+          const waits = { milliseconds, seatMs, walkMs, ...ownCalls, eventLogMs, oldestReadMs };
           tell(way, { requestId, type, operationName, ...whose, ...waits, cost, code, full });
         },
       };

@@ -1,13 +1,12 @@
 import type { ExecutionResult } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { EVENT_STREAM, takesStreamsAlone } from '../../common/event-stream.ts';
 import type { PushStream } from '../../common/push-stream.ts';
 import type { Rounds } from '../../common/rounds.ts';
 import { endUnread, notAcceptable } from '../../common/undelivered.ts';
 import type { DeliveryMetrics } from '../../observability/event-metrics.ts';
 import type { Incoming } from '../../operation/incoming.ts';
 import { type CuttableConnection, EventStreamBody } from './sse-body.ts';
-
-const EVENT_STREAM = 'text/event-stream';
 
 /** What this plugin needs of a request. */
 interface StreamRequest extends CuttableConnection {
@@ -29,7 +28,8 @@ export function useServerSentEvents(metrics: DeliveryMetrics, rounds: Rounds): P
     onResultProcess({ request, result, serverContext, setResultProcessor }) {
       const accept = request.headers.get('accept');
       if (!isAsyncIterable(result)) {
-        if (accept?.includes(EVENT_STREAM) !== true) return;
+        // Who takes JSON as well reads the errors in it.
+        if (!takesStreamsAlone(accept ?? '')) return;
         // Batches are switched off: what is no stream is one result.
         const single = result as ExecutionResult;
         if (!canBeginLater(single)) return;
@@ -55,11 +55,16 @@ export function useServerSentEvents(metrics: DeliveryMetrics, rounds: Rounds): P
           headers: {
             'content-type': EVENT_STREAM,
             'cache-control': 'no-cache, no-transform',
-            connection: 'keep-alive',
             'x-accel-buffering': 'no',
           },
         });
       }, EVENT_STREAM);
+    },
+    onResponse({ response: { headers } }) {
+      // Yoga asks for it with each answer that it streams, also where `transport/connections.ts` or the client makes the answer the last one.
+      if (headers.has('connection')) headers.delete('connection');
+      // With a single result as events Yoga sends `none`, which is no coding (RFC 9110, 8.4.1): a client that undoes codings gives up there, as Ktor's does.
+      if (headers.get('content-encoding') === 'none') headers.delete('content-encoding');
     },
   };
 }

@@ -7,8 +7,8 @@ export interface Asked {
   /** The operations that wait for its result. */
   readonly waiters: Waiters;
   execute(): Promise<ExecutionResult>;
-  /** Called if there is no result, not even one of errors. */
-  failed(): void;
+  /** Called with the reason if there is no result, not even one of errors. */
+  failed(error: unknown): void;
 }
 
 /**

@@ -1,14 +1,28 @@
-import { type CompleteMessage, MessageType, type SubscribeMessage, validateMessage } from 'graphql-ws';
+import {
+  type CompleteMessage,
+  type ConnectionInitMessage,
+  MessageType,
+  type PingMessage,
+  type PongMessage,
+  type SubscribeMessage,
+  validateMessage,
+} from 'graphql-ws';
 
-/** Reads a message that begins or ends an operation. Returns undefined for any other, and for a text that is no message. */
-export function operationMessage(text: string): SubscribeMessage | CompleteMessage | undefined {
+type ClientMessage = ConnectionInitMessage | PingMessage | PongMessage | SubscribeMessage | CompleteMessage;
+
+/** Reads a message of a client. Returns undefined for one that only a server sends, and for a text that is no message. */
+export function clientMessage(text: string): ClientMessage | undefined {
   try {
     const message = validateMessage(JSON.parse(text));
-    return message.type === MessageType.Subscribe || message.type === MessageType.Complete
-      ? message
-      : undefined;
+    switch (message.type) {
+      case MessageType.ConnectionAck:
+      case MessageType.Next:
+      case MessageType.Error:
+        return undefined;
+      default:
+        return message;
+    }
   } catch {
-    // graphql-ws reports the error, and closes the socket.
     return undefined;
   }
 }

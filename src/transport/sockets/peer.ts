@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import {
   CloseCode,
   MessageType,
@@ -10,7 +11,7 @@ import type { Expiring } from '../../auth/expiry-watch.ts';
 import { clock } from '../../common/clock.ts';
 import type { Turns } from '../../common/turns.ts';
 import { CONNECT_AGAIN } from './lifetime.ts';
-import { beginning, completion, operationMessage } from './messages.ts';
+import { beginning, clientMessage, completion } from './messages.ts';
 import type { StreamSeat } from './open-streams.ts';
 import { clientsId, forClient, innerId } from './operation-ids.ts';
 import type { Outlet } from './reader.ts';
@@ -23,6 +24,8 @@ export type Arrival = Pick<Peer, 'authorization' | 'address' | 'turnKey' | 'seat
 export interface PeerOptions {
   /** Called with a caller's credential, and the client that it stands for, before it is told of an event. */
   onTold(credential: string, clientId: string): void;
+  /** Called with what an operation has failed with in a way that nobody has thought of, before its socket is closed. */
+  onFailed(error: unknown): void;
   /** Gives the turns in which messages are taken. The first message of a socket does not wait for one. */
   readonly turns: Pick<Turns, 'turn'>;
 }
@@ -86,8 +89,9 @@ export class Peer implements ProtocolSocket, Expiring {
       this.#socket.terminate();
       return Promise.resolve();
     }
-    return new Promise((resolve, reject) => {
-      this.#socket.send(message, (error) => (error ? reject(error) : resolve()));
+    // Where it cannot be sent, the connection is about to close.
+    return new Promise((resolve) => {
+      this.#socket.send(message, () => resolve());
     });
   }
 
@@ -96,19 +100,27 @@ export class Peer implements ProtocolSocket, Expiring {
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
-    const hand = (text: string): void => void take(text).catch(() => this.failed());
+    const hand = (text: string): void => void take(text).catch((error: unknown) => this.failed(error));
     const handOver = (data: RawData): void => {
       const text = String(data);
-      const message = operationMessage(text);
-      if (message === undefined) hand(text);
+      const message = clientMessage(text);
+      if (message === undefined) this.close(CloseCode.BadRequest, 'Invalid message received');
       else if (message.type === MessageType.Subscribe) this.#begin(message, hand);
-      else this.#leave(message.id, hand);
+      else if (message.type === MessageType.Complete) this.#leave(message.id, hand);
+      else hand(text);
     };
-    this.#socket.on('message', (data) => {
+    this.#socket.on('message', (data, isBinary) => {
+      // The socket sends no answer any more: its client asks again over another, and a change would be made twice.
+      if (!this.isOpen) return;
+      // ws has looked at the bytes of text messages alone. It gives a message as one buffer.
+      if (isBinary && !isUtf8(data as Buffer)) {
+        this.close(CloseCode.BadRequest, 'The message is not UTF-8');
+        return;
+      }
       // The first message identifies the caller. It has to arrive within a moment, so it waits for no turn.
       if (!this.#isGreeted) {
         this.#isGreeted = true;
-        hand(String(data));
+        handOver(data);
       } else if (this.#unread === undefined) {
         const turn = this.#turn();
         if (turn === undefined) {
@@ -179,7 +191,8 @@ export class Peer implements ProtocolSocket, Expiring {
   }
 
   /** Closes the socket after an unexpected failure. */
-  failed(): void {
+  failed(error: unknown): void {
+    this.#options.onFailed(error);
     this.close(CloseCode.InternalServerError, 'Internal server error');
   }
 

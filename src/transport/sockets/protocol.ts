@@ -200,7 +200,7 @@ async function prepare(
   const contextValue = await enveloped.contextFactory();
   const execute = async () => peer.executing(() => enveloped.execute({ ...args, contextValue }));
   if (waiters !== undefined)
-    return running(args, () => new Answer({ waiters, execute, failed: () => peer.failed() }));
+    return running(args, () => new Answer({ waiters, execute, failed: (error) => peer.failed(error) }));
   if (operation.type !== OperationTypeNode.SUBSCRIPTION) return running(args, () => peer.busyWith(execute));
   const alone = async () =>
     withheld(unwrapped(await enveloped.subscribe({ ...args, contextValue })), () =>

@@ -161,6 +161,7 @@ function admitting(options: Partial<AdmissionOptions> = {}) {
       isStranger: false,
       isOverSocket: false,
     },
+    report = new Report(),
   ): unknown => {
     let run = execute as (args: object) => unknown;
     const args = {
@@ -168,7 +169,7 @@ function admitting(options: Partial<AdmissionOptions> = {}) {
       contextValue: {
         identity,
         budget: { waiters: undefined, deadline: clock.now() + 60_000, ...given },
-        report: new Report(),
+        report,
       },
     };
     const setExecuteFn = (fn: typeof run): void => {
@@ -208,6 +209,24 @@ it('an operation with less than two seconds left waits for half of them', async 
   expect(messageOf(await third)).toMatch(/^No seat became free in time: this caller /);
   ended.resolve('first');
   expect([await first, await second]).toEqual(['first', 'executed']);
+});
+
+it('how long an operation waited for its seat is reported of it, whether it had one or was refused, and of none that had one at once', async () => {
+  using time = stillTime();
+  const enter = admitting({ queue: 2 });
+  const ended = Promise.withResolvers<string>();
+  const [first, second, third] = [new Report(), new Report(), new Report()];
+  const results = [
+    enter('{ a }', () => ended.promise, {}, undefined, first),
+    enter('{ a }', async () => 'executed', {}, undefined, second),
+    enter('{ a }', async () => 'executed', { deadline: clock.now() + 900 }, undefined, third),
+  ];
+  await time.pass(450);
+  expect(messageOf(await results[2])).toMatch(/^No seat became free in time/);
+  await time.pass(50);
+  ended.resolve('first');
+  await Promise.all(results);
+  expect([first.seatMs, second.seatMs, third.seatMs]).toEqual([undefined, 500, 450]);
 });
 
 it('one who has become known while it waited for a seat of its address takes none of those', async () => {

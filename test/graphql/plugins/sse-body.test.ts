@@ -59,7 +59,13 @@ beforeEach(() => {
 });
 
 function body(): EventStreamBody {
-  const metrics = { delivered: () => undefined, gap: () => undefined, lag: () => undefined, slow };
+  const metrics = {
+    delivered: () => undefined,
+    failed: () => undefined,
+    gap: () => undefined,
+    lag: () => undefined,
+    slow,
+  };
   const connection = {
     incoming: { waiters: gone },
     cut: () => {

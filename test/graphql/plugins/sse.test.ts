@@ -21,6 +21,7 @@ async function handed(result: unknown, accept: string) {
   const metrics = {
     delivered: () => undefined,
     gap: () => undefined,
+    failed: () => undefined,
     slow: () => undefined,
     lag: () => undefined,
   };
@@ -64,4 +65,7 @@ it('a result that is no stream is left to others, but for one that can come late
   expect(await handed({ data: {} }, 'text/event-stream')).toEqual({ status: undefined, released: 0 });
   const later = { errors: [{ message: 'Later.', extensions: { retryable: true } }] };
   expect(await handed(later, 'text/event-stream')).toEqual({ status: 503, released: 0 });
+  // As urql asks for a query or a mutation.
+  const either = 'application/json, text/event-stream, multipart/mixed';
+  expect(await handed(later, either)).toEqual({ status: undefined, released: 0 });
 });

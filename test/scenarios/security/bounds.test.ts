@@ -393,7 +393,9 @@ describe('an API key', () => {
         'x-forwarded-for': address,
       },
     );
-    return errors.map(({ message, extensions }) => [extensions['code'], message]);
+    return errors.map(({ message, extensions: { code, retryAfterMs } }) =>
+      retryAfterMs === undefined ? [code, message] : [code, message, retryAfterMs],
+    );
   };
   const one = `{ credentials(clientId: "${CLIENT}") { id } }`;
 
@@ -410,7 +412,7 @@ describe('an API key', () => {
     expect(first).not.toBe(second);
     for (let index = 1; index < 10; index += 1) await ask(one, `wrong ${index}`, '192.0.2.60');
     expect(await ask(one, 'wrong 10', '192.0.2.60')).toEqual([
-      ['UPSTREAM_RATE_LIMITED', expect.stringContaining('too many keys')],
+      ['UPSTREAM_RATE_LIMITED', expect.stringContaining('too many keys'), 60_000],
     ]);
     const [[elsewhere] = []] = await ask(one, 'wrong 10', '192.0.2.61');
     expect(elsewhere).toBe('UNAUTHENTICATED');

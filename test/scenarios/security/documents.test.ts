@@ -26,6 +26,8 @@ const LIMITED: readonly (readonly [string, string, RegExp])[] = [
     /longer than|more tokens than the 2000/,
   ],
   ['20,000 directives', `{ __typename ${many(20_000, () => '@a')} }`, /more tokens than the 2000/],
+  ['2,001 lines', `${'\n'.repeat(2_000)}{ __typename }`, /more lines than the 2000 that are allowed/],
+  ['2,001 lines of another system', `${'\r\n'.repeat(2_000)}{ __typename }`, /more lines than the 2000/],
   ['600 aliases', `{ ${many(600, (i) => `a${i}: __typename`)} }`, /has 600 aliases; at most 30 are/],
   ['31 aliases', `{ ${many(31, (i) => `a${i}: __typename`)} }`, /has 31 aliases; at most 30 are/],
   [

@@ -233,6 +233,7 @@ describe('a socket', () => {
     const cases = [
       [JSON.stringify({ type: 'ping', payload: { filler: 'x'.repeat(65 * 1024) } }), 1009],
       ['nonsense', 4400],
+      [JSON.stringify({ type: 'connection_ack' }), 4400],
       [JSON.stringify({ id: '1', type: 'subscribe', payload: { query: 7 } }), 4400],
       [JSON.stringify({ id: '1', type: 'subscribe', payload: { query: CLIENT } }), 4401],
     ] as const;

@@ -46,7 +46,14 @@ async function start(identify: () => Promise<Caller>): Promise<Admitting> {
       turnKeyOf: (authorization, address) => `caller of ${authorization} at ${address}`,
       expiries,
       drain: { isDraining: false },
-      metrics: { sharing: nothing, slow: nothing, delivered: nothing, gap: nothing, lag: nothing },
+      metrics: {
+        sharing: nothing,
+        slow: nothing,
+        delivered: nothing,
+        gap: nothing,
+        failed: nothing,
+        lag: nothing,
+      },
       rounds: new Rounds(bell()),
       documentOf: () => '',
       publicForm: (error) => error,
@@ -65,6 +72,7 @@ async function start(identify: () => Promise<Caller>): Promise<Admitting> {
       { authorization: 'Bearer one', address: 'an address', turnKey: 'the address', seat },
       {
         onTold: (...whose) => void told.push(whose),
+        onFailed: nothing,
         turns: { turn: (urgency, key) => void turns.push(`${urgency} ${key}`) },
       },
     );

@@ -72,6 +72,7 @@ function world(isSlow: boolean) {
       slow: () => undefined,
       delivered: () => undefined,
       gap: () => undefined,
+      failed: () => undefined,
       lag: () => undefined,
     },
     new Rounds(clock),

@@ -44,6 +44,7 @@ beforeEach(() => {
       delivered += readers;
     },
     gap: () => undefined,
+    failed: () => undefined,
     lag: () => undefined,
   };
   fanOut = createFanOut(metrics, new Rounds(bell()));
@@ -231,7 +232,7 @@ describe('a reader that stops reading', () => {
     for (let round = 1; round <= 3; round += 1) {
       slow.stalled = true;
       for (let number = 0; number < 6; number += 1) opened[0]?.pushResult(large);
-      await until(() => opened[0]?.caughtUpTo() !== undefined);
+      await until(() => slow.closed || opened[0]?.caughtUpTo() !== undefined);
       slow.resume();
       await until(() => slow.closed || slow.seen.length === 6 * round);
       // The socket has taken the last of them, too.

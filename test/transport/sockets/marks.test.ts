@@ -19,6 +19,7 @@ beforeEach(() => {
       delivered += readers;
     },
     gap: () => undefined,
+    failed: () => undefined,
     lag: () => undefined,
   };
   fanOut = createFanOut(metrics, new Rounds(clock));

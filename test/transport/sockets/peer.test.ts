@@ -10,6 +10,9 @@ import { until } from '../../helpers/until.ts';
 
 const MEGABYTE = 'x'.repeat(2 ** 20);
 
+/** A message that says a text. */
+const said = (text: string) => JSON.stringify({ type: 'ping', payload: { text } });
+
 it('the messages of one caller take turns with those of others, however many sockets it has', async () => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
@@ -36,7 +39,7 @@ it('the messages of one caller take turns with those of others, however many soc
     new Peer(
       socket,
       { authorization: undefined, address: undefined, turnKey, seat },
-      { onTold: () => undefined, turns: gated },
+      { onTold: () => undefined, onFailed: () => undefined, turns: gated },
     ).onMessage(async (message) => {
       taken.push(message);
       now += 4;
@@ -45,20 +48,20 @@ it('the messages of one caller take turns with those of others, however many soc
   const connect = async (turnKey: string) => {
     const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}/${turnKey}`);
     await once(client, 'open');
-    client.send('hello');
+    client.send(said('hello'));
     return client;
   };
   const hasty = await Promise.all(Array.from({ length: 5 }, () => connect('hasty')));
   const modest = await connect('modest');
   await until(() => sockets === 6 && taken.length === 6);
   taken.length = 0;
-  for (const client of hasty) for (let count = 0; count < 20; count += 1) client.send('hasty');
+  for (const client of hasty) for (let count = 0; count < 20; count += 1) client.send(said('hasty'));
   await until(() => asked.length === hasty.length);
-  modest.send('modest');
+  modest.send(said('modest'));
   await until(() => asked.length === hasty.length + 1);
   gate.resolve();
   await until(() => taken.length === hasty.length * 20 + 1);
-  expect(taken.indexOf('modest')).toBeLessThanOrEqual(1);
+  expect(taken.indexOf(said('modest'))).toBeLessThanOrEqual(1);
   for (const client of [...hasty, modest]) client.terminate();
   await new Promise((resolve) => server.close(resolve));
 });
@@ -77,12 +80,14 @@ async function startPeer(turns: Pick<Turns, 'turn'>) {
   );
   if (typeof seat === 'string') throw new Error('nobody else has a seat');
   const arrival = { authorization: undefined, address: undefined, turnKey: 'one', seat };
-  const peer = new Peer(socket, arrival, { onTold: () => undefined, turns });
+  const failures: unknown[] = [];
+  const onFailed = (error: unknown) => void failures.push(error);
+  const peer = new Peer(socket, arrival, { onTold: () => undefined, onFailed, turns });
   const stop = async () => {
     client.terminate();
     await new Promise((resolve) => server.close(resolve));
   };
-  return { client, socket, peer, [Symbol.asyncDispose]: stop };
+  return { client, socket, peer, failures, [Symbol.asyncDispose]: stop };
 }
 
 it('a socket whose client reads nothing is ended before much waits in it', async () => {
@@ -100,6 +105,80 @@ it('a socket whose client reads nothing is ended before much waits in it', async
   // What is sent to one that has ended goes nowhere.
   await peer.send(MEGABYTE);
 });
+
+it('what fails in a way that nobody has thought of is told, and closes the socket', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, peer, failures } = ends;
+  const failure = new Error('boom');
+  peer.onMessage(() => Promise.reject(failure));
+  const closed = once(client, 'close');
+  client.send(said('hello'));
+  const [code] = await closed;
+  expect([code, failures]).toEqual([4500, [failure]]);
+});
+
+it('a client that goes while it is sent something is no failure', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, socket, peer, failures } = ends;
+  peer.onMessage(() => peer.send(MEGABYTE));
+  client.pause();
+  await until(() => {
+    client.send(said('hello'));
+    return socket.bufferedAmount > 0;
+  });
+  const closed = once(socket, 'close');
+  client.terminate();
+  await closed;
+  expect(failures).toEqual([]);
+});
+
+it('a message that meets the close of its socket is not taken: its client asks again elsewhere', async () => {
+  await using ends = await startPeer({ turn: () => undefined });
+  const { client, peer } = ends;
+  const taken: string[] = [];
+  peer.onMessage(async (message) => void taken.push(message));
+  client.send(said('hello'));
+  await until(() => taken.length === 1);
+  const closed = once(client, 'close');
+  peer.close(1012, 'Connect again');
+  client.send('{"id":"1","type":"subscribe","payload":{"query":"mutation { pay }"}}');
+  const [code] = await closed;
+  expect([code, taken]).toEqual([1012, [said('hello')]]);
+});
+
+it('a binary message is taken where it is UTF-8; any other would be taken for another text, and closes the socket', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, peer } = ends;
+  const taken: string[] = [];
+  peer.onMessage(async (message) => void taken.push(message));
+  client.send(Buffer.from(said('Señal')));
+  await until(() => taken.length === 1);
+  const closed = once(client, 'close');
+  client.send(Buffer.from(said('Señal'), 'latin1'));
+  const [code] = await closed;
+  expect([code, taken]).toEqual([4400, [said('Señal')]]);
+});
+
+it.each([
+  { type: 'connection_ack' },
+  { type: 'next', id: '1', payload: { data: {} } },
+  { type: 'error', id: '1', payload: [{ message: 'No.' }] },
+  { type: 'start', id: '1' },
+])(
+  'a message of a type that no client sends closes the socket, and is no failure of ours: $type',
+  async (message) => {
+    for (const before of [[], [said('hello')]]) {
+      await using ends = await startPeer(new Turns(() => performance.now()));
+      const { client, peer, failures } = ends;
+      const taken: string[] = [];
+      peer.onMessage(async (text) => void taken.push(text));
+      const closed = once(client, 'close');
+      for (const text of [...before, JSON.stringify(message)]) client.send(text);
+      const [code] = await closed;
+      expect([code, taken, failures]).toEqual([4400, before, []]);
+    }
+  },
+);
 
 it('a socket whose credential ends amid a mutation is closed once that is answered', async () => {
   await using ends = await startPeer(new Turns(() => performance.now()));
@@ -169,12 +248,12 @@ it('messages that wait for a turn of a socket which is closed meanwhile are not 
   let came = 0;
   socket.on('message', () => (came += 1));
   peer.onMessage(async (message) => void taken.push(message));
-  for (const message of ['hello', 'pay']) client.send(message);
+  for (const text of ['hello', 'pay']) client.send(said(text));
   await until(() => came === 2);
   peer.close(4403, 'Forbidden');
   turn.resolve();
   await once(client, 'close');
-  expect(taken).toEqual(['hello']);
+  expect(taken).toEqual([said('hello')]);
 });
 
 /** A peer whose open operations are those that its client has begun; they end when the test says so. */
