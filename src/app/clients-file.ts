@@ -10,7 +10,7 @@ const secret = z
 const Clients = z
   .array(
     z.strictObject({
-      clientId: z.uuid().transform((id) => id.toLowerCase()),
+      clientId: z.guid().transform((id) => id.toLowerCase()),
       clientSecret: secret,
       apiKey: secret,
     }),

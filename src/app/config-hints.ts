@@ -12,6 +12,7 @@ export function weaknessesOf(read: Variables): readonly string[] {
   const keys: readonly (readonly [name: string, seen: string, keys: readonly Secret[]])[] = [
     ['WEBHOOK_SECRET', 'address of the ingress', read.WEBHOOK_SECRET ?? []],
     ['AUTH_JWT_SECRET', 'token', read.AUTH_JWT_SECRET === undefined ? [] : [read.AUTH_JWT_SECRET]],
+    ['FORWARD_SECRET', 'forwarded event', read.FORWARD_SECRET === undefined ? [] : [read.FORWARD_SECRET]],
   ];
   return keys
     .filter(([, , secrets]) => secrets.some((secret) => Buffer.byteLength(secret.reveal()) < HMAC_KEY_BYTES))
@@ -36,6 +37,8 @@ const OF_SERVICE_MODE = [
   ...(['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_ID', 'UPSTREAM_CLIENT_SECRET', 'UPSTREAM_CLIENTS'] as const),
   ...(['AUTH_CLIENT_CLAIM', 'AUTH_JWKS_URL', 'AUTH_JWT_SECRET', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const),
 ];
+
+const ENCRYPT = 'Use https, unless something else encrypts that way, such as a service mesh.';
 
 /** A valid setting that is probably not meant, and what to do about it. */
 export interface Doubt {
@@ -86,10 +89,24 @@ export function doubtsOf(read: Variables): readonly Doubt[] {
       cure: 'Unset LAYERS_OFF and start the gateway again once the fault is found.',
     });
   }
-  if (url?.startsWith('http:') && service !== undefined && !isLoopback(new URL(url).hostname)) {
+  const isOpen = (address: string | undefined): boolean =>
+    address !== undefined && /^http:/i.test(address) && !isLoopback(new URL(address).hostname);
+  if (isOpen(url) && service !== undefined) {
     doubts.push({
       text: 'PUBLIC_URL is http: webhooks, and the secrets in their addresses, can be read on their way.',
       cure: 'Have a proxy serve it over https.',
+    });
+  }
+  if (isOpen(service)) {
+    doubts.push({
+      text: 'UPSTREAM_URL is http: tokens, API keys and payments can be read on their way, and changed.',
+      cure: ENCRYPT,
+    });
+  }
+  if (isOpen(read.AUTH_JWKS_URL)) {
+    doubts.push({
+      text: 'AUTH_JWKS_URL is http: who can answer in the place of the identity provider can be every caller.',
+      cure: ENCRYPT,
     });
   }
   return doubts;

@@ -19,6 +19,9 @@ const SECRET: ReadonlySet<Name> = new Set([
   'PASARELA_TOKEN_COMMAND',
   'PASARELA_TOKEN_CLIENT_SECRET',
   'FORWARD_SECRET',
+  // The other side may have put one into its path or query (docs/secrets.md).
+  'MONEY_IN_DECISION_URL',
+  'AUTH_JWKS_URL',
 ]);
 
 /** The environment is wrong: the message names each wrong variable that can be told at once, what it got and what it wants. */

@@ -1,6 +1,7 @@
 import { constants, existsSync } from 'node:fs';
 import { access, mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { rootReason } from '../common/root-reason.ts';
 import { sqliteLogIn } from '../events/sqlite/sqlite-log.ts';
 import { sqliteRecordsIn } from '../money/open-money.ts';
 import { otherStoreIn } from '../money/other-store.ts';
@@ -28,7 +29,8 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
 }
 
 /**
- * Says that the folder's earlier gateway has kept its payments in another store than this one would, what would happen, and what to do.
+ * Says that the folder's earlier gateway has kept its payments in another store than this one would, or may have, what would happen, and
+ * what to do.
  *
  * @returns undefined where it has not
  */
@@ -36,7 +38,14 @@ export async function otherStoreProblem({
   dataDir,
   redisUrl,
 }: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): Promise<string | undefined> {
-  const found = await otherStoreIn({ dataDir, redisUrl: redisUrl?.reveal() });
+  let found: string | undefined;
+  let says = 'says';
+  try {
+    found = await otherStoreIn({ dataDir, redisUrl: redisUrl?.reveal() });
+  } catch (error) {
+    found = sqliteRecordsIn(dataDir);
+    says = `cannot be read (${rootReason(error)}) and may say`;
+  }
   if (found === undefined) return undefined;
   const [is, had, how] =
     redisUrl === undefined
@@ -50,7 +59,7 @@ export async function otherStoreProblem({
           'without Redis',
           'move events.sqlite and each file whose name begins with money.sqlite out of that folder',
         ];
-  return `REDIS_URL: ${is}, and ${found} says that this folder's gateway has made payments ${had} within the last ${RETENTION_DAYS} days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, ${how}.`;
+  return `REDIS_URL: ${is}, and ${found} ${says} that this folder's gateway has made payments ${had} within the last ${RETENTION_DAYS} days. This gateway would not know their keys: a payment that an app sends again would be made again. docs/redis.md, "From DATA_DIR to Redis", says how to change the store. To go on all the same, ${how}.`;
 }
 
 /** @throws ConfigError where there is an {@link otherStoreProblem} */

@@ -3,6 +3,7 @@ import type { ClientAddress } from '../common/client-address.ts';
 import { noteRefusal } from '../common/refusals.ts';
 import {
   boundConnections,
+  boundRequests,
   type Connections,
   createConnections,
   pathOf,
@@ -33,10 +34,11 @@ export function createListener(
   addressOfClient: ClientAddress,
 ): { readonly server: Server; readonly connections: Connections } {
   const connections = createConnections((response, milliseconds) => {
-    const path = pathOf(response.req);
+    const path = pathOf(response);
     const status = response.headersSent ? response.statusCode : undefined;
     if (path !== 'stream') metrics.serving.answered(path, status, milliseconds);
   });
+  const isInBound = boundRequests();
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -47,8 +49,14 @@ export function createListener(
       ServerResponse: WatchedResponse,
     },
     (request, response) => {
+      const mayBeServed = isInBound(response);
       connections.watch(response);
-      route(request, response);
+      if (mayBeServed) {
+        route(request, response);
+        return;
+      }
+      noteRefusal('requests_of_connection');
+      response.writeHead(429, { 'retry-after': '1', connection: 'close' }).end();
     },
   );
   server.timeout = STALL_MS;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { install } from 'undici';
 import { entropy } from '../common/entropy.ts';
+import type { Logger } from '../common/logger.ts';
 import { createLogger } from '../observability/logger.ts';
 import { readEnvironment } from './config.ts';
 import { doubtsOf, readMisspellings, weaknessesOf } from './config-hints.ts';
@@ -63,11 +64,15 @@ async function configureDemo(variables: Variables, demo: Demo, opened: Opened): 
 }
 
 /** The SDK is loaded only if a collector is named, because it would slow down every other start. */
-async function openTracing(variables: Variables, opened: Opened): Promise<ServerConfig['tracing']> {
+async function openTracing(
+  variables: Variables,
+  logger: Logger,
+  opened: Opened,
+): Promise<ServerConfig['tracing']> {
   const endpoint = variables.OTEL_EXPORTER_OTLP_ENDPOINT;
   if (endpoint === undefined) return undefined;
   const { startTracing } = await import('../observability/tracing.ts');
-  const tracing = startTracing(endpoint);
+  const tracing = startTracing(endpoint, logger);
   opened(() => tracing.stop());
   return tracing;
 }
@@ -86,7 +91,7 @@ await runProgram(async ({ opened, logsTo }) => {
   logsTo(logger);
   const doubts = doubtsOf(variables).map(({ text, cure }) => `${text} ${cure}`);
   for (const hint of [...weaknessesOf(variables), ...doubts, ...readMisspellings()]) logger.warn({}, hint);
-  const tracing = await openTracing(variables, opened);
+  const tracing = await openTracing(variables, logger, opened);
 
   if (variables.UPSTREAM_URL !== undefined) {
     const config = configure(variables, variables.UPSTREAM_URL);

@@ -10,7 +10,7 @@ import { GRAPHQL_PATH, type RouteParts } from './routes.ts';
 
 /** Serves the graph over WebSocket on the upgrades of an HTTP server. */
 export function serveSockets(
-  { config, metrics, turns }: Base,
+  { config, logger, metrics, turns }: Base,
   { createContext, callerKeys, expiries, onTold }: Operations,
   server: Server,
   parts: RouteParts & { readonly rounds: Rounds },
@@ -33,6 +33,7 @@ export function serveSockets(
     expiries,
     drain,
     onTold,
+    onFailed: (err) => logger.error({ err }, 'An operation over a WebSocket failed unexpectedly'),
     documentOf: (request) => documentOf(config.trustedDocuments, request),
     publicForm,
   });

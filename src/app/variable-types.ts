@@ -42,10 +42,10 @@ export const httpUrl = () =>
     )
     .describe('an http or https address without user and password');
 
-/** Paths are appended to it. */
+/** Paths are appended to it. Its host is in small letters and punycode, as others write it who read an address before they show it. */
 export const baseUrl = () =>
   anyHttpUrl()
-    .transform((value) => value.replace(/(?<!\/)\/+$/, ''))
+    .transform((value) => new URL(value).href.replace(/(?<!\/)\/+$/, ''))
     .describe('an http or https address');
 
 export const origin = () =>

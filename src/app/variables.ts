@@ -81,7 +81,8 @@ export const variables = {
     'passthrough',
   ),
   UPSTREAM_API_KEY: variable(() => secret("the client's API key")),
-  UPSTREAM_CLIENT_ID: variable(() => z.uuid().describe('the UUID of the client')),
+  // As `isUuid` reads them: `z.uuid` refuses versions and variants that RFC 9562 does not name.
+  UPSTREAM_CLIENT_ID: variable(() => z.guid().describe('the UUID of the client')),
   UPSTREAM_CLIENT_SECRET: variable(() => secret("the client's secret")),
   UPSTREAM_CLIENTS: variable(clientsFile),
   AUTH_CLIENT_CLAIM: variable(() => text('the claim of callers’ tokens that names the client they act for')),

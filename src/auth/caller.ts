@@ -32,7 +32,10 @@ export interface Caller {
   /** The owner of the caller's idempotency keys; undefined if they belong to the client, or to the customer. */
   readonly keyOwner: string | undefined;
   readonly scopes: ReadonlySet<Scope>;
-  /** True if the caller's token names its client, of those in a file, even of one. Then clients take turns, instead of customers and subjects. */
+  /**
+   * True if the caller's token names its client (`AUTH_CLIENT_CLAIM`), also where the gateway stands for one alone. Then clients take turns,
+   * instead of customers and subjects.
+   */
   readonly amongClients?: boolean;
   /** When the credential ends, in milliseconds since the epoch; undefined when it does not say. */
   readonly expiresAt: number | undefined;

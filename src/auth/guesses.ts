@@ -96,7 +96,7 @@ export const guessing = (rest: Rest, guesses: Guesses, source: string): Rest => 
     return new UpstreamError(
       'UPSTREAM_RATE_LIMITED',
       'The service has refused too many keys from this address. Try again in a minute.',
-      { dispatched: false },
+      { dispatched: false, retryAfterMs: COUNTED_MS },
     );
   };
   return {

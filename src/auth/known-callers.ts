@@ -28,7 +28,8 @@ export class KnownCallers {
    * @param ask finds it out, for all who ask about the same token meanwhile, of the same source: it goes on while one of them waits.
    * @param fresh true to ask again, whatever was found a moment ago or is being found. Until there is an answer the token is believed as
    * before, and where there is none it stays so.
-   * @param source in whose turn it is asked; who comes from another waits for no turn of this one. Empty where it is asked at once.
+   * @param source whose guess the question is, which waits for the earlier guesses of that source. Callers from another source do not join
+   * it. Empty for a question that is no guess.
    */
   find(token: string, ask: Ask, fresh: boolean, asker: Asker, source = ''): MaybePromise<Caller> {
     // What was asked before may be answered as it was before.

@@ -58,7 +58,7 @@ const UNCLEAR_MS = 5_000;
 /** How many refused tokens are remembered, and how many clients with an accepted caller. */
 const MAX_REMEMBERED = 10_000;
 
-/** The first and the last time of what has happened again, in milliseconds since the epoch. */
+/** The first and the last time of what has happened again, in milliseconds of the clock that only goes forward. */
 interface Times {
   readonly first: number;
   last: number;
@@ -100,7 +100,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     const reason = fresh ? undefined : refused.get(id);
     if (reason !== undefined) throw new UnauthenticatedError(reason);
     const last = fresh || source === undefined ? undefined : unclear.get(id)?.last;
-    if (last !== undefined && clock.now() - last < UNCLEAR_MS) throw notFoundOut();
+    if (last !== undefined && clock.monotonic() - last < UNCLEAR_MS) throw notFoundOut();
     assertMayHold(read, claims);
     try {
       const find = () => probe(read, token, restFor, party);
@@ -148,8 +148,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
 }
 
 /**
- * Returns for whom a token counts that nobody has verified yet, and whose calls fail with those that ask about it. A token that names a client
- * with known callers is counted for that client: made-up tokens of strangers then do not keep it out.
+ * Returns under which source a token is counted that nobody has verified yet, and for whom the breaker counts the calls that ask about it. A
+ * token that names a client with known callers has a source of its address and that client: other made-up tokens from there do not keep it out.
  *
  * @param clients with known callers.
  */
@@ -260,7 +260,7 @@ function decided(answer: Caller | UpstreamError, unclear: Lru<Times>, id: string
     unclear.delete(id);
     return answer;
   }
-  const now = clock.now();
+  const now = clock.monotonic();
   const before = unclear.get(id);
   if (before === undefined) unclear.set(id, { first: now, last: now });
   else if (now - before.first >= BELIEVED_MS) throw new UnauthenticatedError(REFUSED);

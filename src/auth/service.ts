@@ -148,13 +148,19 @@ async function issue(rest: Rest, secret: Secret): Promise<CredentialToken> {
   });
 }
 
+/**
+ * Reads when a token ends: at the earlier of `expires_at` and its own `exp`, of those that are still to come. An `expires_at` without an
+ * offset may be in another zone than the one that it is given, and so hours late or past.
+ */
 function readIssued(
   issued: CredentialToken,
   utcOffset: string,
 ): { readonly token: string; readonly expiresAt: number | undefined } {
   const { token } = issued;
   const written = toRfc3339(issued.expires_at, utcOffset);
-  return { token, expiresAt: written == null ? endOf(token) : Date.parse(written) };
+  const told = written == null ? Number.NaN : Date.parse(written);
+  const coming = [told, endOf(token) ?? Number.NaN].filter((end) => end > clock.now());
+  return { token, expiresAt: coming.length === 0 ? undefined : Math.min(...coming) };
 }
 
 function endOf(token: string): number | undefined {

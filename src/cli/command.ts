@@ -1,5 +1,5 @@
-import { fstatSync, writeSync } from 'node:fs';
-import { type ParseArgsConfig, parseArgs, styleText } from 'node:util';
+import { fdatasync, fstatSync, writeSync } from 'node:fs';
+import { type ParseArgsConfig, parseArgs, promisify, styleText } from 'node:util';
 import { suggestion } from './suggestion.ts';
 
 /** The exit codes of the `pasarela` command. `help` prints the same. */
@@ -46,10 +46,18 @@ export function readArguments<const T extends NonNullable<ParseArgsConfig['optio
   options: T,
 ) {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    const { tokens, ...read } = parseArgs({
+      args: [...args],
+      options,
+      allowPositionals: true,
+      strict: true,
+      tokens: true,
+    });
+    refuseRepeats(tokens, options);
+    return read;
   } catch (error) {
     if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
-      // The sentences after the first are about arguments that begin with a dash, which nobody writes here by hand.
+      // The sentences after the first are about arguments that begin with a dash: optionMeant says it in fewer words.
       const [message = error.message] = error.message.split('. ');
       throw new UsageError(`${message}${optionMeant(message, Object.keys(options))}`, { cause: error });
     }
@@ -57,8 +65,32 @@ export function readArguments<const T extends NonNullable<ParseArgsConfig['optio
   }
 }
 
-/** Names the option that was probably meant by an unknown one, if one is similar enough. */
+/**
+ * Refuses an option that stands twice and takes one value. parseArgs takes the last one alone: `--state UNKNOWN --state IN_FLIGHT` would
+ * show no payment that is unknown, and `events forward --types MONEY_IN --types CEP` would post no credit.
+ */
+function refuseRepeats(
+  tokens: readonly { readonly kind: string; readonly name?: string; readonly value?: string | undefined }[],
+  options: NonNullable<ParseArgsConfig['options']>,
+): void {
+  const seen = new Set<string>();
+  for (const { name, value } of tokens) {
+    if (name === undefined || value === undefined || options[name]?.multiple === true) continue;
+    if (seen.has(name))
+      throw new UsageError(
+        `--${name} stands twice, and takes one value; where that may be a list, write commas: --${name} A,B`,
+      );
+    seen.add(name);
+  }
+}
+
+/**
+ * Names the option that was probably meant by an unknown one, if one is similar enough. Of a word with one dash it says how it is no option:
+ * one in 64 ids of payments begins with a dash.
+ */
 function optionMeant(message: string, options: readonly string[]): string {
+  if (message.startsWith("Unknown option '-") && !message.startsWith("Unknown option '--"))
+    return '. An id that begins with a dash stands behind --, as in: show -- -ID';
   const unknown = /^Unknown option '(--[^']+)'$/.exec(message)?.[1];
   const meant =
     unknown === undefined
@@ -88,6 +120,13 @@ export function refuseArguments(positionals: readonly string[]): void {
 }
 
 const STANDARD_OUTPUT = 1;
+const sync = promisify(fdatasync);
+
+const unwritable = (cause: unknown): CommandError =>
+  new CommandError(
+    `Standard output cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`,
+    { cause },
+  );
 
 /** Whether standard output is a file, and neither a terminal nor a pipe. */
 function isFile(): boolean {
@@ -109,9 +148,21 @@ export function writeOut(text: string): boolean {
       rest = rest.subarray(writeSync(STANDARD_OUTPUT, rest));
     return true;
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new CommandError(`Standard output cannot be written: ${why}`, { cause });
+    throw unwritable(cause);
   }
+}
+
+/**
+ * Resolves once the disk has what was written to standard output, where that is a file: in a loss of power a place that is saved behind it
+ * must not outlast it.
+ *
+ * @throws CommandError where the disk does not take it
+ */
+export async function syncOut(): Promise<void> {
+  if (!fstatSync(STANDARD_OUTPUT).isFile()) return;
+  await sync(STANDARD_OUTPUT).catch((cause: unknown) => {
+    throw unwritable(cause);
+  });
 }
 
 /** Writes to standard output, where results go. */

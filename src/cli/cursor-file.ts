@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { closeSync, fdatasync, fstatSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fdatasync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { promisify } from 'node:util';
 import { CommandError } from './command.ts';
 
@@ -80,13 +89,13 @@ export class CursorFile {
     this.#file = undefined;
   }
 
-  /** Replaces the file by one of whole records. If the process is killed meanwhile, the file before stays. */
+  /** Replaces the file by one of whole records. If the process is killed meanwhile, or the machine loses its power, the file before stays. */
   #open(cursor: string): number {
     const next = `${this.#path}.next`;
-    const file = openSync(next, 'w+', 0o600);
-    for (const place of [0, RECORD_BYTES]) {
-      writeSync(file, record(this.#number, this.#cursor ?? cursor), 0, RECORD_BYTES, place);
-    }
+    const first = record(this.#number, this.#cursor ?? cursor);
+    // Some file systems (XFS) would else put the name in its place before the records are on the disk.
+    writeFileSync(next, Buffer.concat([first, first]), { mode: 0o600, flush: true });
+    const file = openSync(next, 'r+');
     renameSync(next, this.#path);
     return file;
   }

@@ -17,8 +17,9 @@ import {
 } from './command.ts';
 import { EVENTS_HELP, EVENTS_HELP_ON } from './events-help.ts';
 import { runForward } from './forward/command.ts';
-import { describe, type GraphClient, HEAD, query, queryShown, subscribe, tellUnread } from './graph.ts';
+import { describe, type GraphClient, HEAD, query, queryShown, tellUnread } from './graph.ts';
 import { graphAt, isFinal, readTypes } from './graph-options.ts';
+import { subscribe } from './graph-stream.ts';
 
 /** Pause before subscribing again after any other error, in milliseconds. */
 const RETRY_MS = 1_000;

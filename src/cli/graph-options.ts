@@ -22,13 +22,19 @@ export const isFinal = (graph: GraphClient, code: string): boolean =>
 /**
  * Returns the graph that `--url` and the environment name.
  *
- * @throws CommandError without a token, UsageError for a text that is no address
+ * @throws CommandError without a token, UsageError for a text that is no address which `fetch` takes
  */
 export function graphAt(text: string | undefined): GraphClient {
   const variables = readEnvironment();
   const token = tokenOf(variables);
   const url = text ?? `${gatewayOrigin(variables.HOST, variables.PORT)}/graphql`;
-  if (!URL.canParse(url)) throw new UsageError(`--url got "${url}", wants the address of a graph`);
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username + parsed.password !== '') {
+    const got = url.includes('@') ? 'a value' : `"${url}"`;
+    throw new UsageError(
+      `--url got ${got}, wants the http or https address of a graph, without user and password`,
+    );
+  }
   return { url, token };
 }
 

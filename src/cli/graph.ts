@@ -1,5 +1,3 @@
-import { createClient } from 'graphql-ws';
-import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
 import { parseAsWritten } from '../common/long-numbers.ts';
@@ -8,8 +6,6 @@ import type { Token } from './token.ts';
 
 /** Longest wait for an answer, in milliseconds. */
 const TIMEOUT_MS = 30_000;
-/** Longest wait between attempts to connect again, in milliseconds. */
-const LONGEST_WAIT_MS = 10_000;
 
 /** The document that asks where the log ends. */
 export const HEAD = '{ eventCursor }';
@@ -131,7 +127,7 @@ async function ask(url: string, token: string, document: string, variables: obje
 const UNREAD: readonly unknown[] = ['UPSTREAM_INVALID', 'MORE_ERRORS'];
 
 /** True if errors say no more than that single fields of what is shown cannot be read. */
-function areUnread(data: unknown, failures: readonly GraphFailure[]): boolean {
+export function areUnread(data: unknown, failures: readonly GraphFailure[]): boolean {
   const isWhole =
     typeof data === 'object' && data !== null && Object.values(data).every((field) => field !== null);
   return isWhole && failures.every(({ extensions }) => UNREAD.includes(extensions?.['code']));
@@ -173,101 +169,3 @@ export class GraphError extends CommandError {
     this.code = String(failure.extensions?.['code'] ?? 'ERROR');
   }
 }
-
-/**
- * What one subscription yields: data, the cursor up to which all data has been sent, the errors that end it, or what has broken
- * the connection for good.
- */
-type Step = Shown | { readonly bookmark: string } | { readonly failures: readonly GraphFailure[] };
-type Heard = Step | { readonly broken: unknown };
-
-/**
- * Subscribes over WebSocket, and connects again for as long as it takes. Each time it sends `variables` as they then are, so
- * a caller that keeps a cursor in them resumes.
- *
- * @throws CommandError if the gateway closes the socket for good, as for a token that has ended
- */
-export async function* subscribe(
-  graph: GraphClient,
-  document: string,
-  variables: Record<string, unknown>,
-  onReconnect: () => void,
-): AsyncGenerator<Step, void> {
-  let opened = 0;
-  let used: string | undefined;
-  let refused: string | undefined;
-  let hear: ((heard: Heard) => void) | undefined;
-  const client = createClient({
-    url: graph.url.replace(/^http/, 'ws'),
-    webSocketImpl: WebSocket,
-    connectionParams: async () => {
-      used = await graph.token.get(refused);
-      refused = undefined;
-      return { authorization: `Bearer ${used}` };
-    },
-    retryAttempts: Number.POSITIVE_INFINITY,
-    // A gateway that is away is an error of the socket, and no close. Closes that are final were recognised before.
-    shouldRetry: () => true,
-    retryWait: (retries) =>
-      new Promise((resolve) => clock.setTimeout(resolve, Math.min(250 * 2 ** retries, LONGEST_WAIT_MS))),
-    on: {
-      connected: () => {
-        opened += 1;
-        if (opened > 1) onReconnect();
-      },
-      // The socket has one operation.
-      ping: (_received, payload) => {
-        for (const bookmark of Object.values(Ping.safeParse(payload).data?.bookmarks ?? {}))
-          hear?.({ bookmark });
-      },
-      closed: (event) => {
-        if (Closed.safeParse(event).data?.code === FORBIDDEN) refused = used;
-      },
-    },
-  });
-  // One queue, so that no bookmark overtakes an event. When its reader has gone, the client still tells of the socket that is closed for that.
-  const queue = new ReadableStream<Heard>({
-    start(controller) {
-      const end = (last?: Heard) => {
-        if (hear === undefined) return;
-        hear = undefined;
-        if (last !== undefined) controller.enqueue(last);
-        controller.close();
-      };
-      hear = (heard) => controller.enqueue(heard);
-      client.subscribe(
-        { query: document, variables },
-        {
-          next: ({ data, errors = [] }) => hear?.(stepOf(data, errors)),
-          error: (cause) => end(Array.isArray(cause) ? { failures: cause } : { broken: cause }),
-          complete: () => end(),
-        },
-      );
-    },
-    cancel() {
-      hear = undefined;
-    },
-  });
-  try {
-    for await (const heard of queue) {
-      if ('broken' in heard) throw closedBy(heard.broken);
-      yield heard;
-    }
-  } finally {
-    await client.dispose();
-  }
-}
-
-const stepOf = (data: unknown, errors: readonly GraphFailure[]): Step =>
-  errors.length === 0 || areUnread(data, errors) ? { data, unread: errors } : { failures: errors };
-
-function closedBy(cause: unknown): CommandError {
-  const closed = Closed.safeParse(cause).data;
-  const reason = closed === undefined ? String(cause) : `${closed.code} ${closed.reason}`;
-  return new CommandError(`The gateway closed the stream: ${reason}`, { cause });
-}
-
-/** The close code for a caller that the gateway does not know, or no longer knows. */
-const FORBIDDEN = 4403;
-const Closed = z.object({ code: z.number(), reason: z.string() });
-const Ping = z.object({ bookmarks: z.record(z.string(), z.string()) });

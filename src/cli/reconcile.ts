@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { readEnvironment } from '../app/config.ts';
 import { onToldToEnd } from '../app/lifecycle.ts';
 import { clock } from '../common/clock.ts';
+import { disk } from '../common/disk.ts';
 import type { Difference } from '../money/reconciling/compare.ts';
 import { signedPesos } from '../money/reconciling/movements.ts';
 import { firstReadings, nextReadings, type Readings, readReadings } from '../money/reconciling/readings.ts';
@@ -15,6 +16,7 @@ import {
   readArguments,
   refuseArguments,
   remark,
+  syncOut,
   UsageError,
 } from './command.ts';
 import { rest } from './forward/attempts.ts';
@@ -108,7 +110,7 @@ async function reconcileEvery(
 
 /**
  * One reading, compared with those that the file keeps. A difference is told before the reading is kept: where a process dies in between,
- * or what it tells cannot be written, as on a full disk, the next run tells it again.
+ * the machine loses its power, or what it tells cannot be written, as on a full disk, the next run tells it again.
  *
  * @returns how many differences were told
  */
@@ -121,7 +123,7 @@ async function reconcileOnce(
   const kept = readState(path);
   if (kept === undefined) {
     const open = await openPayments(graph);
-    writeState(path, firstReadings(await lookAtBalances(graph, marginMs), open));
+    await writeState(path, firstReadings(await lookAtBalances(graph, marginMs), open));
     return 0;
   }
   if (clock.now() - kept.baseline.from > RETENTION_MS) {
@@ -136,7 +138,8 @@ async function reconcileOnce(
   if (amountUnknown.length > 0)
     remark(`Payments that may have moved, amount unknown: ${amountUnknown.join(', ')}.`);
   for (const difference of differences) await tell(difference, amountUnknown);
-  writeState(path, readings);
+  await syncOut();
+  await writeState(path, readings);
   return differences.length;
 }
 
@@ -155,11 +158,9 @@ function readState(path: string): Readings | undefined {
   }
 }
 
-function writeState(path: string, state: Readings): void {
+async function writeState(path: string, state: Readings): Promise<void> {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeFileSync(`${path}.next`, JSON.stringify(state), { mode: 0o600 });
-    renameSync(`${path}.next`, path);
+    await disk.replace(path, JSON.stringify(state));
   } catch (cause) {
     throw new CommandError(`The readings cannot be saved in ${path}: ${String(cause)}`, { cause });
   }

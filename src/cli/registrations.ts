@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '../events/log.ts';
-import { ingressTarget, ingressToken, isOfUnknownType } from '../ingress/addresses.ts';
+import { ingressTarget, ingressToken, isIngressAddress, isOfUnknownType } from '../ingress/addresses.ts';
 import { present } from '../upstream/call/json.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
 
@@ -62,7 +62,7 @@ function leadsTo(clientId: string, webhook: Webhook, receiver: Receiver | undefi
     if (!isItsOwn) return 'here-other-address';
     return newer === undefined ? 'here-older-secret' : 'here';
   }
-  if (!url.startsWith(`${publicUrl.replace(/(?<!\/)\/+$/, '')}/webhooks/`)) return 'elsewhere';
+  if (!isIngressAddress(publicUrl, url)) return 'elsewhere';
   return isOfUnknownType(url) ? 'here-unknown-type' : 'here-unsigned';
 }
 

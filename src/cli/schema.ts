@@ -118,7 +118,7 @@ async function readDocuments(files: readonly string[]): Promise<DocumentNode> {
  * Returns, by the SHA-256 of an operation's text in hexadecimal, the text. Each operation stands alone, with the fragments
  * that it uses.
  *
- * @throws CommandError for operations that do not fit the graph, or that have no name
+ * @throws CommandError for operations that do not fit the graph, and for several where one has no name
  */
 function manifest(graph: GraphQLSchema, documents: DocumentNode): Readonly<Record<string, string>> {
   const operations = documents.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
@@ -147,13 +147,16 @@ async function checkAll(graph: GraphQLSchema, files: readonly string[]): Promise
 async function check(graph: GraphQLSchema, files: readonly string[]): Promise<ExitCode> {
   const isManifest = (file: string): boolean => file.endsWith('.json');
   const plain = await readDocuments(files.filter((file) => !isManifest(file)));
-  const fragments = plain.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
-  // Checked one by one, because files of several apps may hold operations of the same name.
+  const fragments = plain.definitions.filter((one) => one.kind === Kind.FRAGMENT_DEFINITION);
+  // Checked one by one, because files of several apps may hold operations, and fragments, of the same name.
   const written = plain.definitions
     .filter(({ kind }) => kind === Kind.OPERATION_DEFINITION)
-    .flatMap((definition) =>
-      Object.entries(separateOperations({ ...plain, definitions: [definition, ...fragments] })),
-    )
+    .flatMap((definition) => {
+      const own = fragments.filter(({ loc }) => loc?.source === definition.loc?.source);
+      const names = new Set(own.map(({ name }) => name.value));
+      const others = fragments.filter(({ name }) => !names.has(name.value));
+      return Object.entries(separateOperations({ ...plain, definitions: [definition, ...own, ...others] }));
+    })
     .map(([name, document]) => [name === '' ? 'an operation without a name' : name, document] as const);
   const listed = files
     .filter(isManifest)

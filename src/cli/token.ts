@@ -7,6 +7,7 @@ import type { Variables } from '../app/variables.ts';
 import { clock } from '../common/clock.ts';
 import type { Secret } from '../common/secret.ts';
 import { CommandError } from './command.ts';
+import { reasonOf } from './doctor/finding.ts';
 
 /** A token is renewed this long before it ends, in milliseconds, or in the last tenth of its life if that is shorter. */
 const RENEW_BEFORE_MS = 60_000;
@@ -126,7 +127,14 @@ async function printedBy(command: string): Promise<Issued> {
   }
 }
 
-const Answer = z.object({ access_token: z.string().min(1), expires_in: z.number().positive().optional() });
+const Answer = z.object({
+  access_token: z.string().min(1),
+  // Some providers write a text. Where it is no time, the token may say itself when it ends.
+  expires_in: z.coerce.number().positive().optional().catch(undefined),
+});
+
+/** An answer with an error, such as `invalid_client` or `invalid_scope` (RFC 6749, 5.2). What else it holds may repeat what was sent. */
+const Refusal = z.object({ error: z.string().regex(/^[a-z_]{1,64}$/) });
 
 async function issuedBy(url: string, variables: TokenVariables): Promise<Issued> {
   const { PASARELA_TOKEN_CLIENT_ID: id, PASARELA_TOKEN_CLIENT_SECRET: secret } = variables;
@@ -152,21 +160,18 @@ async function issuedBy(url: string, variables: TokenVariables): Promise<Issued>
   } catch (cause) {
     throw new CommandError(`PASARELA_TOKEN_URL does not answer: ${reasonOf(cause)}`, { cause });
   }
-  const answer = Answer.safeParse(await response.json().catch(() => undefined)).data;
+  const body: unknown = await response.json().catch(() => undefined);
+  const answer = Answer.safeParse(body).data;
   if (!response.ok || answer === undefined) {
-    throw new CommandError(`PASARELA_TOKEN_URL gave no token: it answered ${response.status}.`);
+    const code = Refusal.safeParse(body).data?.error;
+    const why = code === undefined ? '' : `, and said ${code}`;
+    throw new CommandError(`PASARELA_TOKEN_URL gave no token: it answered ${response.status}${why}.`);
   }
   const { access_token: token, expires_in: seconds } = answer;
   return { token, expiresAt: seconds === undefined ? endOf(token) : clock.now() + seconds * 1_000 };
 }
 
 const formEncoded = (text: string): string => new URLSearchParams({ text }).toString().slice('text='.length);
-
-/** Returns the reason of an error. undici's message is "fetch failed"; the reason is in its cause. */
-function reasonOf(error: unknown): string {
-  const { cause = error } = error instanceof Error ? error : { cause: error };
-  return cause instanceof Error ? cause.message : String(cause);
-}
 
 function wordIn(text: string, source: string): string {
   const word = text.trim();

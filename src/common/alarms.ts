@@ -50,7 +50,7 @@ export class Alarms {
   /** Aborts the sleep under way, which lasts until `#wakesAt`. */
   #asleep: AbortController | undefined;
   #wakesAt = Number.POSITIVE_INFINITY;
-  /** By how much the clock was ahead of the one that only goes forward when that was looked at. */
+  /** How far the clock was ahead of the one that only goes forward when the two were last compared, in milliseconds. */
   #ahead: number;
 
   constructor(clock: AlarmClock) {

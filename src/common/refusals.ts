@@ -5,6 +5,7 @@
 export const LIMITS = [
   'connections',
   'connections_of_address',
+  'requests_of_connection',
   'body_length',
   'bodies',
   'bodies_of_sender',

@@ -18,7 +18,7 @@ export class Rounds {
   #size = 0;
   /** The part that is called next. */
   #next = 0;
-  /** The part that the next member joins: the one that was called last, first. */
+  /** The part that the latest member has joined. Members join the parts in turn, from the last one backwards. */
   #joins = 0;
 
   constructor(clock: AlarmClock) {

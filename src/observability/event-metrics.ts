@@ -12,6 +12,12 @@ const QUARANTINE_REASONS: readonly QuarantineReason[] = [
   ...(['conflict', 'undecided'] as const),
 ];
 
+/** What an open stream may fail with for a reason that is not its client's. */
+const STREAM_CODES = [
+  ...['STORE_UNAVAILABLE', 'EVENTS_GAP', 'INTERNAL', 'UPSTREAM_TIMEOUT', 'UPSTREAM_UNAVAILABLE'],
+  ...['UPSTREAM_RATE_LIMITED', 'UPSTREAM_INVALID'],
+];
+
 /** What ends because too many events wait. */
 export interface SlowReaderMetrics {
   /** So many readers of a client's events were ended. */
@@ -24,6 +30,8 @@ export interface DeliveryMetrics extends SlowReaderMetrics {
   delivered(type: string, readers: number): void;
   /** How long after its webhook had arrived an event was sent. Not told of what had arrived before its subscribers. */
   lag(milliseconds: number): void;
+  /** So many readers were sent a result with errors, the first of which has this code. */
+  failed(code: string, readers: number): void;
   /** So many readers were told `EVENTS_GAP`. */
   gap(gap: Gap, readers: number): void;
 }
@@ -163,8 +171,15 @@ function deliveries(registry: Registry): Omit<DeliveryMetrics, 'gap' | 'slow'> {
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 60, 120, 300, 600],
     registers,
   });
+  const failed = counter(
+    'pasarela_stream_errors_total',
+    'Results with an error that open subscriptions were sent, by the code of the first error.',
+    ['code'],
+  );
   for (const type of EVENT_TYPES) delivered.inc({ type }, 0);
+  for (const code of STREAM_CODES) failed.inc({ code }, 0);
   return {
+    failed: (code, readers) => failed.inc({ code }, readers),
     delivered: (type, readers) => delivered.inc({ type }, readers),
     lag: (milliseconds) => lag.observe(milliseconds / 1000),
   };

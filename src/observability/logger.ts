@@ -29,8 +29,19 @@ function plainError(error: unknown, depth = 0): object {
   };
 }
 
-/** A number that is long enough for a card or an account, and no text: it must stay JSON when it is hidden. */
-const LONG_NUMBER = /([:,[])\d{12,18}(?=[,}\]])/g;
+/** A text in a line of JSON, or a number that is long enough for a card or an account. */
+const TEXT_OR_LONG_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"?|(?<=[:,[])\d{12,18}(?=[,}\]])/g;
+/** A line that cannot be redacted as it stands: a number has to become a text, and the letter of an escape would count as part of a word. */
+const IS_ESCAPED_OR_LONG = /\\|\d{12}/;
+
+/** Hides what no line may hold. The line stays JSON. */
+function hidden(line: string): string {
+  if (!IS_ESCAPED_OR_LONG.test(line)) return redact(line);
+  return line.replace(TEXT_OR_LONG_NUMBER, (part) => {
+    if (!part.startsWith('"')) return '"[hidden]"';
+    return part.includes('\\') ? JSON.stringify(redact(JSON.parse(part))) : redact(part);
+  });
+}
 
 /**
  * The process' own log: JSON lines. Secrets do not print by themselves (secret.ts), fields that hold some are not
@@ -49,7 +60,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
         paths: SECRET_FIELDS.flatMap((name) => [`["${name}"]`, `*["${name}"]`]),
         censor: '[secret]',
       },
-      hooks: { streamWrite: (line) => redact(line.replace(LONG_NUMBER, '$1"[hidden]"')) },
+      hooks: { streamWrite: hidden },
     },
     destination ?? standardOutput(),
   );

@@ -20,8 +20,9 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/:\/\/[^\s/@"]*@/g, `://${MASK}@`],
   // Cards have 16 digits, CLABEs 18, account numbers 12. The last part of a UUID may be 12 digits too.
   [/(?<!\d|[0-9a-f]{4}-)\d{12,18}(?!\d)/gi, MASK],
-  // RFC: three letters of a company or four of a person, a date, three more.
-  [/(?<![\w&Ñ])[A-ZÑ&]{3,4}\d{6}[A-Z0-9]{3}(?!\w)/g, MASK],
+  // RFC: three letters of a company or four of a person, a date, three more. CURP, which SPEI may have in its place: the same beginning of
+  // a person, and its sex, state, consonants and check.
+  [/(?<![\w&Ñ])[A-ZÑ&]{3,4}\d{6}(?:[HMX][A-Z]{5}[A-Z0-9]\d|[A-Z0-9]{3})(?!\w)/g, MASK],
 ];
 
 /** The longest message of an error that a caller is sent, in UTF-16 code units. */

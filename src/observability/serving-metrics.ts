@@ -34,9 +34,9 @@ export interface ServingMetrics {
 const WEBHOOK_STATUSES = [201, 400, 401, 405, 408, 413, 422, 500, 503];
 const PARTS = ['events', 'spool', 'payments', 'redis', 'upstream'];
 const TOKEN_FAILURES = ['expired', 'unknown-key', 'signature', 'claims', 'malformed', 'keys'];
-/** A client may close with any code: those that say something here (RFC 6455, 7.4; graphql-transport-ws). */
+/** A client may close with any code: those that say something here (RFC 6455, 7.4.1; graphql-transport-ws). */
 const CLOSE_CODES = [
-  1000, 1001, 1005, 1006, 1009, 1012, 1013, 4400, 4401, 4403, 4406, 4408, 4409, 4429, 4500,
+  1000, 1001, 1005, 1006, 1007, 1008, 1009, 1012, 1013, 4400, 4401, 4403, 4406, 4408, 4409, 4429, 4500,
 ];
 
 /** What is running. */
@@ -152,7 +152,7 @@ function stateMetrics(registers: Registry[]): ServingMetrics['watchState'] {
 function tokenMetrics(registers: Registry[]): ServingMetrics['tokens'] {
   const refused = new Counter({
     name: 'pasarela_tokens_refused_total',
-    help: 'Verifications of callers’ tokens that failed, in service mode, by reason; one request may verify its token twice.',
+    help: 'Verifications of callers’ tokens that failed, in service mode, by reason; a request may count twice for `keys`.',
     labelNames: ['reason'],
     registers,
   });

@@ -8,7 +8,8 @@ const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 /**
  * Standard output as the log's destination. A line that cannot be written, as to a file on a full disk or to a reader that has gone, is
- * dropped. (pino's own destination ends the process then, or keeps all further lines in memory and hangs at the end.)
+ * dropped. (pino's own destination ends the process then, or keeps all further lines in memory and hangs at the end.) A reader that is there
+ * and reads no more holds up all that the process does, once the pipe is full.
  *
  * @param write as Node's `writeSync`
  */

@@ -9,7 +9,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import {
   defaultResource,
@@ -19,7 +19,9 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { clock } from '../common/clock.ts';
+import type { Logger } from '../common/logger.ts';
 import { type PushStream, type Sink, WrappedStream } from '../common/push-stream.ts';
+import { createRareLines } from '../common/rare-lines.ts';
 import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent, type Watcher } from '../events/log.ts';
 import { WrappedLog } from '../events/wrapped-log.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
@@ -50,8 +52,13 @@ export interface Tracing {
  *
  * @param endpoint base address of an OTLP collector over HTTP, such as `http://127.0.0.1:4318`. One that is away costs
  * nothing but the spans.
+ * @param logger is told, once a minute at most, that spans are lost: the SDK says it to nobody.
  */
-export function startTracing(endpoint: string): Tracing {
+export function startTracing(endpoint: string, logger: Logger): Tracing {
+  const isDue = createRareLines();
+  setGlobalErrorHandler((err) => {
+    if (isDue('')) logger.warn({ err }, 'spans could not be sent');
+  });
   const provider = new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'pasarela' }))

@@ -1,4 +1,4 @@
-import { context, type Span, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
+import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { ExecutionArgs, ExecutionResult } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 
@@ -27,6 +27,7 @@ export function useTracing(tracer: Tracer, findOperation: FindOperation): Plugin
     const type = operation?.type ?? 'query';
     const name = operation?.name;
     return tracer.startSpan(type, {
+      kind: SpanKind.SERVER,
       attributes: {
         'graphql.operation.type': type,
         ...(name === undefined ? {} : { 'graphql.operation.name': name }),

@@ -43,7 +43,8 @@ describe('the configuration', () => {
 
   it('reads the credentials of several clients from a file, and repeats nothing of it', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'pasarela-clients-'));
-    const [one, other] = [SERVICE.UPSTREAM_CLIENT_ID, '22222222-2222-4333-8444-AAAAAAAAAAAA'];
+    // The service may give ids of no version of RFC 9562.
+    const [one, other] = [SERVICE.UPSTREAM_CLIENT_ID, '22222222-2222-0333-0444-AAAAAAAAAAAA'];
     const of = (clientId: string) => ({ clientId, clientSecret: 'hunter2', apiKey: 'hunter3' });
     const write = async (clients: unknown) => {
       const UPSTREAM_CLIENTS = join(folder, 'clients.json');
@@ -56,6 +57,7 @@ describe('the configuration', () => {
     const service = serviceOf(readVariables({ ...given, AUTH_CLIENT_CLAIM: 'merchant' }));
     expect(service?.clients.map(({ clientId }) => clientId)).toEqual([one, other.toLowerCase()]);
     expect(service?.clientClaim).toBe('merchant');
+    expect(readVariables({ UPSTREAM_CLIENT_ID: other }).UPSTREAM_CLIENT_ID).toBe(other);
     expect(messageOf(given)).toContain('AUTH_CLIENT_CLAIM: is not set');
     expect(messageOf({ ...given, AUTH_CLIENT_CLAIM: 'm', UPSTREAM_API_KEY: 'hunter2' })).toContain(
       'UPSTREAM_CLIENTS: set, and UPSTREAM_API_KEY too',
@@ -112,6 +114,15 @@ describe('the configuration', () => {
     expect(message).not.toContain('hunter');
   });
 
+  it.each(['MONEY_IN_DECISION_URL', 'AUTH_JWKS_URL'])(
+    'does not repeat %s, whose path or query may hold a secret',
+    (name) => {
+      const message = messageOf({ [name]: 'https//id.example.mx/hunter2?key=hunter2' });
+      expect(message).toMatch(new RegExp(`^  ${name}: got a value, wants an http or https`, 'm'));
+      expect(message).not.toContain('hunter2');
+    },
+  );
+
   it('refuses an address of its own that no path can be appended to, and says how one of IPv6 is written', () => {
     for (const rest of ['?tenant=1', '/?', '#top'])
       expect(messageOf({ PUBLIC_URL: `https://graph.example.mx${rest}` })).toContain(
@@ -120,6 +131,9 @@ describe('the configuration', () => {
     expect(messageOf({ PUBLIC_URL: 'graph.example.mx' })).toContain('wants an http or https address');
     expect(readVariables({ PUBLIC_URL: 'https://graph.example.mx/a/' }).PUBLIC_URL).toBe(
       'https://graph.example.mx/a',
+    );
+    expect(readVariables({ PUBLIC_URL: 'https://Pagos.Compañía.mx:443' }).PUBLIC_URL).toBe(
+      'https://pagos.xn--compaa-7va5a.mx',
     );
     expect(messageOf({ HOST: '[::1]' })).toContain(
       'HOST: got "[::1]", wants an address of this machine, without brackets.',
@@ -236,6 +250,14 @@ describe('the configuration', () => {
     expect(doubts({ LAYERS_OFF: 'admission,plans' })).toEqual([
       expect.stringContaining('LAYERS_OFF leaves out admission, plans'),
     ]);
+    for (const name of ['UPSTREAM_URL', 'AUTH_JWKS_URL']) {
+      const service = { ...SERVICE, AUTH_JWKS_URL: 'https://id.example.mx/keys' };
+      expect(doubts({ ...service, [name]: 'HTTP://host.example.mx' })).toEqual([
+        expect.stringMatching(new RegExp(`^${name} is http: (?!.*example)`)),
+      ]);
+      for (const here of ['http://127.0.0.1:4010', 'http://[::1]:4010', 'http://localhost'])
+        expect(doubts({ ...service, [name]: here })).toEqual([]);
+    }
     expect(doubts({ PUBLIC_URL: 'http://127.0.0.1:4000' })).toEqual([]);
     expect(doubts({ PUBLIC_URL: 'https://graph.example.mx' })).toEqual([]);
   });
@@ -325,6 +347,11 @@ describe('the configuration', () => {
       expect.stringMatching(/^AUTH_JWT_SECRET is shorter than 32 bytes: who has seen one token/),
     ]);
     expect(weak({ ...SERVICE, AUTH_JWT_SECRET: 'á'.repeat(16) })).toEqual([]);
+    expect(weak({ FORWARD_SECRET: 'hunter2' })).toEqual([
+      expect.stringMatching(
+        /^FORWARD_SECRET is shorter than 32 bytes: who has seen one forwarded event(?!.*hunter2)/,
+      ),
+    ]);
   });
 
   it('wants a Redis where processes share a port', () => {

@@ -64,19 +64,34 @@ describe('the gateway’s own token', () => {
   const inHours = (hours: number) => Math.floor(Date.now() / 3_600_000 + hours) * 3_600_000;
   const end = inHours(3);
   // As the service writes it, six hours behind UTC.
-  const local = new Date(end - 6 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+  const written = (hours: number) =>
+    new Date(end + hours * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+  const [local, utc, past] = [written(-6), written(0), written(-10)] as const;
+  const ending = (hours: number) => jwtOf({ exp: inHours(hours) / 1_000 });
 
   it.each([
     ['that is told with it, by the service’s own clock', { expires_at: local, token: 'plain' }, end],
     ['that it says itself, where none is told', { token: jwtOf({ exp: end / 1_000 }) }, end],
-    ['that is told with it, whatever it says itself', { expires_at: local, token: jwtOf({ exp: 1 }) }, end],
+    ['that is told with it, where its own has passed', { expires_at: local, token: jwtOf({ exp: 1 }) }, end],
+    ['that is told with it, where its own is later', { expires_at: local, token: ending(5) }, end],
+    [
+      'that it says itself, where it is told in UTC without an offset',
+      { expires_at: utc, token: ending(3) },
+      end,
+    ],
+    ['that it says itself, where what is told has passed', { expires_at: past, token: ending(3) }, end],
+    [
+      'of nobody’s knowledge, where both have passed',
+      { expires_at: past, token: jwtOf({ exp: 1 }) },
+      undefined,
+    ],
     ['of nobody’s knowledge, where nothing says it', { token: 'plain' }, undefined],
     ['of nobody’s knowledge, where it says none', { token: jwtOf({}), expires_at: null }, undefined],
   ])('has the end %s', async (_what, issued, expiresAt) => {
-    const { authorize, written, upstream } = await start(issued);
+    const { authorize, written: kept, upstream } = await start(issued);
     await using _ = upstream;
     expect(await authorize()).toEqual({ authorization: `Bearer ${issued.token}` });
-    expect(written).toMatchObject([{ token: issued.token, expiresAt }]);
+    expect(kept).toMatchObject([{ token: issued.token, expiresAt }]);
   });
 
   it.each([

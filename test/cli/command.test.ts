@@ -87,6 +87,14 @@ describe('the command line', () => {
     [['webhooks', 'remove'], 'needs the ids'],
     [['events'], 'wants tail, replay, search or forward'],
     [['events', 'tail', '--after'], "'--after <value>' argument missing"],
+    // One in 64 ids begins so.
+    [
+      ['payments', 'show', '-Zk0S9h2Xc6uVn1yLr8TgEw5JbPaMdQfRzHsKoBvN4'],
+      'stands behind --, as in: show -- -ID',
+    ],
+    // The last one alone would count: no credit, and no payment that is unknown.
+    [['events', 'tail', '--types', 'MONEY_IN', '--types', 'CEP'], '--types stands twice'],
+    [['payments', 'list', '--state=UNKNOWN', '--state=IN_FLIGHT'], '--state stands twice'],
     [['schema', '--persisted-documents'], 'needs the names of files'],
     [['schema', '--json', '--possible-types'], 'one of its options at a time'],
   ])('ends with 2 and a reason for %j', async (args, reason) => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -105,6 +106,17 @@ describe('a file that holds a cursor', () => {
     expect(() => new CursorFile(folder)).toThrow(/cannot be read/);
     const file = new CursorFile(join(folder, 'missing', 'a.cursor'));
     expect(() => file.save('x')).toThrow(/cannot be saved in/);
+  });
+
+  it('takes the place of the one before only once it is on the disk', async () => {
+    const path = newPath();
+    await writeFile(path, 'before');
+    // A pipe takes the records, and cannot say that they are on a disk.
+    execFileSync('mkfifo', [`${path}.next`]);
+    const written = readFile(`${path}.next`, 'latin1');
+    expect(() => new CursorFile(path).save('after')).toThrow(`cannot be saved in ${path}: EINVAL`);
+    expect(await written).toContain('before');
+    expect(read(path)).toBe('before');
   });
 
   it('is not written any more where the disk has not taken what was written before', async () => {

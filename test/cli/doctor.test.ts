@@ -5,9 +5,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SignJWT } from 'jose';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
+import { createTokenVerifier } from '../../src/auth/token-verifier.ts';
 import { Secret } from '../../src/common/secret.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
@@ -282,6 +283,12 @@ it.each([
     ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'],
     /appendfsync everysec/,
     /CONFIG SET appendfsync always/,
+  ],
+  [
+    'syncs nothing while it writes its file anew',
+    [...DURABLE, '--no-appendfsync-on-rewrite', 'yes'],
+    /no-appendfsync-on-rewrite yes/,
+    /CONFIG SET no-appendfsync-on-rewrite no/,
   ],
   [
     'evicts keys when it is full',
@@ -562,9 +569,45 @@ it('asks for no new token while Redis is not right, and tries the API key and th
 it('finds an identity provider that shows no keys', () => {
   const { AUTH_JWT_SECRET: _, ...rest } = service();
   return expectOnly(
-    { ...rest, AUTH_JWKS_URL: `${gateway.sandbox.url}/jwks` },
-    { check: 'identity', status: 'failure', message: /shows no key set/, cure: /jwks_uri/ },
+    // A path and a query may hold a secret, and the output of a Job stays in the cluster.
+    { ...rest, AUTH_JWKS_URL: `${gateway.sandbox.url}/jwks/hunter2?key=hunter2` },
+    {
+      check: 'identity',
+      status: 'failure',
+      message: /^what answers at 127\.0\.0\.1:\d+ shows no key set \(status \d+\)$/,
+      cure: /jwks_uri/,
+    },
   );
+});
+
+it('finds an identity provider whose keys are behind a redirect, which the gateway does not follow', async () => {
+  const { privateKey, publicKey } = await generateKeyPair('ES256');
+  const provider = createServer(async (request, response) => {
+    const isMoved = request.url === '/moved';
+    response.writeHead(isMoved ? 302 : 200, isMoved ? { location: '/keys' } : {});
+    response.end(JSON.stringify({ keys: [await exportJWK(publicKey)] }));
+  }).listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  onTestFinished(() => void provider.close());
+  const jwksUrl = (path: string) => `http://127.0.0.1:${(provider.address() as AddressInfo).port}${path}`;
+  const { AUTH_JWT_SECRET: _, ...rest } = service();
+  await expectOnly(
+    { ...rest, AUTH_JWKS_URL: jwksUrl('/moved') },
+    { check: 'identity', status: 'failure', message: /no key set \(status 302\)$/, cure: /No redirect/ },
+  );
+  const token = await new SignJWT({ exp: Math.ceil(Date.now() / 1_000) + 60, iss: 'i', aud: 'a' })
+    .setProtectedHeader({ alg: 'ES256' })
+    .sign(privateKey);
+  const verify = (path: string) =>
+    createTokenVerifier({
+      keys: { jwksUrl: jwksUrl(path), cooldownMs: 1, maxAgeMs: 1_000 },
+      issuer: 'i',
+      audience: 'a',
+      keyOwnerClaim: 'sub',
+      clientClaim: undefined,
+    })(token);
+  await expect(verify('/moved')).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+  expect(await verify('/keys')).toMatchObject({ scopes: new Set() });
 });
 
 it('finds a decider that is away', async () =>
@@ -605,6 +648,29 @@ it('finds an address that leads to another program', async () => {
     message: expect.stringContaining('is not the gateway'),
     cure: expect.stringContaining('PUBLIC_URL'),
   });
+});
+
+it('finds a proxy that asks for a user and a password, shows it those of the address, and repeats them nowhere', async () => {
+  const proxy = createServer(({ headers }, response) => {
+    const isKnown = headers.authorization === `Basic ${btoa('a@b:hunter2%')}`;
+    response.writeHead(401, isKnown ? {} : { 'www-authenticate': 'Basic realm="x"' }).end();
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  const { port } = proxy.address() as AddressInfo;
+  const address = async (url: string) => {
+    const found = await wrongs({ PUBLIC_URL: url });
+    expect(JSON.stringify(found)).not.toContain('hunter2');
+    return found.filter(({ check }) => check === 'address');
+  };
+  expect(await address(`http://127.0.0.1:${port}`)).toMatchObject([
+    {
+      status: 'failure',
+      message: expect.stringContaining('asks for credentials'),
+      cure: expect.stringContaining('PUBLIC_URL'),
+    },
+  ]);
+  expect(await address(`http://a%40b:hunter2%@127.0.0.1:${port}`)).toEqual([]);
+  proxy.close();
 });
 
 it('finds that no address is set to register webhooks with', () =>

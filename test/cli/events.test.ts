@@ -199,6 +199,13 @@ describe('pasarela events', () => {
   it('says so when no gateway answers, or the token is not accepted', async () => {
     const away = await events('tail', '--url', 'http://127.0.0.1:9/graphql');
     expect(away).toMatchObject({ code: 1, stderr: expect.stringContaining('No gateway answers') });
+    for (const url of ['localhost:4000/graphql', 'ws://127.0.0.1:9/graphql', 'http://u:hunter2@127.0.0.1:9/'])
+      expect(await events('replay', '--url', url)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(
+          /^(?!.*hunter2).*--url got .*, wants the http or https address of a graph/s,
+        ),
+      });
     const stranger = await pasarela(['events', 'replay'], { ...environment, PASARELA_TOKEN: 'nonsense' });
     expect(stranger).toMatchObject({ code: 1, stderr: expect.stringContaining('UNAUTHENTICATED') });
     const nobody = await pasarela(['events', 'tail'], { PORT: environment['PORT'] ?? '' });

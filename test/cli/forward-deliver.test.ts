@@ -16,15 +16,19 @@ const MINUTE_MS = 60_000;
 let folder: string;
 let letters: Letters;
 let now: number;
+/** By how much the clock of the machine was set since the test began, in milliseconds. */
+let setBy: number;
 let restoreClock: () => void;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'pasarela-deliver-'));
   letters = new Letters(join(folder, 'a.sqlite'));
   now = Date.parse('2026-11-22T10:00:00Z');
+  setBy = 0;
   // Each pause is over at once, by the clock.
   restoreClock = useClock({
     ...clock,
-    now: () => now,
+    now: () => now + setBy,
+    monotonic: () => now,
     async sleep(ms) {
       now += ms;
     },
@@ -92,6 +96,20 @@ it.each([
   await deliver(deliveryTo([{ ...problem, retryAfterMs }], [MINUTE_MS]), event('one'), never);
   expect(now - began).toBe(pauseMs);
 });
+
+it.each([-60, 60])(
+  'a pause is as long as it should be where the clock is set by %s minutes within it',
+  async (minutes) => {
+    const began = now;
+    const { find } = letters;
+    letters.find = (cursor) => {
+      if (now > began) setBy = minutes * MINUTE_MS;
+      return find.call(letters, cursor);
+    };
+    await deliver(deliveryTo([REFUSED], [MINUTE_MS]), event('one'), never);
+    expect(now - began).toBe(MINUTE_MS);
+  },
+);
 
 it('an event that is taken in the end leaves no letter, also where another command had begun with it', async () => {
   const stopped = new AbortController();
@@ -225,4 +243,19 @@ it.each([
   await expect(deliver(deliveryTo(answers), event('1'), never)).rejects.toThrow(
     new CommandError('What a receiver has not taken cannot be saved: no room.'),
   );
+});
+
+it('ends with a sentence, by which other receivers go on, where the file of the attempts can no longer be read', async () => {
+  letters.close();
+  letters = new Letters(join(folder, 'a.sqlite'), 'a receiver');
+  const file = new DatabaseSync(join(folder, 'a.sqlite'));
+  file.exec('DROP TABLE attempts; DROP TABLE trouble');
+  file.close();
+  const unreadable = new CommandError(
+    `The file of the attempts, ${join(folder, 'a.sqlite')}, cannot be used: no such table: attempts.`,
+  );
+  await expect(deliver(deliveryTo([]), event('1'), never)).rejects.toThrow(unreadable);
+  await expect(deliverAgain(deliveryTo([]), never)).rejects.toThrow(unreadable);
+  // Nor can that be noted there.
+  letters.tell('it has ended', true);
 });

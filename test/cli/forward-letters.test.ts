@@ -1,5 +1,15 @@
 import { existsSync } from 'node:fs';
-import { appendFile, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -230,6 +240,30 @@ it('opens a file anew that could not be written', { skip: !existsSync('/dev/full
   expect(await take(event)).toMatchObject({ isAway: true });
   // There is room again.
   await rm(file);
+  expect(await take(event)).toBeUndefined();
+  expect(await readFile(file, 'utf8')).toBe(`${JSON.stringify(event)}\n`);
+  await close();
+});
+
+/** How often this process has a file open; 0 where the operating system does not tell. */
+async function openFilesOf(path: string): Promise<number> {
+  const links = (await readdir('/proc/self/fd').catch(() => [])).map((name) =>
+    readlink(`/proc/self/fd/${name}`).catch(() => ''),
+  );
+  return (await Promise.all(links)).filter((link) => link === path).length;
+}
+
+it('names a file whose last line is no event, does not keep it open, and goes on in it once that line is out', async () => {
+  const { take, close } = createDayFiles(folder);
+  const file = join(folder, 'events-2026-11-22.jsonl');
+  const event = { id: 'one', type: 'CEP', cursor: 'c', receivedAt: '2026-11-22T10:00:00.000Z' };
+  for (const line of ['', 'a note', 'null']) {
+    await writeFile(file, `${line}\n`);
+    const text = `the last line of ${file} is no event: take it out, or move the file away`;
+    expect(await take(event)).toEqual({ text, isAway: true });
+  }
+  expect(await openFilesOf(file)).toBe(0);
+  await writeFile(file, '');
   expect(await take(event)).toBeUndefined();
   expect(await readFile(file, 'utf8')).toBe(`${JSON.stringify(event)}\n`);
   await close();

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -19,6 +19,7 @@ import { folder } from '../helpers/packages.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS } from '../money/orders.ts';
+import { DISK_ORDER } from './disk-order.ts';
 import { pasarela } from './run.ts';
 
 const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
@@ -167,6 +168,24 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => 
     return { child, lines, told };
   };
   const placeOf = (line: string | undefined): string => JSON.parse(line ?? '').line.id;
+
+  it('saves a place once the disk has the lines before it, where they go into a file', async () => {
+    const clientId = randomUUID();
+    const order = join(dataDir, `order-${clientId}`);
+    await pay(records, clientId, 'the first of them');
+    await using output = await open(join(dataDir, `export-${clientId}.jsonl`), 'a');
+    const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+    const state = join(dataDir, `follow-${clientId}.cursor`);
+    const args = ['payments', 'export', '--follow', '--state', state, '--client', clientId];
+    const { PATH = '' } = process.env;
+    const child = spawn(process.execPath, ['--import', DISK_ORDER, folder(program), ...first, ...args], {
+      env: { PATH, ...environment, DISK_ORDER: order },
+      stdio: ['ignore', output.fd, 'ignore'],
+    });
+    started.push(child);
+    await until(async () => (await readFile(order, 'utf8').catch(() => '')).includes('place'));
+    expect(await readFile(order, 'utf8')).toMatch(/^output sync place/);
+  });
 
   it('follows, and goes on where it ended when it is killed', async () => {
     const clientId = randomUUID();

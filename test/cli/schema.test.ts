@@ -100,6 +100,36 @@ describe('pasarela schema', () => {
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('holds no documents')]);
   });
 
+  it('checks an operation with the fragments of its own file, where another app has some of the same names', async () => {
+    const app = (name: string, field: string) =>
+      write(`${name}.graphql`, `query ${name} { client { ...F } } fragment F on Client { ${field} }`);
+    const shared = await write('of-web.graphql', 'query More { client { ...F ...G } }');
+    const g = await write('g.graphql', 'fragment G on Client { id }');
+    const { stdout, code } = await pasarela([
+      'schema',
+      '--check',
+      await app('web', 'id'),
+      await app('phone', 'wallet'),
+      g,
+    ]);
+    expect(stdout).toBe(
+      'phone\n  Cannot query field "wallet" on type "Client".\n1 of 2 operations fit the graph.\n',
+    );
+    expect(code).toBe(1);
+    // Which of the two it means, nobody can say.
+    const unclear = await pasarela([
+      'schema',
+      '--check',
+      join(folder, 'web.graphql'),
+      await app('tablet', 'id'),
+      shared,
+      g,
+    ]);
+    expect(unclear.stdout).toBe(
+      'More\n  There can be only one fragment named "F".\n2 of 3 operations fit the graph.\n',
+    );
+  });
+
   it('names what has changed since an earlier schema, and fails where that breaks documents', async () => {
     const { stdout: sdl } = await pasarela(['schema']);
     const same = await pasarela(['schema', '--check', await write('same.graphql', sdl)]);

@@ -28,7 +28,7 @@ let provider: Server;
 let providerUrl: string;
 let issued = 0;
 /** For how many seconds the identity provider says that its tokens hold. */
-let saidToHold = LIFE;
+let saidToHold: unknown = LIFE;
 let isAway = false;
 beforeAll(async () => {
   const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
@@ -127,6 +127,18 @@ describe('a token of the identity provider', () => {
     }
   });
 
+  it('is taken with a time that is a text, and with none that can be read', async () => {
+    for (saidToHold of ['3600', null, 'soon']) {
+      const before = issued;
+      const token = tokenOfProvider();
+      expect([await token.get(), await token.get()]).toEqual([
+        expect.stringMatching(/^ey/),
+        expect.any(String),
+      ]);
+      expect(issued).toBe(before + 1);
+    }
+  });
+
   it('is taken from the address that was named alone, not from one that this leads to', async () => {
     const asked: (string | undefined)[] = [];
     const elsewhere = createServer((request, response) => {
@@ -163,7 +175,7 @@ describe('a token of the identity provider', () => {
   it('is asked for again after the provider has failed', async () => {
     const token = tokenOfProvider();
     isAway = true;
-    await expect(token.get()).rejects.toThrow('answered 503');
+    await expect(token.get()).rejects.toThrow(/answered 503\.$/);
     isAway = false;
     expect(await token.get()).toMatch(/^ey/);
   });
@@ -212,7 +224,10 @@ it('takes what a command prints, and repeats neither the command nor a secret wh
     ['events', 'replay'],
     environment({ ...credentials(), PASARELA_TOKEN_CLIENT_SECRET: 'another' }),
   );
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('answered 401') });
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('answered 401, and said invalid_client.'),
+  });
   const both = await pasarela(['events', 'replay'], environment({ ...credentials(), PASARELA_TOKEN: token }));
   expect(both).toMatchObject({ code: 1, stderr: expect.stringContaining('wants one') });
 });

@@ -69,6 +69,17 @@ describe('pasarela webhooks sync', () => {
     }
   });
 
+  it.each([
+    ['CEP: is right', SECRET],
+    ['CEP: was mended', 'a secret of somebody else, of forty letters'],
+  ])('knows one again that the service shows in another spelling: %s', async (told, secret) => {
+    environment['PUBLIC_URL'] = 'https://Graph.Example.mx:443/a/';
+    const { clientId } = running();
+    const url = ingressUrl(`${PUBLIC_URL}/a`, clientId, 'CEP', secret);
+    const id = await register('CEP', url, ingressToken(clientId, 'CEP', SECRET));
+    expect((await run('sync', '--types', 'CEP')).stdout).toBe(`${told} (${id})\n`);
+  });
+
   it('does nothing with --dry-run, and says what it would do', async () => {
     const before = await registered();
     expect((await run('sync', '--dry-run')).stdout).toContain('CEP: would be made');

@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { disk, useDisk } from '../../src/common/disk.ts';
+import { entropy, useEntropy } from '../../src/common/entropy.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -34,10 +36,31 @@ it('nothing is left of a content that could not be put into its place', async ()
   expect(await readdir(folder)).toEqual(['file']);
 });
 
+it('a content takes its place only once it is on the disk', async () => {
+  const path = join(folder, 'file');
+  const restore = useEntropy({ ...entropy, uuid: () => 'own' });
+  try {
+    // A pipe takes the content, and cannot say that it is on a disk.
+    execFileSync('mkfifo', [`${path}.own`]);
+    const read = readFile(`${path}.own`, 'utf8');
+    await expect(disk.replace(path, 'text')).rejects.toThrow('fsync');
+    expect(await read).toBe('text');
+  } finally {
+    restore();
+  }
+  expect(await readdir(folder)).toEqual([]);
+});
+
 it('a file, and the folder that is made for it, are kept from other users', async () => {
   const own = join(folder, 'own');
   await disk.replace(join(own, 'file'), 'text');
   for (const path of [own, join(own, 'file')]) expect((await stat(path)).mode & 0o077).toBe(0);
+});
+
+it('a database needs no place for temporary files, which a container with a read-only root does not have', () => {
+  using database = disk.open(join(folder, 'database.sqlite'));
+  // SQLite: 2 is MEMORY.
+  expect(database.prepare('PRAGMA temp_store').get()).toEqual({ temp_store: 2 });
 });
 
 it('another disk is used until it is given back', () => {

@@ -8,6 +8,7 @@ const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzb21lYm9keSJ9.c2lnbmF0dXJl';
 const CARD = '4152310000000009';
 const CLABE = '646180157000000004';
 const RFC = 'ROGT800612QA4';
+const CURP = 'ROGT800612HDFDRM08';
 
 /** What is written of a line, parsed: it must stay JSON whatever is hidden. */
 function written(fields: object, message = 'something'): { text: string; line: Record<string, unknown> } {
@@ -72,16 +73,36 @@ describe('the log', () => {
     ['a card number', `card ${CARD}`, CARD],
     ['a CLABE', `to ${CLABE}.`, CLABE],
     ['an RFC', `holder ${RFC}`, RFC],
+    ['an RFC alone', RFC, RFC],
+    ['a CURP', `holder ${CURP}`, CURP],
+    ['a CURP of the year 2000 or later', `${CURP.slice(0, 16)}A9, `, 'ROGT800612HDF'],
+    ['an opaque token behind its scheme', 'Bearer opaque-token.of~somebody', 'opaque-token'],
   ])('hides %s in any text', (_, text, secret) => {
     expect(redact(text)).not.toContain(secret);
-    const { text: line } = written({ some: { deep: [text] }, err: new Error(text) }, text);
-    expect(line).not.toContain(secret);
+    for (const before of ['', 'first\n', '\t', '"', '\\']) {
+      const { text: line } = written(
+        { some: { deep: [before + text] }, err: new Error(before + text) },
+        before + text,
+      );
+      expect(line).not.toContain(secret);
+    }
   });
 
   it('hides a card number that is written as a number, and stays JSON', () => {
     const { text, line } = written({ a: Number(CARD), b: [Number(CARD)], c: 12 });
     expect(text).not.toContain(CARD);
     expect(line).toMatchObject({ a: '[hidden]', b: ['[hidden]'], c: 12 });
+  });
+
+  it.each([
+    ['between the signs of a list', `of:${CARD},${CARD}, and [${CARD}]`],
+    ['behind a character that JSON escapes', `\u0000${CARD}\ud800${CARD}`],
+    ['in JSON of somebody else', JSON.stringify({ account: Number(CARD), quoted: `"${CARD}"` })],
+  ])('stays JSON where a text holds a card number %s', (_, text) => {
+    const { text: whole, line } = written({ text, [`${text}`]: 1, err: new Error(text) }, text);
+    expect(whole).not.toContain(CARD);
+    expect(line['text']).toBe(redact(text));
+    expect(line['msg']).toBe(line['text']);
   });
 
   it('leaves alone what is no secret', () => {

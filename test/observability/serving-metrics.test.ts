@@ -31,7 +31,8 @@ describe('a gateway on a Redis', () => {
     const post = (url: string) => fetch(url, { method: 'POST', body: '{"id_msg":"one"}' });
     expect((await post(address)).status).toBe(201);
     expect((await post(`${address}x`)).status).toBe(401);
-    await gateway.query(CLIENT);
+    // As urql asks for it.
+    await gateway.query(CLIENT, {}, { accept: 'application/json, text/event-stream, multipart/mixed' });
     await fetch(`${gateway.url}/nothing`);
     await until(async () => (await answers('other', 404)) === 1);
     expect(await answers('/webhooks/', 201)).toBe(1);
@@ -42,7 +43,7 @@ describe('a gateway on a Redis', () => {
     const stream = await fetch(gateway.graphql, {
       method: 'POST',
       headers: {
-        accept: 'text/event-stream',
+        accept: '*/*',
         'content-type': 'application/json',
         authorization: `Bearer ${gateway.sandbox.accessToken}`,
       },
@@ -140,7 +141,7 @@ it('counts tokens that are not believed, and readings of keys that fail', async 
   expect(unread.errors?.[0]?.extensions['code']).toBe('UPSTREAM_UNAVAILABLE');
   const refused = (reason: string) =>
     readMetric(keyed.url, 'pasarela_tokens_refused_total', `reason="${reason}"`);
-  expect(await refused('malformed')).toBeGreaterThan(0);
+  expect(await refused('malformed')).toBe(1);
   expect(await refused('keys')).toBeGreaterThan(0);
   expect(await refused('signature')).toBe(0);
   expect(await readMetric(keyed.url, 'pasarela_jwks_reads_total', 'outcome="error"')).toBeGreaterThan(0);

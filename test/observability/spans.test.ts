@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
 import { PushStream, type Sink } from '../../src/common/push-stream.ts';
 import type { EventLog, NewEvent, StoredEvent } from '../../src/events/log.ts';
 import { startTracing, type Tracing } from '../../src/observability/tracing.ts';
@@ -29,6 +30,8 @@ class Handed extends PushStream<StoredEvent> {
 
 /** A collector to which nobody listens. */
 const NOBODY = 'http://127.0.0.1:9';
+/** So many spans are sent at once, without a pause. */
+const BATCH = 512;
 const HOUR_MS = 3_600_000;
 /** How long an event is taken, at least. */
 const TAKEN_MS = 50;
@@ -46,7 +49,7 @@ async function collected(work: (tracing: Tracing) => Promise<void>) {
     request.on('end', () => response.end('{}'));
   }).listen(0, '127.0.0.1');
   await once(collector, 'listening');
-  const tracing = startTracing(`http://127.0.0.1:${(collector.address() as AddressInfo).port}`);
+  const tracing = startTracing(`http://127.0.0.1:${(collector.address() as AddressInfo).port}`, silentLogger);
   await work(tracing);
   const endedBefore = Date.now();
   await tracing.stop();
@@ -119,7 +122,7 @@ it('the span of a delivery lasts until the event has been taken, and has the cal
 });
 
 it('a stream tells its reader that it has caught up, with each event in a span or not', async () => {
-  const tracing = startTracing(NOBODY);
+  const tracing = startTracing(NOBODY, silentLogger);
   const source = new Handed();
   const log = tracing.log({ follow: async () => source } as unknown as EventLog);
   const told: string[] = [];
@@ -133,4 +136,27 @@ it('a stream tells its reader that it has caught up, with each event in a span o
   source.sink?.finish();
   expect(told).toEqual(['event', 'rests', 'end']);
   await tracing.stop();
+});
+
+it('the log says that a collector refuses the spans, and not with each batch', async () => {
+  let refused = 0;
+  const collector = createServer((request, response) => {
+    request.resume().on('end', () => {
+      refused += 1;
+      response.writeHead(401).end();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  const warn = vi.fn();
+  const { port } = collector.address() as AddressInfo;
+  const tracing = startTracing(`http://127.0.0.1:${port}`, { ...silentLogger, warn });
+  for (const batch of [1, 2]) {
+    for (let span = 0; span < BATCH; span += 1)
+      await tracing.webhook('/', { statusCode: 201 } as ServerResponse, async () => undefined);
+    await until(() => refused === batch && warn.mock.calls.length > 0);
+  }
+  await tracing.stop();
+  collector.close();
+  const err = expect.objectContaining({ message: 'Unauthorized' });
+  expect(warn.mock.calls).toEqual([[{ err }, 'spans could not be sent']]);
 });

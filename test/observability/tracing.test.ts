@@ -10,6 +10,7 @@ import { freePort, startRedis } from '../helpers/redis.ts';
 /** A span as a collector is sent it (OTLP/HTTP, JSON). */
 interface Span {
   readonly name: string;
+  readonly kind: number;
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string;
@@ -126,9 +127,10 @@ describe('a trace', () => {
 
   it('goes on from the caller’s own, with the operation and its REST calls beneath', () => {
     const operation = spans.find((span) => span.traceId === CALLER_TRACE && span.name === 'query');
-    expect(operation).toMatchObject({ parentSpanId: CALLER_SPAN });
+    // A server's: from the kinds of spans a collector draws who calls whom.
+    expect(operation).toMatchObject({ parentSpanId: CALLER_SPAN, kind: 2 });
     const call = spans.find((span) => span.name === 'GET /v1/clients/{clientId}/accounts');
-    expect(call).toMatchObject({ traceId: CALLER_TRACE, parentSpanId: operation?.spanId });
+    expect(call).toMatchObject({ traceId: CALLER_TRACE, parentSpanId: operation?.spanId, kind: 3 });
   });
 
   it('tells the code of an error, and not its words', () => {

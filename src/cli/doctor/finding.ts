@@ -49,9 +49,6 @@ export class Findings {
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause !== undefined) return reasonOf(error.cause);
-  // A Cluster says that none of its nodes could be asked, and apart from that why.
-  if ('lastNodeError' in error) return reasonOf(error.lastNodeError);
-  if (error instanceof AggregateError) return reasonOf(error.errors[0]);
   return saidBy(error).replace(/\.$/, '');
 }
 

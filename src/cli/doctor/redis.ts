@@ -12,9 +12,14 @@ const TIMEOUT_MS = 3_000;
 
 /** What to do about a sentence of `redisWarnings`, by the setting that it names. */
 const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
+  [/ is of version /, 'Run a later Redis, or Valkey.'],
   // It names others, too.
   [/does not let its settings/, 'Look at these settings in the console of your Redis provider.'],
   [/without appendonly/, 'redis-cli CONFIG SET appendonly yes, and "appendonly yes" in redis.conf.'],
+  [
+    /on-rewrite yes/,
+    'redis-cli CONFIG SET no-appendfsync-on-rewrite no, and "no-appendfsync-on-rewrite no" in redis.conf.',
+  ],
   [/appendfsync/, 'redis-cli CONFIG SET appendfsync always, and "appendfsync always" in redis.conf.'],
   [
     /min-replicas/,

@@ -228,15 +228,19 @@ export async function lookAtIdentity({
 }: Variables): Promise<readonly Finding[]> {
   const found = new Findings('identity');
   if (AUTH_MODE !== 'service' || url === undefined) return found.list;
+  // Its path or query may hold a secret.
+  const { host } = new URL(url);
   const cure =
-    'Correct AUTH_JWKS_URL: it is the jwks_uri of the provider, as its /.well-known/openid-configuration says.';
+    'Correct AUTH_JWKS_URL: it is the jwks_uri of the provider, as its /.well-known/openid-configuration says. No redirect is followed.';
   try {
-    const response = await fetch(url, { signal: clock.timeoutSignal(TIMEOUT_MS) });
+    // As jose asks for the gateway, which takes no other status.
+    const response = await fetch(url, { redirect: 'manual', signal: clock.timeoutSignal(TIMEOUT_MS) });
     const keys = KeySet.safeParse(await response.json().catch(() => undefined)).data?.keys;
-    if (keys === undefined) found.failure(`${url} shows no key set (status ${response.status})`, cure);
-    else found.ok(`${url} shows ${keys.length} keys`);
+    if (keys === undefined || response.status !== 200)
+      found.failure(`what answers at ${host} shows no key set (status ${response.status})`, cure);
+    else found.ok(`${host} shows ${keys.length} keys`);
   } catch (error) {
-    found.failure(`${url} cannot be read: ${reasonOf(error)}. No caller is let in`, cure);
+    found.failure(`AUTH_JWKS_URL at ${host} cannot be read: ${reasonOf(error)}. No caller is let in`, cure);
   }
   return found.list;
 }

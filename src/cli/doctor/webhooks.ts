@@ -1,3 +1,4 @@
+import querystring from 'node:querystring';
 import type { Variables } from '../../app/variables.ts';
 import { clock } from '../../common/clock.ts';
 import { isLoopback } from '../../common/loopback.ts';
@@ -29,6 +30,7 @@ export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Pr
     return found.list;
   }
   const { protocol, hostname } = new URL(PUBLIC_URL);
+  const { shown, headers } = withoutUser(PUBLIC_URL);
   if (protocol === 'http:' && !isLoopback(hostname)) {
     found.warning(
       'PUBLIC_URL is http: deliveries, and the secret in their address, travel unencrypted',
@@ -37,28 +39,44 @@ export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Pr
   }
   try {
     // Without a valid signature the ingress refuses it before it reads a byte.
-    const response = await fetch(`${PUBLIC_URL}${PROBE_PATH}CEP/unsigned`, {
+    const response = await fetch(`${shown}${PROBE_PATH}CEP/unsigned`, {
       method: 'POST',
+      headers,
       redirect: 'manual',
       signal: clock.timeoutSignal(TIMEOUT_MS),
     });
     await response.body?.cancel();
-    if (response.status === 401) found.ok(`${PUBLIC_URL} leads to a gateway`);
+    // The gateway's own 401 names no way to sign in.
+    if (response.status === 401 && response.headers.has('www-authenticate')) {
+      found.failure(
+        `what answers at ${shown}/webhooks/ asks for credentials (status 401 with WWW-Authenticate), and so is not the gateway: deliveries get the same`,
+        'Have the proxy in front let /webhooks/ pass, or put a user and a password that it takes into PUBLIC_URL.',
+      );
+    } else if (response.status === 401) found.ok(`${shown} leads to a gateway`);
     else if ([502, 503, 504].includes(response.status)) {
-      found.warning(`nobody answers behind ${PUBLIC_URL} (status ${response.status})`, 'Start the gateway.');
+      found.warning(`nobody answers behind ${shown} (status ${response.status})`, 'Start the gateway.');
     } else {
       found.failure(
-        `what answers at ${PUBLIC_URL}/webhooks/ is not the gateway (status ${response.status}, not 401)`,
+        `what answers at ${shown}/webhooks/ is not the gateway (status ${response.status}, not 401)`,
         'Correct PUBLIC_URL, or have the proxy in front pass on /webhooks/ unchanged.',
       );
     }
   } catch (error) {
     found.warning(
-      `${PUBLIC_URL} is not reached from here: ${reasonOf(error)}`,
+      `${shown} is not reached from here: ${reasonOf(error)}`,
       'Start the gateway, and see that the provider reaches this address; from within its network that may not be told.',
     );
   }
   return found.list;
+}
+
+/** Returns an address without its user and password, which no finding repeats, and the header that they are sent in: `fetch` takes none of them. */
+function withoutUser(address: string): { readonly shown: string; readonly headers: Record<string, string> } {
+  const url = new URL(address);
+  const user = `${querystring.unescape(url.username)}:${querystring.unescape(url.password)}`;
+  [url.username, url.password] = ['', ''];
+  const headers = user === ':' ? {} : { authorization: `Basic ${Buffer.from(user).toString('base64')}` };
+  return { shown: url.href.replace(/\/$/, ''), headers };
 }
 
 /**
@@ -156,7 +174,7 @@ function lookAtOne(registration: Registration, look: Look): void {
   if (leads === 'elsewhere') {
     const where = URL.canParse(webhook.url) ? new URL(webhook.url).origin : 'no address';
     found.failure(
-      `${name} leads to ${where}, not to ${receiver.publicUrl}`,
+      `${name} leads to ${where}, not to ${withoutUser(receiver.publicUrl).shown}`,
       `${sync} registers this gateway.`,
     );
   } else if (leads === 'here-other-address') {

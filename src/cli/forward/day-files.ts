@@ -20,8 +20,10 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
     await current?.file.close();
     current = undefined;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const file = await open(join(folder, name), 'a+', 0o600);
-    current = { name, file, last: await lastCursorIn(file) };
+    const path = join(folder, name);
+    // Noted before it is read: Node ends a process that lets go of an open file.
+    current = { name, file: await open(path, 'a+', 0o600), last: undefined };
+    current.last = await lastCursorIn(current.file, path);
     return current;
   }
 
@@ -35,7 +37,7 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
         day.last = event.cursor;
         return undefined;
       } catch (error) {
-        // A line that was written in part is removed when the file is opened again.
+        // The file is opened again, by which a line that was written in part is removed.
         await current?.file.close().catch(() => undefined);
         current = undefined;
         return { text: error instanceof Error ? error.message : String(error), isAway: true };
@@ -48,8 +50,12 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
   };
 }
 
-/** Returns the cursor of the last whole line, and cuts off what follows it. */
-async function lastCursorIn(file: FileHandle): Promise<string | undefined> {
+/**
+ * Returns the cursor of the last whole line, and cuts off what follows it.
+ *
+ * @throws {Error} where that line is no event
+ */
+async function lastCursorIn(file: FileHandle, path: string): Promise<string | undefined> {
   const { size } = await file.stat();
   const start = Math.max(0, size - TAIL_BYTES);
   const tail = Buffer.alloc(size - start);
@@ -58,6 +64,10 @@ async function lastCursorIn(file: FileHandle): Promise<string | undefined> {
   if (end + 1 < tail.length) await file.truncate(start + end + 1);
   if (end < 0) return undefined;
   const line = tail.toString('utf8', end === 0 ? 0 : tail.lastIndexOf(LINE_FEED, end - 1) + 1, end);
-  const { cursor }: { cursor?: unknown } = JSON.parse(line);
-  return typeof cursor === 'string' ? cursor : undefined;
+  try {
+    const { cursor }: { cursor?: unknown } = JSON.parse(line);
+    return typeof cursor === 'string' ? cursor : undefined;
+  } catch (cause) {
+    throw new Error(`the last line of ${path} is no event: take it out, or move the file away`, { cause });
+  }
 }

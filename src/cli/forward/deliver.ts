@@ -76,10 +76,18 @@ function afterFailure(
   };
 }
 
-/** Resolves when the next attempt is due, an operator asks for it, or the signal is aborted. */
-async function untilDue({ event, nextAt }: Letter, letters: Letters, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves when the next attempt is due, an operator asks for it, or the signal is aborted. A clock of the machine that is set meanwhile
+ * neither prolongs nor cuts the pause.
+ */
+async function untilDue(
+  { event, lastAt, nextAt }: Letter,
+  letters: Letters,
+  signal: AbortSignal,
+): Promise<void> {
+  const dueAt = clock.monotonic() + (nextAt ?? lastAt) - lastAt;
   for (;;) {
-    const left = (nextAt ?? 0) - clock.now();
+    const left = dueAt - clock.monotonic();
     if (left <= 0 || signal.aborted) return;
     await rest(Math.min(left, LOOK_EVERY_MS), signal);
     if (letters.find(event.cursor)?.isWanted !== false) return;

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { EVENT_TYPES } from '../../events/log.ts';
 import { CommandError, remark } from '../command.ts';
 import { CursorFile } from '../cursor-file.ts';
-import { type GraphClient, GraphError, HEAD, query, queryShown, subscribe, tellUnread } from '../graph.ts';
+import { type GraphClient, GraphError, HEAD, query, queryShown, tellUnread } from '../graph.ts';
 import { isFinal } from '../graph-options.ts';
+import { subscribe } from '../graph-stream.ts';
 import { Attempts, rest } from './attempts.ts';
 import { type Delivery, deliver, deliverAgain } from './deliver.ts';
 

@@ -1,5 +1,6 @@
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { clock } from '../../common/clock.ts';
+import { disk } from '../../common/disk.ts';
 import { parseAsWritten } from '../../common/long-numbers.ts';
 import { makePrivate } from '../../common/private-file.ts';
 import { rootReason } from '../../common/root-reason.ts';
@@ -56,36 +57,38 @@ export interface Trouble {
  * written only when a delivery fails. Its key is the event's cursor: two events may have one id. The forwarding command and the operator's commands open the same file.
  */
 export class Letters {
+  readonly #path: string;
   readonly #database: DatabaseSync;
 
   /** @throws {CommandError} where the file cannot be made or read, as on a full disk */
   constructor(path: string, shownAs?: string) {
+    this.#path = path;
     try {
       makePrivate(path);
-      this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+      this.#database = disk.open(path, BUSY_TIMEOUT_MS);
       this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
       transaction(this.#database, () => prepare(this.#database));
       if (shownAs !== undefined) {
         this.#database.prepare('INSERT OR REPLACE INTO receiver VALUES (1, ?)').run(shownAs);
       }
     } catch (error) {
-      throw new CommandError(`The file of the attempts, ${path}, cannot be used: ${rootReason(error)}.`);
+      throw unusable(path, error);
     }
   }
 
   get shownAs(): string {
-    const row = this.#database.prepare('SELECT shown_as FROM receiver').get();
+    const [row] = this.#read('SELECT shown_as FROM receiver');
     return row === undefined ? '' : text(row['shown_as']);
   }
 
   find(cursor: string): Letter | undefined {
-    const row = this.#database.prepare('SELECT * FROM attempts WHERE cursor = ?').get(cursor);
+    const [row] = this.#read('SELECT * FROM attempts WHERE cursor = ?', [cursor]);
     return row === undefined ? undefined : letterOf(row);
   }
 
   /** Returns all letters, the oldest first. */
   all(): readonly Letter[] {
-    return this.#database.prepare('SELECT * FROM attempts ORDER BY first_at, rowid').all().map(letterOf);
+    return this.#read('SELECT * FROM attempts ORDER BY first_at, rowid').map(letterOf);
   }
 
   /** Returns the event that is being tried, or was when the command ended. */
@@ -95,10 +98,9 @@ export class Letters {
 
   /** Returns the dead letters that an operator wants to be tried again. */
   wanted(): readonly Letter[] {
-    return this.#database
-      .prepare('SELECT * FROM attempts WHERE is_dead AND is_wanted ORDER BY first_at, rowid')
-      .all()
-      .map(letterOf);
+    return this.#read('SELECT * FROM attempts WHERE is_dead AND is_wanted ORDER BY first_at, rowid').map(
+      letterOf,
+    );
   }
 
   put({
@@ -128,17 +130,15 @@ export class Letters {
    * not bring it again.
    */
   leaveBehind(cursor: string): void {
-    const left = this.#database
-      .prepare('SELECT 1 FROM attempts WHERE NOT is_dead AND cursor <> ?')
-      .get(cursor);
-    if (left !== undefined)
+    const left = this.#read('SELECT 1 FROM attempts WHERE NOT is_dead AND cursor <> ? LIMIT 1', [cursor]);
+    if (left.length > 0)
       this.#write('UPDATE attempts SET is_dead = 1, next_at = NULL WHERE NOT is_dead AND cursor <> ?', [
         cursor,
       ]);
   }
 
   get trouble(): Trouble | undefined {
-    const row = this.#database.prepare('SELECT since, problem, has_ended FROM trouble').get();
+    const [row] = this.#read('SELECT since, problem, has_ended FROM trouble');
     return row === undefined
       ? undefined
       : {
@@ -171,6 +171,15 @@ export class Letters {
     }
   }
 
+  /** @throws {CommandError} where the file cannot be read: the command ends for this receiver alone */
+  #read(sql: string, values: readonly SQLInputValue[] = []): readonly Row[] {
+    try {
+      return this.#database.prepare(sql).all(...values);
+    } catch (error) {
+      throw unusable(this.#path, error);
+    }
+  }
+
   /** @throws {CommandError} where nothing can be written, as on a full disk */
   #write(sql: string, values: readonly SQLInputValue[]): void {
     try {
@@ -198,6 +207,9 @@ export class Letters {
     this.#database.close();
   }
 }
+
+const unusable = (path: string, error: unknown): CommandError =>
+  new CommandError(`The file of the attempts, ${path}, cannot be used: ${rootReason(error)}.`);
 
 function prepare(database: DatabaseSync): void {
   const found = database.prepare("SELECT sql FROM sqlite_schema WHERE name = 'attempts'").get();

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Agent } from 'undici';
 import { clock } from '../../common/clock.ts';
 import { UsageError } from '../command.ts';
+import { reasonOf } from '../doctor/finding.ts';
 import { createDayFiles } from './day-files.ts';
 import type { Problem, Receiver } from './receiver.ts';
 
@@ -93,7 +94,7 @@ async function post(
       retryAfterMs: retryAfter(headers['retry-after']),
     };
   } catch (error) {
-    return { text: error instanceof Error ? error.message : String(error), isAway: true };
+    return { text: reasonOf(error), isAway: true };
   }
 }
 

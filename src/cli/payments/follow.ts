@@ -1,6 +1,6 @@
 import { onToldToEnd } from '../../app/lifecycle.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
-import { CommandError, remark } from '../command.ts';
+import { CommandError, remark, syncOut } from '../command.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { Attempts, rest } from '../forward/attempts.ts';
 import { CSV_HEADER } from './entry-text.ts';
@@ -42,6 +42,7 @@ export async function followJournal(following: Following): Promise<void> {
       try {
         for await (const { text, last, done, all } of partsOf({ records, clientId, after, isCsv })) {
           await write(text);
+          await syncOut();
           after = last;
           state.save(`${last.id}-${last.digest}`);
           progress.show(done, all);

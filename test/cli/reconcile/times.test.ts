@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ import { gatherMovements, lookAtBalances } from '../../../src/cli/reconcile/gath
 import { programOf } from '../../helpers/entry.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
 import { folder as pathOf } from '../../helpers/packages.ts';
+import { DISK_ORDER } from '../disk-order.ts';
 import { pasarela } from '../run.ts';
 
 const SECOND = 1_000;
@@ -385,10 +386,26 @@ it('readings from which on the record no longer holds all payments are not compa
   expect(stderr).toContain(`Delete it to begin anew.`);
 });
 
-it('a difference that could not be written is told by the next run', {
-  skip: !existsSync('/dev/full'),
-}, async () => {
+it('leaves alone what another run on the same file is writing beside it', async () => {
   await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-both-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const graph = await startUpstream((request, response) => {
+    void answer({ balance: '110.00' }, request, response);
+  });
+  cleanup.use(graph);
+  const state = join(folder, 'state.json');
+  const others = `${state}.next`;
+  await writeFile(others, 'half');
+  const args = ['reconcile', '--url', graph.url, '--state', state, '--margin', '0'];
+  expect(await pasarela(args, { PASARELA_TOKEN: 'token' })).toMatchObject({ code: 0, stderr: '' });
+  expect(await readFile(others, 'utf8')).toBe('half');
+  expect(await readdir(folder)).toEqual(['state.json', 'state.json.next']);
+  expect((await stat(state)).mode & 0o077).toBe(0);
+});
+
+/** A graph that shows ten pesos more than is known, and the file of two earlier readings. */
+async function withDifference(cleanup: AsyncDisposableStack) {
   const folder = await mkdtemp(join(tmpdir(), 'pasarela-full-'));
   cleanup.defer(() => rm(folder, { recursive: true }));
   const graph = await startUpstream((request, response) => {
@@ -399,16 +416,35 @@ it('a difference that could not be written is told by the next run', {
   const reading = (time: number, cents: number) => ({ from: time, to: time, balances: { a1: cents } });
   const [baseline, previous] = [reading(Date.now() - 2 * HOUR, 10_000), reading(Date.now() - HOUR, 11_000)];
   await writeFile(state, JSON.stringify({ baseline, previous, cursors: ['c1', 'c2'], open: [] }));
-  const args = ['reconcile', '--url', graph.url, '--state', state, '--json', '--margin', '0'];
+  return { folder, args: ['reconcile', '--url', graph.url, '--state', state, '--json', '--margin', '0'] };
+}
 
-  await using full = await open('/dev/full', 'w');
+/** Runs the command with a file as its standard output, and tells in which order it writes. @returns how it has ended */
+async function tellingInto(file: string, args: readonly string[], order: string) {
+  await using output = await open(file, 'a');
   const [program = '', ...first] = programOf('src/cli/pasarela.ts');
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [pathOf(program), ...first, ...args], {
-    env: { PATH, PASARELA_TOKEN: 'token' },
-    stdio: ['ignore', full.fd, 'ignore'],
+  const child = spawn(process.execPath, ['--import', DISK_ORDER, pathOf(program), ...first, ...args], {
+    env: { PATH, PASARELA_TOKEN: 'token', DISK_ORDER: order },
+    stdio: ['ignore', output.fd, 'ignore'],
   });
-  expect(await once(child, 'exit')).toEqual([1, null]);
+  return once(child, 'exit');
+}
+
+it('a reading is kept once the disk has the differences, where they go into a file', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { folder, args } = await withDifference(cleanup);
+  const order = join(folder, 'order');
+  expect(await tellingInto(join(folder, 'differences'), args, order)).toEqual([1, null]);
+  expect(await readFile(order, 'utf8')).toBe('output sync place');
+});
+
+it('a difference that could not be written is told by the next run', {
+  skip: !existsSync('/dev/full'),
+}, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { folder, args } = await withDifference(cleanup);
+  expect(await tellingInto('/dev/full', args, join(folder, 'order'))).toEqual([1, null]);
   const { code, stdout } = await pasarela(args, { PASARELA_TOKEN: 'token' });
   expect({ code, told: stdout === '' ? undefined : JSON.parse(stdout).amount }).toEqual({
     code: 1,
