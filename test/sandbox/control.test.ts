@@ -84,6 +84,10 @@ describe.each(READINGS)('the control, %s choices', (name, choices) => {
     expect(await read(transactions.moneyOutId)).toMatchObject({ transactionStatus: 'LIQUIDATED' });
     expect(await read(transactions.refundableCreditId)).toMatchObject({ transactionStatus: 'LIQUIDATED' });
     expect(await read(transactions.refundedCreditId)).toMatchObject({ transactionStatus: 'REFUNDED' });
+    expect(await read(transactions.refundId)).toMatchObject({
+      transactionStatus: 'LIQUIDATED',
+      originalTransactionId: transactions.refundedCreditId,
+    });
     const penny = await read(transactions.pennyValidationId);
     expect(penny.metadata?.dataCep.status).toBe('COMPLETED');
     expect((await box.ledger()).balanced).toBe(true);

@@ -184,6 +184,15 @@ const COMPLETIONS: Readonly<Record<string, (box: Box, outcome: 'done' | 'failed'
     expect([await box.status(body.id), box.balance()]).toEqual(['REFUNDED', before]);
     return body.id;
   },
+  async returned(box, outcome) {
+    const before = box.balance();
+    const { body } = await box.pay({ concept: 'Returned transfer' });
+    await box.sandbox.complete(body.id, outcome);
+    expect(await box.status(body.id)).toBe('LIQUIDATED');
+    await box.sandbox.complete(body.id, outcome);
+    expect([await box.status(body.id), box.balance()]).toEqual(['REFUNDED', before]);
+    return body.id;
+  },
   async stuck(box, outcome) {
     const { body } = await box.pay({ concept: 'Stuck transfer' });
     await box.sandbox.complete(body.id, outcome);

@@ -198,6 +198,19 @@ describe.each(READINGS)('incoming SPEI credits, %s choices', (name, choices) => 
     expect((await read(box, transaction.id)).transactionStatus).toBe('LIQUIDATED');
   });
 
+  test('what somebody has sent again puts off no retry', async () => {
+    await using box = await openSandbox(choices);
+    await using receiver = await openReceiver({ status: 503 });
+    await box.register('MONEY_IN', receiver.url);
+    const { deliveries: sent } = await credit(box);
+    for (let times = 3; times > 0; times -= 1)
+      await box.post(`/sandbox/deliveries/${at(sent, 0).id}/resend`, {});
+    await box.step(10);
+    expect(receiver.received).toHaveLength(5);
+    await box.step(20);
+    expect(receiver.received).toHaveLength(6);
+  });
+
   test('an inactive, deleted or other client’s webhook gets nothing', async () => {
     await using box = await openSandbox(choices);
     await using receiver = await openReceiver({ status: 201 });

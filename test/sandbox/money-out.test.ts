@@ -109,6 +109,33 @@ describe.each(READINGS)('money out, %s choices', (name, choices) => {
     expect((await box.ledger()).balanced).toBe(true);
   });
 
+  test('so does one to such a CLABE that was registered as a receiver’s', async () => {
+    await using box = await openSandbox(choices);
+    await using receiver = await openReceiver({ status: 201 });
+    await box.register('MONEY_IN', receiver.url);
+    const { clabe, ownerId } = at(box.seeded.accounts, 2);
+    const bank = at(box.seeded.bankIds, 0);
+    const names = choices.virtualClabeFields;
+    const registered = await box.post(box.of('/instruments'), {
+      source_bank_id: bank,
+      client_id: box.seeded.clientId,
+      type: 'RECEIVER',
+      rfc: 'ND',
+      alias: 'Otra cuenta',
+      virtual_clabe: { [names.bank]: bank, [names.clabe]: clabe, [names.holder]: 'Titular' },
+    });
+    const { id } = registered.as(spec.instrument);
+    const made = (await box.post(PATH, transfer(box, id))).as(spec.newTransaction);
+    await box.step(choices.moneyOutSeconds);
+    const { body } = spec.moneyIn.parse(at(receiver.received, 0).json);
+    expect(body).toMatchObject({
+      beneficiary_account: clabe,
+      tracking_key: made.trackingId,
+      owner_id: ownerId,
+    });
+    expect((await box.ledger()).balanced).toBe(true);
+  });
+
   test('a STATUS_UPDATE tells of its settlement', async () => {
     await using box = await openSandbox(choices);
     await using receiver = await openReceiver({ status: 200 });

@@ -288,6 +288,7 @@ const seededClient = z.object({
   transactions: z.object({
     refundableCreditId: uuid,
     refundedCreditId: uuid,
+    refundId: uuid,
     moneyOutId: uuid,
     internalTransactionId: uuid,
     pennyValidationId: uuid,

@@ -35,7 +35,10 @@ export function transactionsView() {
   };
   /** The day of the newest line: lines of that day show their time, older ones their day too. */
   const today = () => dayOf(lines[0]?.at ?? new Date().toISOString());
+  let isPressed = false;
   const show = () => {
+    // A click counts only where the same element was pressed and released.
+    if (isPressed) return;
     none.hidden = lines.length > 0;
     keepFocus(list, () => {
       showList(
@@ -51,6 +54,15 @@ export function transactionsView() {
       }
     });
   };
+  list.addEventListener('pointerdown', () => {
+    isPressed = true;
+  });
+  for (const end of ['pointerup', 'pointercancel', 'contextmenu', 'blur'])
+    addEventListener(end, () => {
+      if (!isPressed) return;
+      isPressed = false;
+      setTimeout(show);
+    });
   const toggle = async (/** @type {string} */ id) => {
     open = open === id ? undefined : id;
     detail = undefined;
@@ -68,6 +80,8 @@ export function transactionsView() {
     /** @param {readonly Line[]} next */
     async show(next) {
       lines = next;
+      // A sandbox that was started anew does not have it any more.
+      if (!lines.some(({ id }) => id === open)) open = undefined;
       await readDetail();
       show();
     },

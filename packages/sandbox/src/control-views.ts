@@ -55,6 +55,7 @@ export interface ClientView {
   transactions: {
     refundableCreditId: string;
     refundedCreditId: string;
+    refundId: string;
     moneyOutId: string;
     internalTransactionId: string;
     pennyValidationId: string;
@@ -126,6 +127,7 @@ export function viewClient(world: World, seeded: Seeded, token: Token): ClientVi
     transactions: {
       refundableCreditId: history.refundableCredit.id,
       refundedCreditId: history.refundedCredit.id,
+      refundId: history.refund.id,
       moneyOutId: history.moneyOut.id,
       internalTransactionId: history.internalTransaction.id,
       pennyValidationId: history.pennyValidation.id,

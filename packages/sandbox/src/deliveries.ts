@@ -158,7 +158,11 @@ export class Deliveries {
   }
 
   async #openAgent(): Promise<Agent> {
+    // In this place `fetch` of Node 22 finds what it sends by, such as a test's MockAgent. undici puts its own there as it loads.
+    const place = Symbol.for('undici.globalDispatcher.1');
+    const dispatcher: unknown = Reflect.get(globalThis, place);
     const { Agent } = await import('undici');
+    if (dispatcher !== undefined) Reflect.set(globalThis, place, dispatcher);
     return new Agent({
       connectTimeout: this.#choices.deliveryTimeoutMs,
       keepAliveTimeout: 1_000,
@@ -182,20 +186,20 @@ export class Deliveries {
     return delivery;
   }
 
-  async #attemptOrRetry(delivery: Delivery, siblings: readonly Delivery[]): Promise<void> {
+  /** @param tries how often the sandbox has sent it by itself, with this time. What somebody has sent again puts off no retry. */
+  async #attemptOrRetry(delivery: Delivery, siblings: readonly Delivery[], tries = 1): Promise<void> {
     // A resend may have been answered while this retry was waiting.
     if (delivery.state !== 'PENDING') return;
     const wanted = delivery.webhook.status === 'ACTIVE';
     if (wanted) await this.#attempt(delivery);
     if (delivery.state !== 'PENDING' || this.#stopping.signal.aborted) return;
-    const tried = delivery.attempts.length;
-    if (!wanted || tried > this.#choices.deliveryRetries) {
+    if (!wanted || tries > this.#choices.deliveryRetries) {
       delivery.state = 'GIVEN_UP';
       if (siblings.every((sibling) => sibling.state === 'GIVEN_UP')) delivery.message.onNoAnswer?.();
       return;
     }
-    const wait = Math.max(RETRY_AFTER_MS * 2 ** (tried - 1), REAL_RETRY_FLOOR_MS * this.#clock.speed);
-    this.#clock.schedule(this.#clock.now() + wait, () => this.#attemptOrRetry(delivery, siblings));
+    const wait = Math.max(RETRY_AFTER_MS * 2 ** (tries - 1), REAL_RETRY_FLOOR_MS * this.#clock.speed);
+    this.#clock.schedule(this.#clock.now() + wait, () => this.#attemptOrRetry(delivery, siblings, tries + 1));
   }
 
   async #attempt(delivery: Delivery): Promise<void> {
@@ -209,7 +213,11 @@ export class Deliveries {
       answered = reply.body;
       attempt.body = reply.body.slice(0, SHOWN_CHARACTERS);
     } catch (error) {
-      attempt.error = error instanceof Error ? error.message || error.name : String(error);
+      // Where a name has several addresses and none takes a connection, Node's error has no message.
+      attempt.error =
+        error instanceof Error
+          ? error.message || String(Reflect.get(error, 'code') ?? error.name)
+          : String(error);
     }
     if (attempt.status === undefined || !message.answered(attempt.status)) return;
     delivery.state = 'ANSWERED';

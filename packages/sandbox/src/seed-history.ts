@@ -25,6 +25,8 @@ export interface Belongings {
 export interface History {
   refundableCredit: Transaction;
   refundedCredit: Transaction;
+  /** What returned it. */
+  refund: Transaction;
   moneyOut: Transaction;
   internalTransaction: Transaction;
   pennyValidation: Transaction;
@@ -69,13 +71,13 @@ function earn(world: World, { client, accounts, centralizing, clabe }: Belonging
   const account = at(accounts, 0);
   const refundableCredit = credit(world, client, account, 249_990n, 'Factura 204');
   const refundedCredit = credit(world, client, account, 31_000n, 'Factura 205');
-  refundCredit(world, refundedCredit, 'Pago duplicado');
+  const refund = refundCredit(world, refundedCredit, 'Pago duplicado');
   const pennyValidation = startPennyValidation(world, client.id, {
     client_id: client.id,
     source_instrument_id: centralizing.id,
     destination_instrument_id: at(clabe, 0).id,
   });
-  return { refundableCredit, refundedCredit, pennyValidation };
+  return { refundableCredit, refundedCredit, refund, pennyValidation };
 }
 
 function credit(

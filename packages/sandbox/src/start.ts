@@ -74,7 +74,10 @@ export interface Sandbox {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Longer than any client keeps an idle connection, so that none is closed under a request on its way. */
+/**
+ * How long an idle connection is kept. Node tells it in `Keep-Alive`. A client that goes by that, as the gateway and Node's `fetch` do, lets
+ * go of the connection before, so that none is closed under a request of theirs.
+ */
 const KEEP_ALIVE_MS = 75_000;
 
 /** A sandbox and what is done to it from within its process. */

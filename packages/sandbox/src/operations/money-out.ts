@@ -93,9 +93,10 @@ function tellStatus(world: World, transaction: Transaction, status: string): voi
   world.deliveries.enqueue(statusUpdateMessage(world, transaction.clientId, change));
 }
 
-/** A transfer to a CLABE of the sandbox's own comes back from SPEI as a credit. */
+/** A transfer to a CLABE of the sandbox's own comes back from SPEI as a credit, also where it was registered as a receiver's. */
 async function arriveInside(world: World, transaction: Transaction): Promise<void> {
-  const account = accountOf(world, transaction.destination);
+  const { detail } = transaction.destination;
+  const account = detail.kind === 'clabe' ? world.state.accountByClabe(detail.clabeNumber) : undefined;
   if (account === undefined) return;
   await receiveSpeiCredit(world, {
     account,
