@@ -80,6 +80,20 @@ export const describeStarts = (world: () => World) =>
       expect(await sent()).toBeUndefined();
     });
 
+    it('shows them where the lists cannot be read', async () => {
+      await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+        match: { path: '/v1/clients/*/instruments' },
+        fault: { status: 503, body: {} },
+      });
+      await comesBack();
+      await device.getByText('El servicio bancario no responde bien').waitFor();
+      await group('refused').getByText('no tiene fondos suficientes').waitFor();
+      await group('unpaid').getByText('No salió ningún centavo').waitFor();
+      await control(gateway.sandbox, 'DELETE', '/sandbox/faults', undefined);
+      await device.getByRole('button', { name: 'Intentar de nuevo' }).click();
+      await device.getByRole('radio').first().waitFor();
+    });
+
     it('sends it as the person presses, and then still shows the refusal until the person has seen it', async () => {
       await device.getByRole('button', { name: 'Enviar de todos modos' }).click();
       await device.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();

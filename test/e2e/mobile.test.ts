@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PHONE, typed } from '../docs/client-pages.ts';
 import { seriousFindings } from '../helpers/axe.ts';
-import { startBrowser } from '../helpers/browser.ts';
+import { changeAnswers, startBrowser } from '../helpers/browser.ts';
 import { control } from '../helpers/gateway.ts';
 import { folder, installWithClient, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
@@ -40,10 +40,12 @@ beforeAll(async () => {
   context = await browser.newContext({ locale: 'es-MX', viewport: { width: 390, height: 844 } });
   await context.addInitScript(recordCloses);
   // As the page's own server does while one develops.
-  await context.route('**/sandbox{,/**}', async (route) => {
-    const { pathname } = new URL(route.request().url());
-    await route.fulfill({ response: await route.fetch({ url: `${gateway.sandbox.url}${pathname}` }) });
-  });
+  await changeAnswers(
+    context,
+    '**/sandbox{,/**}',
+    async (response) => ({ response }),
+    (address) => `${gateway.sandbox.url}${new URL(address).pathname}`,
+  );
   page = await context.newPage();
   page.on('pageerror', (error) => failures.push(error.message));
   page.on('request', (request) => {
@@ -147,6 +149,9 @@ it('keeps the steps of a verification while the gateway is away, and tells its e
   await verify(page, 'Imprenta');
   const steps = page.getByLabel('Avance de la verificación');
   await steps.waitFor();
+  // Who hears the steps does not see that the last one is grey.
+  expect(await steps.getByText('Comprobante recibido').count()).toBe(0);
+  await steps.getByText('Recibir el comprobante').waitFor();
   await gateway.kill();
   await page.getByText('No hay conexión con el gateway').waitFor();
   expect(await steps.count()).toBe(1);
@@ -230,6 +235,8 @@ it('shows no empty list where the service fails, and says what to do', async () 
   });
   await page.reload();
   await page.getByText('El servicio bancario no responde bien').waitFor();
+  // What TalkBack goes by: React Native announces no role.
+  expect(await page.getByRole('alert').getAttribute('aria-live')).toBe('assertive');
   expect(await page.getByText('Aún no hay cuentas').count()).toBe(0);
   await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
   await page.getByRole('button', { name: 'Intentar de nuevo' }).click();
@@ -240,6 +247,7 @@ it('shows money as it comes in', async () => {
   await tap('Abonos');
   expect(await page.getByRole('tab', { selected: true }).allTextContents()).toEqual(['Abonos']);
   await hasStatus('En vivo');
+  expect(await page.getByTestId('status').getAttribute('aria-live')).toBe('polite');
   await page.getByText('sin faltantes ni duplicados').waitFor();
   await page.getByText('Aún no llega dinero.').waitFor();
   await gateway.credit('uno');

@@ -127,7 +127,8 @@ it('the whole program shows a banner for each credit of its account, also for on
   const [clabe, other] = [accounts[0].clabe, accounts.at(-1).clabe];
   const arrives = (to: string, amount: string) =>
     control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe: to, amount });
-  const app = `export const url = '${gateway.graphql}'; export const token = async () => '${accessToken}';`;
+  const [note = ''] = /export const note = .*?;\n/s.exec(snippets.get('app') ?? '') ?? [];
+  const app = `export const url = '${gateway.graphql}'; export const token = async () => '${accessToken}'; ${note}`;
   for (const name of ['app', 'once', 'banners']) {
     const code = name === 'app' ? app : (snippets.get(name) ?? '');
     const body = code.replace(/'@pasarela\/client(\/\w+)?'/g, (_, path = '/index') => `'${path}.js'`);

@@ -1,5 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { changeAnswers } from '../helpers/browser.ts';
 import { startClientSite } from '../helpers/client-site.ts';
 
 const ROUNDS = 60;
@@ -34,10 +35,12 @@ const press = (tab: Page, store: string, round: number, at: number): Promise<unk
 /** A site over plain http, of which a browser does not know that it is this machine. */
 const PLAIN = 'http://shop.test';
 const servePlainly = (inside: BrowserContext) =>
-  inside.route(`${PLAIN}/**`, async (route) => {
-    const response = await route.fetch({ url: route.request().url().replace(PLAIN, site.origin) });
-    await route.fulfill({ response });
-  });
+  changeAnswers(
+    inside,
+    `${PLAIN}/**`,
+    async (response) => ({ response }),
+    (address) => address.replace(PLAIN, site.origin),
+  );
 
 it.each([
   ['over https, by Web Locks', 'https', "intentStore(localStorage, 'payments')"],

@@ -1,5 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSandbox } from '../../packages/sandbox/src/index.ts';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { until } from '../helpers/until.ts';
@@ -49,6 +50,23 @@ describe('the console of the sandbox', () => {
     await said(page, 'Sent again. The answer: 201.');
     expect(one.receiver.received.length).toBe(sent + 1);
     expect(one.failures).toEqual([]);
+  });
+
+  it('goes on with a sandbox that was started anew, which does not have the movement that is open', async () => {
+    await using one = await visit();
+    const { page, sandbox } = one;
+    await press(page, 'Simulate the credit');
+    await newest(page).getByText('Ana Torres').waitFor();
+    await newest(page).getByRole('button').first().click();
+    await page.locator('.opened .axis').waitFor();
+    const port = Number(new URL(sandbox.url).port);
+    await sandbox.close();
+    await page.getByText('The sandbox does not answer.').waitFor();
+    await using anew = await createSandbox({ seed: 7, port, run: 'another' });
+    await anew.credit({ clabe: anew.accounts[0].clabe, amount: '12.34', payerName: 'Fuera Dos' });
+    await newest(page).getByText('Fuera Dos').waitFor();
+    await page.getByText('The sandbox does not answer.').waitFor({ state: 'hidden' });
+    expect(await page.locator('.opened').count()).toBe(0);
   });
 
   it('makes each kind of payment, refunds one, and says what it did', async () => {
@@ -108,6 +126,41 @@ describe('the console of the sandbox', () => {
     const text = await receipt.locator('main').innerText();
     expect(text).toContain('Concepto del pago');
     expect(text).toContain(holder ?? 'No disponible');
+  });
+
+  it('opens a movement that changes between the press and the release of the button', async () => {
+    await using one = await visit();
+    const { page, sandbox } = one;
+    await page.getByRole('switch').click();
+    await said(page, /Every webhook fails/);
+    await press(page, 'Simulate the credit');
+    await newest(page).getByText('webhook on its way').waitFor();
+    await newest(page).getByRole('button').first().hover();
+    await page.mouse.down();
+    const order = (method: string, path: string, body: object) =>
+      fetch(sandbox.url + path, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    await order('PATCH', '/sandbox/webhooks', { down: false });
+    expect((await order('POST', '/sandbox/clock', { advanceSeconds: 90 })).ok).toBe(true);
+    // The page reads again once it has shown what it read before.
+    for (const _read of [1, 2, 3]) await page.waitForResponse('**/sandbox/overview');
+    await page.mouse.up();
+    await page.locator('.opened .axis').waitFor();
+    await newest(page).getByText('1 webhook').waitFor();
+  });
+
+  it('goes on where a movement is pressed for its menu, whose end the page may never be told of', async () => {
+    await using one = await visit();
+    const { page, sandbox } = one;
+    const clabe = sandbox.accounts[0].clabe;
+    await sandbox.credit({ clabe, amount: '12.34', payerName: 'Fuera Uno' });
+    await newest(page).getByText('Fuera Uno').hover();
+    await page.mouse.down({ button: 'right' });
+    await sandbox.credit({ clabe, amount: '12.34', payerName: 'Fuera Dos' });
+    await newest(page).getByText('Fuera Dos').waitFor();
   });
 
   it('shows a fault armed, seen and disarmed', async () => {

@@ -1,5 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { changeAnswers } from '../helpers/browser.ts';
 import { startClientSite } from '../helpers/client-site.ts';
 
 let site: Awaited<ReturnType<typeof startClientSite>>;
@@ -208,10 +209,9 @@ describe('IndexedDB', () => {
   });
 
   it('that the browser refuses is an error of its own name, each time', async () => {
-    await context.route('**/*.js', async (route) => {
-      const response = await route.fetch();
+    await changeAnswers(context, '**/*.js', async (response) => {
       const headers = { ...response.headers(), 'access-control-allow-origin': '*' };
-      await route.fulfill({ response, headers });
+      return { response, headers };
     });
     // Such a frame has no storage of its own, as a page has none in a browser that blocks it.
     await page.setContent(`<iframe sandbox="allow-scripts" src="${site.origin}/"></iframe>`);

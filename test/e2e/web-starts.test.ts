@@ -118,6 +118,21 @@ it('a page shows a refusal that nobody has seen, and sends nothing that is a day
   for (const text of ['refused', 'unpaid']) expect(await telling(text).count()).toBe(0);
 });
 
+it('what nobody has seen the end of is shown, and can be let go of, where the lists cannot be read', async () => {
+  await keeps(2, 'unpaid', { unanswered: 0 });
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+    match: { path: '/v1/clients/*/instruments' },
+    fault: { status: 503, body: {} },
+  });
+  await signIn(page, gateway);
+  await page.getByText('El servicio bancario no responde bien').waitFor();
+  await press('No salió ningún centavo a unpaid', 'No enviar');
+  await telling('unpaid').waitFor({ state: 'detached' });
+  await control(gateway.sandbox, 'DELETE', '/sandbox/faults', undefined);
+  await page.getByRole('button', { name: 'Intentar de nuevo' }).click();
+  await page.getByRole('radio').first().waitFor();
+});
+
 it('one that is a day old is told of by itself where the gateway knows its end, and is not sent again', async () => {
   await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 0 });
   await signIn(page, gateway);

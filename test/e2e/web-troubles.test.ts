@@ -112,6 +112,9 @@ describe('a verification', () => {
     await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 0 });
     await choose(/Renta de bodega/);
     await page.getByRole('list', { name: 'Avance de la verificación' }).waitFor();
+    // Who hears the steps does not see that the last one is grey.
+    expect(await page.getByText('Comprobante recibido').count()).toBe(0);
+    await page.getByText('Recibir el comprobante').waitFor();
     await gateway.kill();
     await page.getByText('No hay conexión con el gateway. Se vuelve a intentar solo.').waitFor();
     expect(await page.getByRole('list', { name: 'Avance de la verificación' }).count()).toBe(1);
@@ -334,6 +337,30 @@ describe('an error', () => {
     await page.getByRole('button', { name: 'Intentar de nuevo' }).click();
     await page.getByRole('radio').first().waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
+  it('of the account of an instrument makes no receiver of an account of one’s own', async () => {
+    let isRead = true;
+    await page.routeWebSocket(/graphql/, (socket) => {
+      const server = socket.connectToServer();
+      server.onMessage((message) => {
+        const { payload, ...rest } = JSON.parse(String(message));
+        const nodes: { account: object | null }[] = payload?.data?.client?.instruments?.nodes ?? [];
+        const index = nodes.findIndex(({ account }) => account !== null);
+        const node = nodes[index];
+        if (!isRead || node === undefined) return socket.send(message);
+        isRead = false;
+        node.account = null;
+        const path = ['client', 'instruments', 'nodes', index, 'account'];
+        const errors = [{ message: 'No.', path, extensions: { code: 'UPSTREAM_TIMEOUT' } }];
+        socket.send(JSON.stringify({ ...rest, payload: { ...payload, errors } }));
+      });
+    });
+    await reload();
+    await page.getByText('El servicio bancario no responde bien').waitFor();
+    expect(await page.getByRole('radio').count()).toBe(0);
+    await page.getByRole('button', { name: 'Intentar de nuevo' }).click();
+    await page.getByRole('radio').first().waitFor();
   });
 
   it('of the connection is told in Spanish, and is over once the gateway is back', async () => {

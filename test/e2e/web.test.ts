@@ -22,6 +22,7 @@ beforeAll(async () => {
   browser = await startBrowser();
   context = await browser.newContext({ locale: 'es-MX', viewport: { width: 1100, height: 800 } });
   await context.addInitScript(recordStatuses);
+  await context.addInitScript(recordAsked);
   page = await context.newPage();
   page.on('pageerror', (error) => failures.push(error.message));
 });
@@ -40,6 +41,18 @@ function recordStatuses(): void {
     if (text !== '' && seen.at(-1) !== text) seen.push(text);
   }).observe(document, { subtree: true, childList: true, characterData: true });
 }
+
+/** Runs in the page: notes whether it has asked the browser to keep its storage. */
+function recordAsked(): void {
+  // The empty page that a tab begins with has none.
+  if (typeof StorageManager === 'undefined') return;
+  StorageManager.prototype.persist = async () => {
+    Object.assign(globalThis, { hasAsked: true });
+    return true;
+  };
+}
+
+const hasAsked = (): Promise<boolean> => page.evaluate(() => Reflect.get(globalThis, 'hasAsked') === true);
 
 const statuses = (): Promise<string[]> =>
   // Put there by the function above.
@@ -111,8 +124,10 @@ it('stores no token: a reload asks for it again', async () => {
 it('verifies an account: from the choice to the holder’s name and the receipt, over a reload', async () => {
   await page.getByLabel('Buscar por nombre o CLABE').fill('bodega');
   await page.getByRole('radio', { name: /Renta de bodega/ }).check();
+  expect(await hasAsked()).toBe(false);
   await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
   await page.getByRole('heading', { name: 'Verificación en curso' }).waitFor();
+  expect(await hasAsked()).toBe(true);
   await reload();
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   expect(await page.locator('.holder .name').textContent()).toBe('ROSA ELENA CASTRO VEGA');

@@ -126,9 +126,10 @@ describe('a stream', () => {
     const { page, context } = one;
     await watchMoneyIn(page);
     await page.waitForFunction(() => sessionStorage.getItem('pasarela:streams')?.includes('"live"'));
-    // As one that the browser discards, which writes nothing down.
+    // As one that the browser discards, which writes nothing down: neither as it goes, nor what the tabs were a moment before.
     await page.evaluate(() => {
       window.addEventListener('pagehide', (event) => event.stopImmediatePropagation(), { capture: true });
+      Storage.prototype.setItem = () => {};
     });
     const other = await context.newPage();
     await other.goto(page.url());

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { changeAnswers } from '../helpers/browser.ts';
 import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
 import { deed, openTab, play, result, rows, watchMoneyIn } from './workbench-page.ts';
@@ -47,14 +48,14 @@ describe('an operation', () => {
     const { page } = one;
     const isRenewed = Promise.withResolvers<void>();
     let looks = 0;
-    await page.route(
+    await changeAnswers(
+      page,
       (url) => url.pathname.endsWith('/workbench/sandbox'),
-      async (route) => {
-        const answer = await route.fetch();
-        await route.fulfill({ json: { ...(await answer.json()), accessToken: 'the next' } });
+      async (answer) => {
         looks += 1;
         // By its second look the page has taken what it was told at the first.
         if (looks === 2) isRenewed.resolve();
+        return { json: { ...(await answer.json()), accessToken: 'the next' } };
       },
     );
     const sent: (string | undefined)[] = [];
@@ -72,6 +73,30 @@ describe('an operation', () => {
     await play(page);
     await result(page, /"totalCount": 1/);
     expect(sent).toEqual([`Bearer ${demo.addresses.token}`, 'Bearer the next']);
+  });
+
+  it('of two mutations, of which the first was made, is not sent again with another token', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await changeAnswers(
+      page,
+      (url) => url.pathname.endsWith('/workbench/sandbox'),
+      async (answer) => ({ json: { ...(await answer.json()), accessToken: 'the next' } }),
+    );
+    let sent = 0;
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      async (route) => {
+        if (route.request().postData()?.includes('StartPennyValidation') !== true) return route.fallback();
+        sent += 1;
+        const refusal = { message: 'No.', path: ['second'], extensions: { code: 'UNAUTHENTICATED' } };
+        return route.fulfill({ json: { data: { first: { id: '1' }, second: null }, errors: [refusal] } });
+      },
+    );
+    await openTab(page, 'StartPennyValidation');
+    await play(page);
+    await result(page, /"UNAUTHENTICATED"/);
+    expect(sent).toBe(1);
   });
 });
 

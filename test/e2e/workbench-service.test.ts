@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { Browser, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
-import { startBrowser } from '../helpers/browser.ts';
+import { changeAnswers, startBrowser } from '../helpers/browser.ts';
 import { folder } from '../helpers/packages.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
@@ -57,8 +57,10 @@ it('the page asks for a token, keeps it for the session alone, and says that int
 
   // A service that is gone, or that knows nobody for a moment, is no reason not to try the same token again.
   const refusal = { message: 'No.', extensions: { code: 'UNAUTHENTICATED' } };
+  const away = { message: 'No.', extensions: { code: 'UPSTREAM_UNAVAILABLE' } };
   const answers = [
     (route: Route) => route.abort(),
+    (route: Route) => route.fulfill({ json: { data: { client: null }, errors: [away] } }),
     (route: Route) => route.fulfill({ status: 401, json: { errors: [refusal] } }),
   ];
   await page.route(
@@ -66,8 +68,11 @@ it('the page asks for a token, keeps it for the session alone, and says that int
     (route) => (answers.shift() ?? ((next) => next.fallback()))(route),
   );
   await page.getByLabel('Access token').fill(service.accessToken);
-  for (const said of ['The gateway does not answer. Try again.', 'The gateway does not accept this token.']) {
+  const unsaid = 'The gateway does not say whether it accepts this token. Try again.';
+  for (const said of [unsaid, unsaid, 'The gateway does not accept this token.']) {
+    const left = answers.length;
     await page.getByRole('button', { name: 'Sign in' }).click();
+    await until(() => answers.length < left);
     await page.getByRole('alert').getByText(said).waitFor();
   }
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -94,7 +99,28 @@ it('the page asks for a token, keeps it for the session alone, and says that int
   expect(one.foreign).toEqual([]);
 });
 
-it('a token that is no longer accepted leads to the form, and the stream goes on with the next', async () => {
+it('the page says nothing where another process behind a balancer answers each time', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true' });
+  await using one = await visit(browser, `${gateway.url}/graphql`);
+  const { page } = one;
+  let looks = 0;
+  await changeAnswers(
+    page,
+    (url) => url.pathname.endsWith('/workbench/session'),
+    async (answer) => {
+      looks += 1;
+      return { json: { ...(await answer.json()), instance: `process ${looks}` } };
+    },
+  );
+  // A look begins once what the one before it was told is shown.
+  await until(async () => {
+    await page.evaluate(() => window.dispatchEvent(new Event('online')));
+    return looks >= 3;
+  });
+  expect(await page.getByText('The gateway was restarted.').count()).toBe(0);
+});
+
+it('a token that is no longer accepted, or has expired, leads to the form, and the next one to the result', async () => {
   await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
   await using one = await visit(browser, `${gateway.url}/graphql`);
   const { page } = one;
@@ -187,6 +213,31 @@ it('a payment keeps its key over a reload: its answer may have been lost', async
   await page.reload();
   await until(async () => (await key()) !== undefined);
   expect(await key()).toBe(made);
+});
+
+it('is there over plain http, with a payment that may get another key, where the browser makes no UUID', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
+  await using context = await browser.newContext();
+  // A browser takes this machine's own address for as safe as https.
+  const plain = 'http://gateway.test';
+  await changeAnswers(
+    context,
+    `${plain}/**`,
+    async (response) => ({ response }),
+    (address) => address.replace(plain, gateway.url),
+  );
+  const page = await context.newPage();
+  const failures: string[] = [];
+  page.on('pageerror', (error) => failures.push(error.message));
+  const link = { query: 'query Pay { client { id } }', variables: '{"idempotencyKey": "mine"}' };
+  await page.goto(`${plain}/graphql#${new URLSearchParams(link)}`);
+  expect(await page.evaluate('[isSecureContext, crypto.randomUUID]')).toEqual([false, undefined]);
+  await page.locator('.wb-operation .view-line').first().waitFor();
+  await until(async () => failures.length > 0 || (await textOf(page, VARIABLES)).includes('mine'));
+  expect(failures).toEqual([]);
+  await page.getByRole('button', { name: 'New key' }).click();
+  await until(async () => /workbench-[0-9a-f-]{36}/.test(await textOf(page, VARIABLES)));
+  expect(failures).toEqual([]);
 });
 
 it('is there, and follows, where the browser blocks storage', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { changeAnswers } from '../helpers/browser.ts';
 import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
 import { deed, openTab, play, result, rows, watchMoneyIn } from './workbench-page.ts';
@@ -78,6 +79,78 @@ describe('a stream', () => {
       await page.getByText('1 caught up: the gap is closed.').waitFor();
     },
   );
+
+  it('resumes over SSE at its last event, also where a bookmark from before it has come in one piece with it', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const resumedAt: (string | null)[] = [];
+    const credit = JSON.stringify({ data: { moneyIn: { cursor: 'second', payer: { name: 'Uno' } } } });
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      async (route) => {
+        const { accept, 'last-event-id': cursor = null } = await route.request().allHeaders();
+        if (accept !== 'text/event-stream') return route.fallback();
+        resumedAt.push(cursor);
+        const body = `id: first\n\nid: second\nevent: next\ndata: ${credit}\n\n`;
+        await route.fulfill({ contentType: 'text/event-stream', body: resumedAt.length === 1 ? body : '' });
+      },
+    );
+    await openTab(page, 'WatchMoneyIn');
+    await play(page);
+    await rows(page).first().waitFor();
+    await until(() => resumedAt.length > 1);
+    expect(resumedAt.slice(0, 2)).toEqual([null, 'second']);
+  });
+
+  it.each([
+    ['SSE', [31_000]],
+    // The page pings, and then waits for the answer.
+    ['WS', [11_000, 6_000]],
+  ] as const)('whose network is gone without a word is connected again over %s', async (transport, leaps) => {
+    await using one = await demo.open({}, transport === 'WS' ? '?subscriptions=WS' : '');
+    const { page } = one;
+    let sockets = 0;
+    let isGone = false;
+    await page.routeWebSocket(/graphql/, (client) => {
+      const isFirst = sockets === 0;
+      sockets += 1;
+      const server = client.connectToServer();
+      client.onMessage((message) => (isFirst && isGone) || server.send(message));
+      server.onMessage((message) => (isFirst && isGone) || client.send(message));
+    });
+    await page.reload();
+    await page.locator('.wb-operation .view-line').first().waitFor();
+    await page.clock.install();
+    await page.evaluate(() => {
+      const { fetch } = window;
+      let streams = 0;
+      const silenced = async (...request: Parameters<typeof fetch>): Promise<Response> => {
+        const response = await fetch(...request);
+        if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response;
+        const isFirst = streams === 0;
+        streams += 1;
+        const heard = new TransformStream<Uint8Array, Uint8Array>({
+          transform(bytes, controller) {
+            if (!(isFirst && 'isGone' in window)) controller.enqueue(bytes);
+          },
+        });
+        return new Response(response.body?.pipeThrough(heard), response);
+      };
+      Object.assign(window, { fetch: silenced });
+    });
+    await watchMoneyIn(page);
+    await demo.credit('Antes');
+    await rows(page).first().waitFor();
+    isGone = true;
+    await page.evaluate(() => Object.assign(window, { isGone: true }));
+    await demo.credit('Uno');
+    for (const leap of leaps) await page.clock.fastForward(leap);
+    await page.getByText('1 caught up: the gap is closed.').waitFor();
+    expect(await page.locator('.wb-says').allInnerTexts()).toEqual([
+      '10.00 MXN from Uno',
+      '10.00 MXN from Antes',
+    ]);
+  });
 
   it('over SSE reads names whole, and that nothing was missed, wherever the network has cut what it sends', async () => {
     await using one = await demo.open();
@@ -222,12 +295,10 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
   it('shows the gateway’s own error, and has ended at its end, also after another token was sent', async () => {
     await using one = await demo.open();
     const { page } = one;
-    await page.route(
+    await changeAnswers(
+      page,
       (url) => url.pathname.endsWith('/workbench/sandbox'),
-      async (route) => {
-        const answer = await route.fetch();
-        await route.fulfill({ json: { ...(await answer.json()), accessToken: 'the next' } });
-      },
+      async (answer) => ({ json: { ...(await answer.json()), accessToken: 'the next' } }),
     );
     const error = (code: string) => ({ errors: [{ message: 'No.', extensions: { code } }] });
     const answers = [

@@ -1,5 +1,12 @@
 import { existsSync } from 'node:fs';
-import { type Browser, chromium } from 'playwright-core';
+import {
+  type APIResponse,
+  type Browser,
+  type BrowserContext,
+  chromium,
+  type Page,
+  type Route,
+} from 'playwright-core';
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
@@ -27,3 +34,23 @@ export async function startBrowser(): Promise<Browser> {
   browser.on('context', (context) => context.setDefaultTimeout(PATIENCE_MS));
   return browser;
 }
+
+/** What Playwright says of an answer whose page, context or browser ends meanwhile. Whether they have, it says later. */
+const ENDED = /\b(closed|disposed)\b/;
+
+/** Changes what a page is answered. The page may be closed amid an answer, which then reaches nobody. */
+export const changeAnswers = (
+  target: Page | BrowserContext,
+  asked: Parameters<Page['route']>[0],
+  change: (answer: APIResponse) => Promise<Parameters<Route['fulfill']>[0]>,
+  /** Of what is asked instead, for an address. */
+  instead: (address: string) => string = (address) => address,
+): Promise<unknown> =>
+  target.route(asked, async (route) => {
+    try {
+      const answer = await route.fetch({ url: instead(route.request().url()) });
+      await route.fulfill(await change(answer));
+    } catch (error) {
+      if (!ENDED.test(String(error))) throw error;
+    }
+  });

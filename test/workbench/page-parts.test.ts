@@ -130,6 +130,11 @@ it('a new key takes the place of any that was written, and of nothing else', () 
   expect(visit).toMatch(/^(workbench-\S+) \1 mine$/);
 });
 
+it('a page of plain http, which has no randomUUID, makes keys', () => {
+  vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto) });
+  expect(page.story.withOtherKey('{"idempotencyKey": "mine"}')).toMatch(/"workbench-[0-9a-f-]{36}"/);
+});
+
 it('a link brings an operation, and leaves what else the address asks for', () => {
   const { linkTo, linkedHere, forgetLink } = page.link;
   const linked = { query: '{ a(b: "ü&#") }', variables: '{"x": 1}' };

@@ -30,7 +30,12 @@ it.each([
   ['curl', 'query', ["curl -s '", '"operationName":"Banks"'], ['event-stream']],
   ['curl', 'subscription', ["curl -sN '", 'accept: text/event-stream'], []],
   ['fetch', 'mutation', ['await fetch(', "method: 'POST'"], ['graphql-sse']],
-  ['fetch', 'subscription', ["from 'graphql-sse'", 'client.iterate({ query, variables })'], ['await fetch(']],
+  [
+    'fetch',
+    'subscription',
+    ["from 'graphql-sse'", 'retryAttempts: 0', 'client.iterate({ query, variables })'],
+    ['await fetch('],
+  ],
   ['Apollo', 'query', ['useQuery(BANKS, {', 'function Banks()'], ['useMutation']],
   ['Apollo', 'mutation', ['const [run, ', 'useMutation(PAY)', '// run({ variables:'], ['useQuery']],
   ['Apollo', 'subscription', ['useSubscription(WATCH, {'], ['useQuery']],
@@ -40,9 +45,11 @@ it.each([
   ['Relay', 'query', ['query BanksQuery(', 'useLazyLoadQuery<BanksQuery>', '// Banks.tsx'], ['useMutation']],
   ['Relay', 'mutation', ['mutation PayMutation(', 'useMutation<PayMutation>', 'function usePay()'], []],
   ['Relay', 'subscription', ['subscription WatchSubscription(', 'useSubscription<WatchSubscription>'], []],
-  ['Kotlin', 'query', ['apollo.query(BanksQuery(', '.execute()'], ['toFlow']],
+  ['Kotlin', 'query', ['apollo.query(BanksQuery(', '.execute()'], ['toFlow', 'WebSocket']],
   ['Kotlin', 'mutation', ['apollo.mutation(PayMutation('], ['toFlow']],
   ['Kotlin', 'subscription', ['apollo.subscription(WatchSubscription(', '.toFlow().collect'], ['.execute()']],
+  // The gateway takes `graphql-transport-ws` alone, and a socket's token in its first message.
+  ['Kotlin', 'subscription', ['.serverUrl("ws://', 'GraphQLWsProtocol { mapOf("authorization" to'], []],
 ] as const)('%s writes a %s as its library wants it', (format, kind, holds, lacks) => {
   const code = codeOf(format, kind);
   for (const part of holds) expect(code).toContain(part);

@@ -30,13 +30,17 @@ export interface Sandbox {
   readonly clock: { readonly now: string; readonly speed: number };
 }
 
+type EndedBy = 'clock' | 'gateway';
+
 interface Session {
   readonly gateway: Gateway | undefined;
   readonly sandbox: Sandbox | undefined;
   /** What operations are sent with: the sandbox's, or one that was given. */
   readonly token: string | undefined;
-  /** The token that the gateway has refused, so that a person is asked for another. */
-  readonly refused: string | undefined;
+  /** The token that has ended, so that a person is asked for another, and what has told so first. */
+  readonly ended: { readonly token: string; readonly by: EndedBy } | undefined;
+  /** Whether the gateway has accepted a token after its end by this browser's clock. */
+  readonly isClockAhead: boolean;
   /** False from the first request that found no gateway until one is found. */
   readonly isReachable: boolean;
   /** What the page has to say about its gateway, until it is read. */
@@ -45,6 +49,7 @@ interface Session {
 
 /** For this tab of the browser, until it is closed. */
 const TOKEN_KEY = 'pasarela:token';
+const CLOCK_KEY = 'pasarela:clock-ahead';
 const RETRY_MS = 1_000;
 /** How often a page that is looked at makes sure of its gateway. */
 const WATCH_MS = 5_000;
@@ -55,7 +60,8 @@ export const useSession = create<Session>(() => ({
   gateway: undefined,
   sandbox: undefined,
   token: undefined,
-  refused: undefined,
+  ended: undefined,
+  isClockAhead: tabStorage.getItem(CLOCK_KEY) !== null,
   isReachable: true,
   notice: undefined,
 }));
@@ -83,7 +89,10 @@ async function ask(): Promise<boolean> {
       sandbox,
       token: givenToken(gateway, sandbox) ?? tabStorage.getItem(TOKEN_KEY) ?? undefined,
       isReachable: true,
-      ...(isOther ? { notice: t('The gateway was restarted. The page carries on with it.') } : {}),
+      // Behind a balancer another process may answer each time. With a sandbox there is one process alone.
+      ...(isOther && (sandbox !== undefined || !before.isReachable)
+        ? { notice: t('The gateway was restarted. The page carries on with it.') }
+        : {}),
     });
     return true;
   } catch {
@@ -136,9 +145,20 @@ export async function signIn(token: string): Promise<boolean> {
   const bare = token.trim().replace(/^Bearer +/i, '');
   if (!(await accepts(bare))) return false;
   tabStorage.setItem(TOKEN_KEY, bare);
-  useSession.setState({ token: bare, refused: undefined });
+  const end = endOf(bare)?.getTime() ?? Number.POSITIVE_INFINITY;
+  const isClockAhead = useSession.getState().isClockAhead || end <= Date.now();
+  if (isClockAhead) tabStorage.setItem(CLOCK_KEY, 'yes');
+  useSession.setState({ token: bare, ended: undefined, isClockAhead });
   return true;
 }
+
+interface ClientAnswer {
+  readonly data?: { readonly client?: unknown } | null;
+  readonly errors?: readonly { readonly extensions?: { readonly code?: unknown } }[];
+}
+
+/** Why this query is refused to a caller who may ask others, or to anybody where the gateway takes documents of a list alone. */
+const SAID_OF_QUERIES = ['FORBIDDEN', 'PERSISTED_QUERY_NOT_SUPPORTED'];
 
 /**
  * Whether the gateway knows a caller by this token. What the caller may do is another question.
@@ -148,25 +168,66 @@ export async function signIn(token: string): Promise<boolean> {
 async function accepts(token: string): Promise<boolean> {
   // Nothing else can be a token, nor stand in a header.
   if (!/^[\x21-\x7e]+$/.test(token)) return false;
+  const { client, codes } = await askForClient(token);
+  if (codes.has('UNAUTHENTICATED')) return false;
+  if (client == null && !isOfQuery(codes)) throw new Error('The answer says nothing of the token.');
+  return true;
+}
+
+const isOfQuery = (codes: ReadonlySet<unknown>): boolean => SAID_OF_QUERIES.some((code) => codes.has(code));
+
+async function askForClient(token: string) {
   const response = await fetch(GRAPH_URL, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     body: JSON.stringify({ query: '{ client { id } }' }),
     signal: AbortSignal.timeout(PATIENCE_MS),
   });
-  const { errors = [] } = (await response.json()) as { errors?: { extensions?: { code?: unknown } }[] };
-  return !errors.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED');
+  const { data, errors = [] } = (await response.json()) as ClientAnswer;
+  return { client: data?.client, codes: new Set(errors.map(({ extensions }) => extensions?.code)) };
 }
 
-/** Told by whoever was refused: the form is shown, and says why. */
-export function refuse(token: string | undefined): void {
-  if (token !== undefined && token === useSession.getState().token) useSession.setState({ refused: token });
+/** Has the form shown. What has told first stays: a reason that changes is read out twice. */
+export function endToken(token: string, by: EndedBy): void {
+  const { token: current, ended } = useSession.getState();
+  if (token === current && token !== ended?.token) useSession.setState({ ended: { token, by } });
 }
 
-/** Resolves once operations are sent with another token than this, or on the signal. */
-export function untilOtherToken(token: string | undefined, signal: AbortSignal): Promise<void> {
+let confirming: { readonly token: string; readonly isRefused: Promise<boolean | undefined> } | undefined;
+
+/**
+ * Asks the gateway about a token once something was refused under it: the service may refuse this alone, under a token that it
+ * accepts (PROTOCOL.md, T7). Where the token is refused, the page shows the form. Who asks while an answer is awaited gets that answer.
+ *
+ * @returns whether the token is refused; undefined where the gateway does not say.
+ */
+export async function confirmRefusal(token: string | undefined): Promise<boolean | undefined> {
+  if (token === undefined) return true;
+  if (confirming?.token !== token) {
+    const isRefused = askForClient(token).then(
+      // A gateway that refuses this query, such as for its list of documents, may not have looked at the token: a person is asked for another.
+      ({ client, codes }) =>
+        client == null && (codes.has('UNAUTHENTICATED') || isOfQuery(codes) || undefined),
+      () => undefined,
+    );
+    const mine = { token, isRefused };
+    confirming = mine;
+    void isRefused.then(() => {
+      if (confirming === mine) confirming = undefined;
+    });
+  }
+  const isRefused = await confirming.isRefused;
+  if (isRefused) endToken(token, 'gateway');
+  return isRefused;
+}
+
+/** Resolves once operations are sent with another token than this, or with this one once it is accepted, or on the signal. */
+export function untilGoodToken(token: string | undefined, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const isOver = () => signal.aborted || useSession.getState().token !== token;
+    const isOver = () => {
+      const { token: current, ended } = useSession.getState();
+      return signal.aborted || current !== token || (token !== undefined && ended?.token !== token);
+    };
     const end = () => {
       if (!isOver()) return;
       stop();
@@ -181,7 +242,7 @@ export function untilOtherToken(token: string | undefined, signal: AbortSignal):
 
 export function signOut(): void {
   tabStorage.removeItem(TOKEN_KEY);
-  useSession.setState({ token: undefined, refused: undefined });
+  useSession.setState({ token: undefined, ended: undefined });
 }
 
 /** When a JWT ends; undefined where it does not say. */

@@ -141,13 +141,16 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'Streams:': 'Flujos:',
   'Text or payment id': 'Texto o id del pago',
   'The browser does not allow it': 'El navegador no lo permite',
+  'The gateway accepts the token, and refuses this subscription. The page asks for it again.':
+    'El gateway acepta el token, pero rechaza esta suscripción. La página la vuelve a pedir.',
   'The gateway does not accept this token.': 'El gateway no acepta este token.',
   'The gateway does not answer': 'El gateway no responde',
   'The gateway does not answer. The page tries again every second: press play once it is back.':
     'El gateway no responde. La página lo busca cada segundo: vuelve a ejecutar cuando regrese.',
   'The gateway does not answer. The page tries again every second; streams resume by themselves.':
     'El gateway no responde. La página lo busca cada segundo; los flujos se reanudan solos.',
-  'The gateway does not answer. Try again.': 'El gateway no responde. Inténtalo de nuevo.',
+  'The gateway does not say whether it accepts this token. Try again.':
+    'El gateway no dice si acepta este token. Inténtalo de nuevo.',
   'The gateway no longer accepts this token.': 'El gateway ya no acepta este token.',
   'The gateway was restarted. The page carries on with it.':
     'El gateway se reinició. La página continúa con él.',
@@ -192,7 +195,6 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'This operation was not played.': 'Esta operación no se ejecutó.',
   'This session is too long for a link: save it as a file.':
     'Esta sesión es demasiado larga para un enlace: guárdala como archivo.',
-  'This stream is live. Events so far': 'Este flujo está en vivo. Eventos que han llegado',
   Transport: 'Transporte',
   'Type of event': 'Tipo de evento',
   Untitled: 'Sin nombre',
@@ -263,5 +265,6 @@ export const SPANISH: Readonly<Record<string, string>> = {
     '{count} flujos quedan cortados {seconds} s. Simula un abono mientras tanto.',
   '{count} waiting': '{count} en espera',
   '{shown} of {all} shown': '{shown} de {all} a la vista',
+  '{status}. Events so far': '{status}. Eventos que han llegado',
   '{step} of {steps}': '{step} de {steps}',
 };

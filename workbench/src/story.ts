@@ -13,7 +13,11 @@ export interface Step {
 
 /** An idempotency key of the page's own making. */
 const KEY = /workbench-[0-9a-f-]{36}/g;
-const newKey = (): string => `workbench-${crypto.randomUUID()}`;
+/** Only pages of https and of this machine have `randomUUID`. */
+const newKey = (): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(18));
+  return `workbench-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+};
 
 export const WATCH_RECEIPT = 'WatchCep';
 export const WATCH_MONEY_IN = 'WatchMoneyIn';

@@ -1,11 +1,13 @@
 import { ownToken } from './net/execute.ts';
-import { codeOf, isObject, type Operation, type Result } from './net/result.ts';
+import { codeOf, isObject, type Operation, type Result, refusesToken } from './net/result.ts';
 import { connect, LostError, resumesAt } from './net/stream.ts';
-import { refreshSession, refuse, untilOtherToken, untilReachable, useSession } from './session.ts';
+import { confirmRefusal, refreshSession, untilGoodToken, untilReachable, useSession } from './session.ts';
 import { addEntry, changeStream, type Stream, useStreams } from './stream-store.ts';
 import { counted, t } from './words.ts';
 
 const LONGEST_WAIT_MS = 2_000;
+/** Of a stream that is refused under a token that is accepted: nobody knows when that passes. */
+const LONGEST_REFUSED_WAIT_MS = 30_000;
 /** A connection that was open so long, in milliseconds, or that brought a result, is no failure: the next one comes without a pause. */
 const STEADY_MS = 5_000;
 
@@ -34,13 +36,19 @@ export class Runner {
   #wasOpen = false;
   /** From the opening of a connection that resumes until the gateway says that it is live. */
   #isResuming = false;
+  /** Whether the token is refused by what came last over this connection. */
   #isRefused = false;
+  /** Whether the last refusal has not been told before. */
+  #isNews = false;
   #caughtUp = 0;
   #pauseMs = 0;
   #isFinal = false;
   /** What the gateway asks for, where it has refused this connection for now. */
   #waitMs: number | undefined;
-  /** Once, however often the next connection is refused: what has happened stays in the list. */
+  /**
+   * Whether a refusal has been told, and nothing else has come since. It is told once, however often the next connection is refused. Until
+   * something else comes, the stream is not live.
+   */
   #isWaitTold = false;
 
   /** @param cursor where an earlier visit left off. */
@@ -76,6 +84,7 @@ export class Runner {
         this.#connection = new AbortController();
         this.#isFinal = true;
         this.#waitMs = undefined;
+        this.#isRefused = false;
         await connect(this.#transport, {
           operation: this.#operation,
           headers: this.#headers,
@@ -87,7 +96,9 @@ export class Runner {
           },
           onResult: (result, cursor) => {
             this.#waitMs = waitOf(result);
-            if (this.#waitMs === undefined) failures = 0;
+            // What comes with a cursor is an event.
+            this.#isRefused = cursor === undefined && result.data == null && refusesToken(result);
+            if (this.#waitMs === undefined && !this.#isRefused) failures = 0;
             this.#receive(result, cursor, isFirst);
             isFirst = false;
           },
@@ -95,7 +106,10 @@ export class Runner {
         });
         if (this.#stopped.signal.aborted) return;
         if (this.#waitMs !== undefined) throw new LostError('Refused for now.', { waitMs: this.#waitMs });
-        if (this.#isFinal && !(await this.#hasOtherToken(token))) {
+        // Where the headers name a token, the session's was not sent.
+        if (this.#isRefused && ownToken(this.#headers) === undefined)
+          await this.#afterRefusal(token, failures);
+        else if (this.#isFinal) {
           this.#change({ status: 'ended' });
           return;
         }
@@ -121,29 +135,40 @@ export class Runner {
     this.#pauseMs = 0;
     if (this.#stopped.signal.aborted) return;
     await untilReachable();
-    await sleep(Math.max(waitMs, failures > 0 ? Math.min(250 * 2 ** failures, LONGEST_WAIT_MS) : 0));
+    await sleep(
+      Math.max(waitMs, pauseAfter(failures, this.#isRefused ? LONGEST_REFUSED_WAIT_MS : LONGEST_WAIT_MS)),
+    );
   }
 
-  /** Whether there is another token than the one that was refused: the sandbox's next, or a person's. */
-  async #hasOtherToken(token: string | undefined): Promise<boolean> {
-    if (!this.#isRefused) return false;
-    this.#isRefused = false;
-    // The session's token was not sent.
-    if (ownToken(this.#headers) !== undefined) return false;
+  /**
+   * Resolves once there is a token to go on with: the sandbox's next, or a person's.
+   *
+   * @throws LostError where the gateway accepts the one that this stream was refused under, or does not say
+   */
+  async #afterRefusal(token: string | undefined, failures: number): Promise<void> {
+    if (this.#wasOpen) this.#change({ status: 'cut' });
+    this.#wasOpen = false;
     await refreshSession();
-    if (this.#stopped.signal.aborted || useSession.getState().token !== token) return true;
-    refuse(token);
-    this.#change({ status: 'waiting' });
-    await untilOtherToken(token, this.#stopped.signal);
-    this.#change({ status: 'cut' });
-    return true;
+    if (useSession.getState().token !== token) await sleep(pauseAfter(failures, LONGEST_REFUSED_WAIT_MS));
+    else {
+      const isRefused = await confirmRefusal(token);
+      if (isRefused === false && this.#isNews)
+        this.#note(
+          t('The gateway accepts the token, and refuses this subscription. The page asks for it again.'),
+        );
+      if (!isRefused) throw new LostError('The subscription was refused, and its token, so far, is not.');
+      this.#change({ status: 'waiting' });
+      await untilGoodToken(token, this.#stopped.signal);
+      this.#change({ status: 'cut' });
+    }
+    this.#isWaitTold = false;
   }
 
   #opened(): void {
     const isAgain = useStreams.getState()[this.#tab]?.status === 'cut';
     this.#wasOpen = true;
     this.#caughtUp = 0;
-    this.#change({ status: 'live' });
+    if (!this.#isWaitTold) this.#change({ status: 'live' });
     if (!isAgain) return;
     const from = resumesAt(this.#transport, this.#operation, this.#cursor);
     this.#isResuming = from !== undefined;
@@ -158,7 +183,7 @@ export class Runner {
   /** The gateway has sent everything old: what was missed is known now. */
   #live(cursor: string): void {
     this.#keep(cursor);
-    this.#isWaitTold = false;
+    this.#goesOn();
     if (!this.#isResuming) return;
     this.#isResuming = false;
     this.#note(
@@ -173,8 +198,11 @@ export class Runner {
   }
 
   #receive(result: Result, cursor: string | undefined, isFirst: boolean): void {
+    if (this.#isRefused) {
+      this.#tell(result);
+      return;
+    }
     const code = codeOf(result);
-    if (code === 'UNAUTHENTICATED') this.#isRefused = true;
     if (WITHOUT_PAST.includes(code) && this.#cursor !== undefined) {
       this.#isFinal = false;
       this.#isResuming = false;
@@ -193,15 +221,21 @@ export class Runner {
       this.#tell(result);
       return;
     }
-    this.#isWaitTold = false;
+    this.#goesOn();
     const at = cursor ?? cursorOf(result);
     if (at !== undefined) this.#keep(at);
     if (this.#isResuming) this.#caughtUp += 1;
     this.#add({ result, cursor: at, wasMissed: this.#isResuming });
   }
 
+  #goesOn(): void {
+    if (this.#isWaitTold) this.#change({ status: 'live' });
+    this.#isWaitTold = false;
+  }
+
   #tell(refusal: Result): void {
-    if (!this.#isWaitTold) this.#add({ result: refusal, cursor: undefined, wasMissed: false });
+    this.#isNews = !this.#isWaitTold;
+    if (this.#isNews) this.#add({ result: refusal, cursor: undefined, wasMissed: false });
     this.#isWaitTold = true;
   }
 
@@ -224,7 +258,13 @@ export class Runner {
   }
 }
 
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** A timer that is set for longer ends at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS)));
+
+const pauseAfter = (failures: number, longest: number): number =>
+  failures > 0 ? Math.min(250 * 2 ** failures, longest) : 0;
 
 const shorten = (cursor: string): string => (cursor.length > 24 ? `…${cursor.slice(-20)}` : cursor);
 

@@ -45,7 +45,8 @@ export interface Stream {
 /** The stream of each tab, by the tab's id. */
 export const useStreams = create<Readonly<Record<string, Stream>>>(() => ({}));
 
-export const isLive = (stream: Stream | undefined): boolean =>
+/** Whether it may bring events yet: it may be cut or wait meanwhile. */
+export const isGoingOn = (stream: Stream | undefined): boolean =>
   stream !== undefined && stream.status !== 'ended';
 
 export function changeStream(tab: string, update: (stream: Stream) => Partial<Stream>): void {

@@ -3,7 +3,7 @@ import type { Operation } from './net/result.ts';
 import { preferredTransport, type Transport } from './net/stream.ts';
 import { keptTabs } from './storage.ts';
 import { Runner } from './stream-runner.ts';
-import { addEntry, changeStream, isLive, useStreams } from './stream-store.ts';
+import { addEntry, changeStream, isGoingOn, useStreams } from './stream-store.ts';
 import { t } from './words.ts';
 
 /** How long a connection that was cut on purpose stays cut, so that something can happen meanwhile. */
@@ -50,7 +50,7 @@ export function restoreStreams(): void {
   useStreams.setState(Object.fromEntries(streams));
   keepStreams();
   for (const [tab, stream] of Object.entries(useStreams.getState())) {
-    if (!isLive(stream)) continue;
+    if (!isGoingOn(stream)) continue;
     if (stream.hasHeaders) {
       addEntry(tab, { text: t('The page was reloaded. Headers are not kept: press play to go on.') });
       changeStream(tab, () => ({ status: 'ended' }));

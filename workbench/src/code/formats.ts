@@ -34,6 +34,8 @@ ${document}
 const client = createClient({
   url: '${graphUrl}',
   headers: () => ({ authorization: \`Bearer \${token}\` }),
+  // Sent again by itself, the same request would leave out what came meanwhile.
+  retryAttempts: 0,
 });
 
 for await (const { data, errors } of client.iterate({ query, variables })) {
@@ -202,12 +204,21 @@ const kotlin: Format = {
 }`
         : `val response = ${call}.execute()
 println(response.data ?: response.exception ?: response.errors)`;
+    // By itself Apollo Kotlin 4 speaks a subprotocol that the gateway does not, and sends no token.
+    const subscribing = `
+  // That of com.apollographql.apollo.network.websocket.
+  .subscriptionNetworkTransport(
+    WebSocketNetworkTransport.Builder()
+      .serverUrl("${graphUrl.replace(/^http/, 'ws')}")
+      .wsProtocol(GraphQLWsProtocol { mapOf("authorization" to "Bearer $token") })
+      .build()
+  )`;
     return `// src/main/graphql/${name}.graphql
 ${indent(query, '// ').replace(/^/, '// ')}
 
 val apollo = ApolloClient.Builder()
   .serverUrl("${graphUrl}")
-  .addHttpHeader("authorization", "Bearer $token")
+  .addHttpHeader("authorization", "Bearer $token")${kind === 'subscription' ? subscribing : ''}
   .build()
 
 ${run}

@@ -1,7 +1,14 @@
 import { GRAPH_URL } from '../addresses.ts';
-import { refreshSession, refuse, untilReachable, useSession } from '../session.ts';
+import { confirmRefusal, refreshSession, untilReachable, useSession } from '../session.ts';
 import { t } from '../words.ts';
-import { codeOf, type Operation, type Result, type UpstreamCall, upstreamOf } from './result.ts';
+import {
+  hasDoneNothing,
+  type Operation,
+  type Result,
+  refusesToken,
+  type UpstreamCall,
+  upstreamOf,
+} from './result.ts';
 
 /** An answer, and what it took. */
 export interface Answer {
@@ -37,11 +44,14 @@ export function withToken(headers: Headers): Headers {
 export async function execute(operation: Operation, headers: Headers, signal: AbortSignal): Promise<Answer> {
   const { token } = useSession.getState();
   const answer = await send(operation, headers, signal);
-  if (codeOf(answer.result) !== 'UNAUTHENTICATED') return answer;
-  // Nothing has been done yet. The sandbox gives another token when the last one has ended.
+  if (!refusesToken(answer.result)) return answer;
+  // The sandbox gives another token when the last one has ended.
   await refreshSession();
-  if (useSession.getState().token !== token) return send(operation, headers, signal);
-  if (ownToken(headers) === undefined) refuse(token);
+  // A mutation of several fields may have done the first of them, and would do it once more. A text without that word has none.
+  const isSafe = hasDoneNothing(answer.result) || !/\bmutation\b/.test(operation.query);
+  if (isSafe && useSession.getState().token !== token) return send(operation, headers, signal);
+  // The answer is shown meanwhile.
+  if (ownToken(headers) === undefined) void confirmRefusal(token);
   return answer;
 }
 

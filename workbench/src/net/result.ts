@@ -7,6 +7,7 @@ export interface Result {
 
 export interface ResultError {
   readonly message: string;
+  readonly path?: readonly (string | number)[];
   readonly extensions?: Readonly<Record<string, unknown>>;
 }
 
@@ -44,3 +45,13 @@ export function upstreamOf(result: Result): readonly UpstreamCall[] | undefined 
 }
 
 export const codeOf = (result: Result): unknown => result.errors?.[0]?.extensions?.['code'];
+
+/** Whether a result refuses the bearer token: `header` names another credential that is at fault (PROTOCOL.md, T3). */
+export const refusesToken = (result: Result): boolean =>
+  codeOf(result) === 'UNAUTHENTICATED' &&
+  ['authorization', undefined].includes(result.errors?.[0]?.extensions?.['header'] as string | undefined);
+
+/** Whether an answer that refuses the token shows that nothing was done: no field was begun, or each was refused as a whole. */
+export const hasDoneNothing = ({ data, errors = [] }: Result): boolean =>
+  Object.values(data ?? {}).every((field) => field === null) &&
+  errors.every(({ path = [], extensions }) => path.length < 2 && extensions?.['code'] === 'UNAUTHENTICATED');

@@ -31,20 +31,48 @@ export class LostError extends Error {
   }
 }
 
+/** How long a stream of events may be silent, in milliseconds (PROTOCOL.md, K3). */
+const SILENT_MS = 30_000;
+/** How often a socket is pinged, and how long the answer may take, in milliseconds (K2). */
+const PING_EVERY_MS = 10_000;
+const PONG_WITHIN_MS = 5_000;
+/** How long a socket may take to be opened and acknowledged, in milliseconds. */
+const ACKNOWLEDGED_WITHIN_MS = 30_000;
+
 /** Of a stream that can begin later (PROTOCOL.md, E2), and of proxies whose gateway is away. */
 const LATER = [429, 502, 503, 504];
 
 /**
  * Carries one subscription over one connection.
  *
- * @returns once the gateway has said that it is complete.
+ * @returns once the gateway has ended the subscription, or refused it, which `onResult` has told then.
  * @throws LostError
  */
 export const connect = (transport: Transport, connection: Connection): Promise<void> =>
   transport === 'WS' ? overSocket(connection) : overEvents(connection);
 
-/** graphql-sse in its distinct connections form. The gateway gives each event its cursor as `id`. */
-async function overEvents({ operation, headers, lastCursor, signal, onOpen, onResult, onLive }: Connection) {
+/** Ends a connection that has gone silent: on a network that is gone nobody says that it is over. */
+async function overEvents(connection: Connection): Promise<void> {
+  const silent = new AbortController();
+  let quiet: ReturnType<typeof setTimeout> | undefined;
+  const heard = () => {
+    clearTimeout(quiet);
+    quiet = setTimeout(() => silent.abort(), SILENT_MS);
+  };
+  heard();
+  const signal = AbortSignal.any([connection.signal, silent.signal]);
+  await readEvents({ ...connection, signal }, heard).finally(() => clearTimeout(quiet));
+}
+
+/**
+ * graphql-sse in its distinct connections form. The gateway gives each event its cursor as `id`.
+ *
+ * @param heard called as anything comes
+ */
+async function readEvents(
+  { operation, headers, lastCursor, signal, onOpen, onResult, onLive }: Connection,
+  heard: () => void,
+): Promise<void> {
   const response = await fetch(GRAPH_URL, {
     method: 'POST',
     headers: {
@@ -72,34 +100,33 @@ async function overEvents({ operation, headers, lastCursor, signal, onOpen, onRe
   }
   onOpen();
   let isComplete = false;
+  // An id that came in a block without data is a bookmark (PROTOCOL.md, B2). The parser tells of an event's own id just before the event.
+  let lone: string | undefined;
+  const tellBookmark = () => {
+    if (lone !== undefined) onLive(lone);
+    lone = undefined;
+  };
   const parser = createParser({
+    onId(id) {
+      tellBookmark();
+      lone = id;
+    },
     onEvent({ event, data, id }) {
+      if (id !== undefined) lone = undefined;
       if (event === 'complete') isComplete = true;
       else if (event === 'next') onResult(JSON.parse(data) as Result, id);
     },
   });
-  const bookmarks = bookmarkReader(onLive);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (;;) {
+  // A proxy may leave the connection open behind the end.
+  while (!isComplete) {
     const { done, value } = await reader.read().catch(lost);
-    if (done) break;
+    if (done) throw new LostError('The connection was lost.');
+    heard();
     parser.feed(value);
-    bookmarks(value);
+    tellBookmark();
   }
-  if (!isComplete) throw new LostError('The connection was lost.');
-}
-
-/** Reads the blocks that hold an `id` alone, which a parser of the standard does not tell of (PROTOCOL.md, B2). */
-function bookmarkReader(onLive: (cursor: string) => void): (text: string) => void {
-  let rest = '';
-  return (text) => {
-    const blocks = (rest + text).split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const [, cursor] = /^id: ?(\S+)$/.exec(block.trim()) ?? [];
-      if (cursor !== undefined) onLive(cursor);
-    }
-  };
+  void reader.cancel().catch(() => {});
 }
 
 function lost(error: unknown): never {
@@ -111,20 +138,29 @@ function overSocket(connection: Connection): Promise<void> {
   const { operation, headers, lastCursor, signal, onOpen, onResult, onLive } = connection;
   const continued = (lastCursor === undefined ? undefined : beginningAt(operation, lastCursor)) ?? operation;
   const token = ownToken(withToken(headers));
+  let overdue: ReturnType<typeof setTimeout> | undefined;
   const client = createClient({
     url: GRAPH_SOCKET_URL,
     retryAttempts: 0,
+    keepAlive: PING_EVERY_MS,
     connectionParams: token === undefined ? {} : { authorization: token },
     on: {
-      connected: onOpen,
+      connected: () => {
+        clearTimeout(late);
+        onOpen();
+      },
       // One operation is subscribed to over each socket.
       ping: (isReceived, payload) => {
+        if (!isReceived) overdue = setTimeout(() => client.terminate(), PONG_WITHIN_MS);
         const bookmarks = payload?.['bookmarks'];
         if (!isReceived || !isObject(bookmarks)) return;
         for (const cursor of Object.values(bookmarks)) if (typeof cursor === 'string') onLive(cursor);
       },
+      // One that is sent is no answer.
+      pong: (isReceived) => isReceived && clearTimeout(overdue),
     },
   });
+  const late = setTimeout(() => client.terminate(), ACKNOWLEDGED_WITHIN_MS);
   return new Promise<void>((resolve, reject) => {
     signal.addEventListener('abort', () => client.terminate(), { once: true });
     client.subscribe(
@@ -147,7 +183,11 @@ function overSocket(connection: Connection): Promise<void> {
         complete: resolve,
       },
     );
-  }).finally(() => void client.dispose());
+  }).finally(() => {
+    clearTimeout(late);
+    clearTimeout(overdue);
+    void client.dispose();
+  });
 }
 
 const refusal = (reason: string) => ({

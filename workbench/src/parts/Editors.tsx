@@ -17,7 +17,7 @@ import { copyText } from '../clipboard.ts';
 import { operationsOf } from '../fetcher.ts';
 import { linkTo } from '../link.ts';
 import { withOtherKey } from '../story.ts';
-import { isLive, useStreams } from '../stream-store.ts';
+import { isGoingOn, useStreams } from '../stream-store.ts';
 import { stopStream } from '../streams.ts';
 import { t } from '../words.ts';
 import { LinkIcon } from './icons.tsx';
@@ -155,7 +155,7 @@ function Toolbar() {
   };
   return (
     <div className="wb-toolbar" role="toolbar" aria-label={t('Editor')}>
-      {isLive(stream) ? (
+      {isGoingOn(stream) ? (
         <button
           type="button"
           className="graphiql-execute-button"

@@ -5,7 +5,7 @@ import { paymentOf } from '../described.ts';
 import { isNoResult } from '../fetcher.ts';
 import { asksForToken, useSession } from '../session.ts';
 import { lacksValidation, START_VALIDATION } from '../story.ts';
-import { isLive, useStreams } from '../stream-store.ts';
+import { isGoingOn, useStreams } from '../stream-store.ts';
 import { dropStream } from '../streams.ts';
 import { validationOf } from '../validations.ts';
 import { t } from '../words.ts';
@@ -116,7 +116,7 @@ function usePlayed(id: string, place: React.RefObject<HTMLElement | null>): void
     if (seen.current === plays) return;
     seen.current = plays;
     dropAnswer(id);
-    if (!isLive(useStreams.getState()[id])) dropStream(id);
+    if (!isGoingOn(useStreams.getState()[id])) dropStream(id);
     const top = place.current?.getBoundingClientRect().top ?? 0;
     if (top >= 0 && top < window.innerHeight / 2) return;
     place.current?.scrollIntoView({ block: 'start' });
@@ -126,10 +126,13 @@ function usePlayed(id: string, place: React.RefObject<HTMLElement | null>): void
 /** Why a token is asked for; undefined where there is one that is good. */
 function useSignedOut(): { readonly reason: string | undefined } | undefined {
   const session = useSession();
-  const { token, refused } = session;
-  const hasEnded = useTokenEnd(token);
+  const { token, ended, isClockAhead } = session;
+  useTokenEnd(isClockAhead ? undefined : token);
   if (!asksForToken(session)) return undefined;
   if (token === undefined) return { reason: undefined };
-  if (hasEnded) return { reason: t('The token has expired.') };
-  return refused === token ? { reason: t('The gateway no longer accepts this token.') } : undefined;
+  if (ended?.token !== token) return undefined;
+  return {
+    reason:
+      ended.by === 'clock' ? t('The token has expired.') : t('The gateway no longer accepts this token.'),
+  };
 }

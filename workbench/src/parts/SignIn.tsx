@@ -27,7 +27,7 @@ export function SignIn({ reason }: { readonly reason: string | undefined }) {
     try {
       if (!(await signIn(token))) complain(t('The gateway does not accept this token.'));
     } catch {
-      complain(t('The gateway does not answer. Try again.'));
+      complain(t('The gateway does not say whether it accepts this token. Try again.'));
     } finally {
       setIsAsking(false);
     }

@@ -1,12 +1,13 @@
 import { CloseIcon, PlusIcon, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { type KeyboardEvent, useEffect, useRef } from 'react';
-import { isLive, useStreams } from '../stream-store.ts';
+import { isGoingOn, useStreams } from '../stream-store.ts';
 import { dropStream } from '../streams.ts';
 import { t } from '../words.ts';
+import { statusOf } from './StreamHeader.tsx';
 import { tabName } from './tab-names.ts';
 import { moveInTabs, tabProps } from './tablist.ts';
 
-/** One tab for each operation. A tab whose stream is live says so, whichever is open. */
+/** One tab for each operation. A tab whose stream goes on says how it stands, whichever is open. */
 export function Tabs() {
   const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
   const { addTab, changeTab, closeTab } = useGraphiQLActions();
@@ -37,11 +38,16 @@ export function Tabs() {
                 aria-keyshortcuts="Delete"
                 onClick={() => index !== activeTabIndex && changeTab(index)}
               >
-                {isLive(stream) && <span className={`wb-dot wb-${stream?.status}`} aria-hidden="true" />}
+                {stream !== undefined && isGoingOn(stream) && (
+                  <span className={`wb-dot wb-${stream.status}`} aria-hidden="true" />
+                )}
                 {tabName(title)}
-                {isLive(stream) && (
-                  <span className="wb-count" title={t('This stream is live. Events so far')}>
-                    {stream?.count}
+                {stream !== undefined && isGoingOn(stream) && (
+                  <span
+                    className="wb-count"
+                    title={t('{status}. Events so far', { status: statusOf(stream.status) })}
+                  >
+                    {stream.count}
                   </span>
                 )}
               </button>
