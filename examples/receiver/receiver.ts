@@ -21,6 +21,8 @@ const MAX_BODY_BYTES = 1_048_576;
 const pool = new Pool({ max: 4 });
 // A connection that rests when Postgres goes away: the next event takes another one.
 pool.on('error', (error) => process.stderr.write(`${error.message}\n`));
+// One that an event has taken: its statement fails, and says why. Without a listener Node would end the process.
+pool.on('connect', (connection) => void connection.on('error', () => undefined));
 await pool.query(await readFile(new URL('schema.sql', import.meta.url), 'utf8'));
 
 interface Event {
@@ -90,15 +92,15 @@ async function book(connection: PoolClient, key: string, event: Event): Promise<
   return rows[0]?.same === true ? undefined : 'an earlier event says otherwise of this transaction';
 }
 
-/** All rows or none. A repeat finds the first row, and adds no second. */
-async function keep(event: Event): Promise<void> {
+/** All rows or none. A repeat finds the first row, and adds no second. @param text of the event, as it came */
+async function keep(event: Event, text: string): Promise<void> {
   const key = keyOf(event);
   const connection = await pool.connect();
   try {
     await connection.query('BEGIN');
     const { rowCount } = await connection.query(
       'INSERT INTO events (key, id, type, received_at, event) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key) DO NOTHING',
-      [key, event.id, event.type, event.receivedAt, event],
+      [key, event.id, event.type, event.receivedAt, text],
     );
     if (rowCount === 1 && event.type === 'MONEY_IN') {
       const why = await book(connection, key, event);
@@ -132,7 +134,8 @@ const server = createServer(async (request, response) => {
       response.writeHead(401).end();
       return;
     }
-    await keep(JSON.parse(body.toString()));
+    const text = body.toString();
+    await keep(JSON.parse(text), text);
     response.writeHead(204).end();
   } catch (error) {
     // Of Postgres or the network: the sender tries the same event again, and counts no refusal.

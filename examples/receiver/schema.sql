@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS events (
   type        text        NOT NULL,
   received_at timestamptz NOT NULL,
   kept_at     timestamptz NOT NULL DEFAULT now(),
-  event       jsonb       NOT NULL
+  event       json        NOT NULL -- as it came: jsonb refuses U+0000 and half a character for good, and loses digits of long numbers
 );
 CREATE INDEX IF NOT EXISTS events_id ON events (id);
 CREATE INDEX IF NOT EXISTS events_received_at ON events (received_at);

@@ -1,9 +1,9 @@
-import { createSocket } from '@pasarela/client/graphql-ws';
-import { useCallback, useEffect, useMemo, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 import { StatusBar, View } from 'react-native';
 import { SafeAreaProvider, useSafeAreaInsets } from 'react-native-safe-area-context';
 import { CLIENT } from './documents.ts';
 import { findSession, type Session } from './graph/session.ts';
+import { type Connection, useConnection } from './graph/use-connection.ts';
 import { useQuery } from './graph/use-query.ts';
 import { MoneyIn } from './money-in/screen.tsx';
 import { forgetCredits, useMoneyIn } from './money-in/use-money-in.ts';
@@ -86,41 +86,21 @@ interface SignedInProps {
 
 const NOTHING = {};
 
-function SignedIn({ session, onRefused }: SignedInProps) {
-  const { socket, leaving } = useMemo(
-    () => ({
-      socket: createSocket({ url: session.endpoint, token: session.token }),
-      leaving: new AbortController(),
-    }),
-    [session],
-  );
-  useEffect(
-    () => () => {
-      // A payment that is under way would open the socket again, and go on behind the sign-out.
-      leaving.abort();
-      socket.close();
-    },
-    [socket, leaving],
-  );
+function SignedIn(props: SignedInProps) {
+  const connection = useConnection(props.session);
+  return connection === undefined ? <Loading /> : <Connected {...props} {...connection} />;
+}
+
+type ConnectedProps = SignedInProps & Connection;
+
+function Connected({ socket, ...props }: ConnectedProps) {
   const { data, problem, again } = useQuery(socket, CLIENT, NOTHING);
-  if (data !== undefined) {
-    return (
-      <Screens
-        clientId={data.client.id}
-        socket={socket}
-        signal={leaving.signal}
-        session={session}
-        onRefused={onRefused}
-      />
-    );
-  }
+  if (data !== undefined) return <Screens {...props} socket={socket} clientId={data.client.id} />;
   return problem === undefined ? <Loading /> : <Failure problem={problem} onRetry={again} />;
 }
 
-interface ScreensProps extends SignedInProps {
+interface ScreensProps extends ConnectedProps {
   readonly clientId: string;
-  readonly socket: ReturnType<typeof createSocket>;
-  readonly signal: AbortSignal;
 }
 
 function Screens({ clientId, socket, signal, session, onRefused }: ScreensProps) {

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 import { Provider, useQuery } from 'urql';
 import { graphql } from './gql/index.ts';
 import { type Graph, openGraph } from './graph/graph.ts';
@@ -33,10 +33,6 @@ export function App() {
     );
   }, []);
   useEffect(find, [find]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: one for each session.
-  const leaving = useMemo(() => new AbortController(), [session]);
-  // A payment that is under way would open the socket again, and go on behind the sign-out.
-  useEffect(() => () => leaving.abort(), [leaving]);
   useEffect(() => {
     // The screens are gone by now, and nothing is saved after this.
     if (session !== null || left !== 'signed out') return;
@@ -76,31 +72,41 @@ export function App() {
     setSession(null);
   };
   return (
-    <SignedIn
-      session={session}
-      signal={leaving.signal}
-      onSignOut={() => leave('signed out')}
-      onRefused={() => leave('refused')}
-    />
+    <SignedIn session={session} onSignOut={() => leave('signed out')} onRefused={() => leave('refused')} />
   );
 }
 
 interface SignedInProps {
   readonly session: Session;
-  /** Aborted as the session ends. */
-  readonly signal: AbortSignal;
   readonly onSignOut: () => void;
   readonly onRefused: () => void;
 }
 
-function SignedIn({ session, signal, onSignOut, onRefused }: SignedInProps) {
+function SignedIn({ session, onSignOut, onRefused }: SignedInProps) {
+  const [graph, setGraph] = useState<Graph>();
+  // The effect makes what it ends: React may end it and begin it again (`StrictMode`, `Activity`), and what was left pays nothing any more.
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new callback is no reason to connect again.
-  const graph = useMemo(() => openGraph(session, signal, onRefused), [session]);
+  useEffect(() => {
+    const leaving = new AbortController();
+    setGraph(openGraph(session, leaving.signal, onRefused));
+    return () => {
+      // A payment that is under way would open the socket again, and go on behind the sign-out.
+      leaving.abort();
+      // No screen begins anew with what was left.
+      setGraph(undefined);
+    };
+  }, [session]);
   return (
-    <Provider value={graph.client}>
+    <>
       <Header signedIn onSignOut={session.simulateCredit === undefined ? onSignOut : undefined} />
-      <Screens session={session} graph={graph} />
-    </Provider>
+      {graph === undefined ? (
+        <Loading />
+      ) : (
+        <Provider value={graph.client}>
+          <Screens session={session} graph={graph} />
+        </Provider>
+      )}
+    </>
   );
 }
 

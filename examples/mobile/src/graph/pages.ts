@@ -30,3 +30,11 @@ interface Account {
  */
 export const payersOf = <Of extends Account>(accounts: readonly Of[], clientId: string | undefined): Of[] =>
   accounts.filter(({ ownerId, instrumentId }) => ownerId === clientId && typeof instrumentId === 'string');
+
+/**
+ * Whether the `account` of an instrument could not be read. It is null then, as that of an instrument at another bank is: an account of
+ * one's own would be offered as a receiver.
+ */
+export const lacksAccounts = (
+  errors: readonly { readonly path?: readonly (string | number)[] | undefined }[] = [],
+): boolean => errors.some(({ path }) => path?.[1] === 'instruments' && path[4] === 'account');

@@ -1,10 +1,12 @@
-import { Refused, type Source, type TypedDocument } from '@pasarela/client';
+import { type Problem, Refused, type Source, type TypedDocument } from '@pasarela/client';
 import { useCallback, useEffect, useState } from 'react';
 
 export interface Query<Data> {
   readonly data: Data | undefined;
   /** What the gateway refused, or why it gave no answer; undefined while there is no problem. */
   readonly problem: unknown;
+  /** All that the gateway refused, also beside the data. */
+  readonly errors?: readonly Problem[] | undefined;
   again(): void;
 }
 
@@ -27,7 +29,7 @@ export function useQuery<Data, Variables>(
     // It was made of variables just above.
     source.query(document, JSON.parse(text) as Variables, left.signal).then(
       ({ data, errors }) =>
-        setState({ data: data ?? undefined, problem: errors?.[0] && new Refused(errors[0]) }),
+        setState({ data: data ?? undefined, problem: errors?.[0] && new Refused(errors[0]), errors }),
       (problem: unknown) => {
         if (left.signal.aborted) return;
         setState({ data: undefined, problem });

@@ -102,7 +102,7 @@ function Status({ feed: { status, missing, problem } }: { readonly feed: FeedSta
   }[status];
   const isLive = status === 'live';
   return (
-    <View role="status" testID="status" style={[styles.pill, !isLive && styles.waiting]}>
+    <View role="status" aria-live="polite" testID="status" style={[styles.pill, !isLive && styles.waiting]}>
       <View style={[styles.dot, !isLive && styles.waitingDot]} />
       <Text style={[styles.pillText, !isLive && styles.waitingText]}>{text}</Text>
     </View>

@@ -32,10 +32,11 @@ export function Button({ title, onPress, primary = false, disabled = false, role
   );
 }
 
+/** TalkBack reads it out as it comes by `aria-live`: on a phone a role alone announces nothing. */
 export function Notice({ bad = false, children }: { readonly bad?: boolean; readonly children: ReactNode }) {
   const { styles } = useStyles();
   return (
-    <View role="alert" style={[styles.notice, bad && styles.bad]}>
+    <View role="alert" aria-live="assertive" style={[styles.notice, bad && styles.bad]}>
       <Text style={[styles.noticeText, bad && styles.badText]}>{children}</Text>
     </View>
   );

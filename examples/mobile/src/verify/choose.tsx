@@ -17,8 +17,19 @@ interface ChooseProps {
 }
 
 export function Choose({ source, ...rest }: ChooseProps) {
+  const { styles } = useStyles();
   const { found, problem, again, more } = useReceivers(source);
-  if (problem !== undefined) return <Failure problem={problem} onRetry={again} />;
+  if (problem !== undefined) {
+    return (
+      <ScrollView style={styles.grow}>
+        <View style={styles.content}>
+          <Unfinished receivers={found?.receivers ?? []} {...rest} />
+          {rest.payments.problem !== undefined && <Notice bad>{rest.payments.problem}</Notice>}
+        </View>
+        <Failure problem={problem} onRetry={again} />
+      </ScrollView>
+    );
+  }
   if (found === undefined) return <Loading />;
   return <ChooseForm found={found} more={more} {...rest} />;
 }
@@ -31,15 +42,14 @@ type ChooseFormProps = Omit<ChooseProps, 'source'> & {
   readonly more: (() => void) | undefined;
 };
 
-function ChooseForm({ found, more, open, payments: { refused, sending, problem, send } }: ChooseFormProps) {
+function ChooseForm({ found, more, open, payments }: ChooseFormProps) {
   const { styles, colors } = useStyles();
   const { t } = useSpeech();
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<string>();
+  const { sending, problem, send } = payments;
   const { receivers, payer, isLooking, read, total, hasMore } = found;
   const matching = receivers.filter((receiver) => contains(wordsOf(receiver), search));
-  const receiverOf = ({ destinationInstrumentId }: OpenVerification['input']) =>
-    receivers.find(({ id }) => id === destinationInstrumentId);
   const isSearching = search.trim() !== '' && matching.length < SHOWN;
   useEffect(() => {
     if (isSearching) more?.();
@@ -60,18 +70,7 @@ function ChooseForm({ found, more, open, payments: { refused, sending, problem, 
           {t.choose.title}
         </Text>
         <Text style={styles.lead}>{t.choose.lead}</Text>
-        {refused.map((each) => (
-          <Refused key={each.key} verification={each} receiver={receiverOf(each.input)} />
-        ))}
-        {open.map((each) => (
-          <Open
-            key={each.key}
-            verification={each}
-            receiver={receiverOf(each.input)}
-            disabled={sending}
-            onAsk={each.ask}
-          />
-        ))}
+        <Unfinished open={open} payments={payments} receivers={receivers} />
         <TextInput
           value={search}
           onChangeText={setSearch}
@@ -109,6 +108,33 @@ function ChooseForm({ found, more, open, payments: { refused, sending, problem, 
           onPress={submit}
         />
       </View>
+    </>
+  );
+}
+
+interface UnfinishedProps extends Omit<ChooseProps, 'source'> {
+  /** Those that were read, for their names. */
+  readonly receivers: readonly Receiver[];
+}
+
+/** The verifications of which nobody has seen the end. They are shown also where the lists cannot be read: they need none. */
+function Unfinished({ open, payments: { refused, sending }, receivers }: UnfinishedProps) {
+  const receiverOf = ({ destinationInstrumentId }: OpenVerification['input']) =>
+    receivers.find(({ id }) => id === destinationInstrumentId);
+  return (
+    <>
+      {refused.map((each) => (
+        <Refused key={each.key} verification={each} receiver={receiverOf(each.input)} />
+      ))}
+      {open.map((each) => (
+        <Open
+          key={each.key}
+          verification={each}
+          receiver={receiverOf(each.input)}
+          disabled={sending}
+          onAsk={each.ask}
+        />
+      ))}
     </>
   );
 }

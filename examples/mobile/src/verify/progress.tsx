@@ -117,7 +117,7 @@ function Steps({ cep, verdict, transaction: { destination, audit } }: StepsProps
       />
       <Step
         state={status === 'COMPLETED' ? (verdict === 'differs' ? 'failed' : 'done') : 'later'}
-        title={t.progress.received}
+        title={status === 'COMPLETED' ? t.progress.received : t.progress.toReceive}
         note={cep?.processedAt ? time(cep.processedAt) : undefined}
       />
     </View>

@@ -1,6 +1,6 @@
 import { type Answer, Refused, type Source } from '@pasarela/client';
 import { useCallback, useEffect } from 'react';
-import { hasMore, itemsOf, payersOf } from '../graph/pages.ts';
+import { hasMore, itemsOf, lacksAccounts, payersOf } from '../graph/pages.ts';
 import { usePages } from '../graph/use-pages.ts';
 import { useQuery } from '../graph/use-query.ts';
 import {
@@ -39,7 +39,7 @@ const NOTHING = {};
 
 /** The accounts that can be verified, and the one that pays for it. */
 export function useReceivers(source: Source): ReceiversState {
-  const { data, problem: unread, again: first } = useQuery(source, ACCOUNTS_TO_VERIFY, NOTHING);
+  const { data, problem: unread, errors, again: first } = useQuery(source, ACCOUNTS_TO_VERIFY, NOTHING);
   const readReceivers = useCallback(
     async (after: string) => {
       const answer = await source.query(MORE_RECEIVERS, { after });
@@ -54,9 +54,10 @@ export function useReceivers(source: Source): ReceiversState {
     },
     [source],
   );
-  const receivers = usePages<ReceiverPage>(data?.client.instruments ?? undefined, readReceivers);
-  const accounts = usePages<AccountPage>(data?.client.accounts ?? undefined, readAccounts);
-  const [payer] = payersOf(itemsOf(accounts.pages), data?.client.id);
+  const told = lacksAccounts(errors) ? undefined : data?.client;
+  const receivers = usePages<ReceiverPage>(told?.instruments ?? undefined, readReceivers);
+  const accounts = usePages<AccountPage>(told?.accounts ?? undefined, readAccounts);
+  const [payer] = payersOf(itemsOf(accounts.pages), told?.id);
   const { more: moreAccounts } = accounts;
   const isLooking = payer === undefined && hasMore(accounts.pages);
   // The accounts of customers may come first, by the hundred.
@@ -92,7 +93,7 @@ export function useReceivers(source: Source): ReceiversState {
 
 /** @throws Refused where the gateway could not give the page. */
 function pageOf<Page>(page: Page | null | undefined, { errors }: Answer<unknown>): Page {
-  if (page) return page;
+  if (page && !lacksAccounts(errors)) return page;
   throw new Refused(errors?.[0] ?? { message: 'The list could not be read.' });
 }
 

@@ -15,3 +15,12 @@ export function keysWith(prefix: string): string[] {
     return [];
   }
 }
+
+/**
+ * Asks the browser to delete nothing of this page by itself, as where the disk is full: with the key of a payment whose end nobody knows
+ * gone, the next press would be another payment. A page over plain http cannot ask.
+ */
+export function askToKeep(): void {
+  const { storage: kept } = navigator as Partial<Pick<Navigator, 'storage'>>;
+  void kept?.persist().catch(() => {});
+}

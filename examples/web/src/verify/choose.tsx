@@ -9,7 +9,17 @@ import { type Listed, type Receivers, useReceivers } from './use-receivers.ts';
 
 export function Choose({ payments }: { readonly payments: Payments }) {
   const { found, error, again } = useReceivers();
-  if (error !== undefined) return <Failure error={error} onRetry={again} />;
+  if (error !== undefined) {
+    return (
+      <>
+        <div className="narrow">
+          <Unfinished payments={payments} receivers={found?.receivers.items ?? []} />
+          <Problem payments={payments} />
+        </div>
+        <Failure error={error} onRetry={again} />
+      </>
+    );
+  }
   if (found === undefined) return <Loading />;
   return <ChooseForm found={found} payments={payments} />;
 }
@@ -26,11 +36,9 @@ function ChooseForm({ found: { receivers, accounts }, payments }: ChooseFormProp
   const { t } = useSpeech();
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<string>();
-  const { send, sending, problem } = payments;
+  const { send, sending } = payments;
   const { more } = receivers;
   const matching = receivers.items.filter((receiver) => contains(wordsOf(receiver), search));
-  const receiverOf = ({ destinationInstrumentId }: OpenVerification['input']) =>
-    receivers.items.find(({ id }) => id === destinationInstrumentId);
   const isSearching = search.trim() !== '' && matching.length < ENOUGH;
   useEffect(() => {
     if (isSearching) more?.();
@@ -47,18 +55,7 @@ function ChooseForm({ found: { receivers, accounts }, payments }: ChooseFormProp
     <form className="narrow" onSubmit={submit}>
       <h1>{t.choose.title}</h1>
       <p className="lead">{t.choose.lead}</p>
-      {payments.refused.map((each) => (
-        <Refused key={each.key} verification={each} receiver={receiverOf(each.input)} />
-      ))}
-      {payments.open.map((each) => (
-        <Open
-          key={each.key}
-          verification={each}
-          receiver={receiverOf(each.input)}
-          disabled={sending}
-          onAsk={each.ask}
-        />
-      ))}
+      <Unfinished payments={payments} receivers={receivers.items} />
       <fieldset className="card receivers">
         <legend>{t.choose.instruments}</legend>
         <input
@@ -83,11 +80,7 @@ function ChooseForm({ found: { receivers, accounts }, payments }: ChooseFormProp
         </div>
         <More list={receivers} says={t.choose.read} />
       </fieldset>
-      {problem !== undefined && (
-        <p role="alert" className="notice bad">
-          {problem}
-        </p>
-      )}
+      <Problem payments={payments} />
       <More list={accounts} says={t.choose.readAccounts} />
       <div className="pay">
         <PayingAccounts accounts={accounts.items} />
@@ -96,6 +89,43 @@ function ChooseForm({ found: { receivers, accounts }, payments }: ChooseFormProp
         </button>
       </div>
     </form>
+  );
+}
+
+interface UnfinishedProps {
+  readonly payments: Payments;
+  /** Those that were read, for their names. */
+  readonly receivers: readonly Receiver[];
+}
+
+/** The verifications of which nobody has seen the end. They are shown also where the lists cannot be read: they need none. */
+function Unfinished({ payments: { refused, open, sending }, receivers }: UnfinishedProps) {
+  const receiverOf = ({ destinationInstrumentId }: OpenVerification['input']) =>
+    receivers.find(({ id }) => id === destinationInstrumentId);
+  return (
+    <>
+      {refused.map((each) => (
+        <Refused key={each.key} verification={each} receiver={receiverOf(each.input)} />
+      ))}
+      {open.map((each) => (
+        <Open
+          key={each.key}
+          verification={each}
+          receiver={receiverOf(each.input)}
+          disabled={sending}
+          onAsk={each.ask}
+        />
+      ))}
+    </>
+  );
+}
+
+function Problem({ payments: { problem } }: { readonly payments: Payments }) {
+  if (problem === undefined) return null;
+  return (
+    <p role="alert" className="notice bad">
+      {problem}
+    </p>
   );
 }
 

@@ -14,7 +14,7 @@ import {
 import { useCallback, useMemo, useRef, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import type { Graph } from '../graph/graph.ts';
-import { keysWith, storage } from '../ui/storage.ts';
+import { askToKeep, keysWith, storage } from '../ui/storage.ts';
 import { BECAME, START_VERIFICATION } from './documents.ts';
 
 export interface Verification {
@@ -130,7 +130,10 @@ export function useIntents({ source, signal }: Graph, owner: string, untold: () 
     await look();
     return outcome;
   };
-  const press = (input: Order) => ask(input, () => pay(source, START_VERIFICATION, input, { store, signal }));
+  const press = (input: Order) => {
+    askToKeep();
+    return ask(input, () => pay(source, START_VERIFICATION, input, { store, signal }));
+  };
   // `pay` would send another one where another tab has ended this one meanwhile.
   const goOn = (intent: Intent) =>
     ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store, signal }));

@@ -144,7 +144,7 @@ function Steps({ cep, verdict, transaction: { destination, audit } }: StepsProps
         {waiting !== undefined && <span className="note">{waiting}</span>}
       </li>
       <li className={status === 'COMPLETED' ? (verdict === 'differs' ? 'failed' : 'done') : 'later'}>
-        <strong>{t.progress.received}</strong>
+        <strong>{status === 'COMPLETED' ? t.progress.received : t.progress.toReceive}</strong>
         {cep?.processedAt && <span className="note">{time(cep.processedAt)}</span>}
       </li>
     </ol>

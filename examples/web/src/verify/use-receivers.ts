@@ -1,6 +1,6 @@
 import { useCallback } from 'react';
 import { type CombinedError, useClient, useQuery } from 'urql';
-import { hasMore, itemsOf, payersOf } from '../graph/pages.ts';
+import { hasMore, itemsOf, lacksAccounts, payersOf } from '../graph/pages.ts';
 import { usePages } from '../graph/use-pages.ts';
 import {
   ACCOUNTS_TO_VERIFY,
@@ -55,8 +55,9 @@ export function useReceivers(): ReceiversState {
     },
     [urql],
   );
-  const receivers = usePages<ReceiverPage>(data?.client.instruments ?? undefined, readReceivers);
-  const accounts = usePages<AccountPage>(data?.client.accounts ?? undefined, readAccounts);
+  const told = lacksAccounts(error?.graphQLErrors) ? undefined : data?.client;
+  const receivers = usePages<ReceiverPage>(told?.instruments ?? undefined, readReceivers);
+  const accounts = usePages<AccountPage>(told?.accounts ?? undefined, readAccounts);
 
   const again = () => {
     receivers.again();
@@ -66,7 +67,7 @@ export function useReceivers(): ReceiversState {
   const [firstReceivers] = receivers.pages;
   const [firstAccounts] = accounts.pages;
   // What could not be read is an error, not an empty list.
-  if (data === undefined || firstReceivers === undefined || firstAccounts === undefined) {
+  if (told === undefined || firstReceivers === undefined || firstAccounts === undefined) {
     return { found: undefined, error, again };
   }
   const instruments = itemsOf(receivers.pages);
@@ -81,7 +82,7 @@ export function useReceivers(): ReceiversState {
         more: receivers.more,
       },
       accounts: {
-        items: payersOf(allAccounts, data.client.id),
+        items: payersOf(allAccounts, told.id),
         total: firstAccounts.totalCount,
         read: allAccounts.length,
         hasMore: hasMore(accounts.pages),
@@ -95,7 +96,7 @@ export function useReceivers(): ReceiversState {
 
 /** @throws what kept the page from being read. */
 function pageOf<Of>(page: Of | null | undefined, error: CombinedError | undefined): Of {
-  if (page) return page;
+  if (page && !lacksAccounts(error?.graphQLErrors)) return page;
   throw error ?? new Error('The list could not be read.');
 }
 
