@@ -16,7 +16,8 @@ RUN node scripts/build.ts
 FROM node:26.10.0-alpine
 WORKDIR /app
 COPY --from=build /app/dist .
-USER node
+# The user `node`, by number: Kubernetes takes no name for one that is not root (runAsNonRoot).
+USER 1000:1000
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 DATA_DIR=/home/node/data NODE_COMPILE_CACHE=/home/node/compiled
 # Compiled here, once: otherwise every start would do so, and could keep none of it on a root filesystem that is read-only.
 RUN mkdir -p /home/node/data && node lib/pasarela.js --version && node --eval "for (const file of fs.readdirSync('lib/chunks')) if (/^(?!main|sandbox|pasarela).*js$/.test(file)) import('./lib/chunks/' + file)"

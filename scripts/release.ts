@@ -29,9 +29,12 @@ function imageOf(manifest: string): readonly [string, string | undefined] {
   return [`${file}, image`, /^ *image: \S+:(\S+)$/m.exec(read(file))?.[1]];
 }
 
-/** @throws Error where something bears another version than the tag, or the changelog has no section for it. */
+/** @throws Error where the tag is a pre-release, something bears another version than it, or the changelog has no section for it. */
 function notes(tag: string): string {
   const version = tag.replace(/^v/, '');
+  // npm would refuse it once the image and the chart are out.
+  if (version.includes('-'))
+    throw new Error(`${tag}: npm publishes a pre-release under a --tag alone, and release.yml names none.`);
   const others = Object.entries(versions()).filter(([, borne]) => borne !== version);
   if (others.length > 0)
     throw new Error(`${tag}: ${others.map(([file, borne]) => `${file} says ${borne}`).join('; ')}.`);

@@ -120,9 +120,10 @@ const rules = async (): Promise<readonly Rule[]> =>
   parse(await read('deploy/prometheus/alerts.yaml')).groups[0].rules;
 
 interface Panel {
+  readonly id: number;
   readonly title: string;
   readonly type: string;
-  readonly targets?: readonly { readonly expr: string }[];
+  readonly targets?: readonly { readonly refId: string; readonly expr: string }[];
 }
 
 const panels = async (): Promise<readonly Panel[]> =>
@@ -216,6 +217,16 @@ it('Prometheus finds the pods of the manifests, under the name that the rules go
 });
 
 describe('the Grafana dashboard', () => {
+  it('has no two panels of one id, by which Grafana opens them, and no two queries of one in a panel', async () => {
+    const shown = await panels();
+    const ids = shown.map(({ id }) => id);
+    expect([...new Set(ids)]).toEqual(ids);
+    for (const { title, targets = [] } of shown) {
+      const queries = targets.map(({ refId }) => refId);
+      expect([...new Set(queries)], title).toEqual(queries);
+    }
+  });
+
   it('names only metrics that the gateway has', async () => {
     const known = await series();
     const shown = (await panels()).filter(({ type }) => type !== 'row');

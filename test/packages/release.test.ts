@@ -94,6 +94,11 @@ it('CI runs all tests on dist, and the long lane before anything is merged or re
 });
 
 describe('a release', () => {
+  it('is refused where it is a pre-release, which npm would refuse once the image and the chart are out', async () => {
+    const notes = run(process.execPath, ['scripts/release.ts', 'notes', 'v99.0.0-rc.1'], folder('.'));
+    await expect(notes).rejects.toThrow('v99.0.0-rc.1: npm publishes a pre-release under a --tag alone');
+  });
+
   it('is refused where something bears another version than its tag', async () => {
     const notes = run(process.execPath, ['scripts/release.ts', 'notes', 'v99.0.0'], folder('.'));
     await expect(notes).rejects.toThrow(/package\.json says .*; packages\/client\/package\.json says /);

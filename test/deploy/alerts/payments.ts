@@ -74,16 +74,21 @@ export const PAYMENTS = world(
       },
     },
     {
-      alerts: ['PasarelaUpstreamSuspended'],
+      alerts: ['PasarelaUpstreamSuspended', 'PasarelaPaymentsEndUnknown'],
       fault: 'The service answers every payment with 503, and all else as ever.',
       async cause({ sandbox, pay }, ended) {
         await control(sandbox, 'DELETE', '/sandbox/faults');
         await inject(sandbox, { method: 'POST', path: '/v1/transactions/' }, { status: 503 });
         let number = 0;
-        await goOn(ended, () => {
-          number += 1;
-          return pay(`in vain ${number}`);
-        });
+        // A dozen at once: later ones are refused, as calls are suspended.
+        await goOn(ended, () =>
+          Promise.all(
+            Array.from({ length: 12 }, () => {
+              number += 1;
+              return pay(`in vain ${number}`);
+            }),
+          ),
+        );
         await control(sandbox, 'DELETE', '/sandbox/faults');
       },
     },
