@@ -21,8 +21,18 @@ export const typed = new Map(
 /** A phone's programs, which stand on packages of their own: `e2e/mobile.test.ts` compiles them. */
 export const PHONE: readonly string[] = ['App.tsx', 'pay-on-a-phone.ts'];
 
-/** Compiles the TypeScript of the pages in a folder. @param more what differs from an app that only checks its types */
-export async function compile(work: string, resolution: string, more: object = {}): Promise<void> {
+/**
+ * Compiles the TypeScript of the pages in a folder.
+ *
+ * @param more what differs from an app that only checks its types
+ * @param change returns what is compiled in the place of a file
+ */
+export async function compile(
+  work: string,
+  resolution: string,
+  more: object = {},
+  change: (code: string, name: string) => string = (code) => code,
+): Promise<void> {
   const inside = await mkdtemp(join(work, 'typed-'));
   const module = resolution === 'bundler' ? 'preserve' : resolution;
   const compilerOptions = {
@@ -43,6 +53,7 @@ export async function compile(work: string, resolution: string, more: object = {
   const config = { compilerOptions, include: ['*.ts', '*.tsx'], exclude: [] };
   await writeFile(join(inside, 'package.json'), '{ "type": "module" }');
   await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
-  for (const [name, code] of typed) if (!PHONE.includes(name)) await writeFile(join(inside, name), code);
+  for (const [name, code] of typed)
+    if (!PHONE.includes(name)) await writeFile(join(inside, name), change(code, name));
   await run(COMPILER, ['-p', join(inside, 'tsconfig.json')], folder('.'));
 }

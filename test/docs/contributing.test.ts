@@ -19,7 +19,8 @@ beforeAll(async () => {
 const NOT_HERE = ['npm ci', 'npm start', 'npm run setup:redis', 'npm test', 'npm run check', 'npm run fix'];
 
 it('the code of the example is the code of the project', async () => {
-  const examples = blocks(page, 'ts');
+  // A sketch is of what the project does not have yet.
+  const examples = blocks(page, 'ts').filter(({ argument }) => argument !== 'sketch');
   expect(examples.map(({ argument }) => argument)).toEqual(
     expect.arrayContaining(['src/upstream/banks.ts', 'src/resolvers/bank.ts', 'src/schema/bank.ts']),
   );

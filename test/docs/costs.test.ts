@@ -36,6 +36,16 @@ it('each selection of the page costs what its row says', async () => {
   expect(costOf(`{ client { ${unsized} } }`)).toBe(Number(cost?.replace(',', '')));
 });
 
+it('each page of transactions costs what its row says', async () => {
+  const page = await readPage('ARCHITECTURE.md');
+  const [, whole = '', rows = ''] =
+    /A page of 50 for the whole client, `([^`]+)`(.*?)\n\n\| field/s.exec(page) ?? [];
+  const costs = [...rows.matchAll(/^\| `([^`]+)`[^|]* \| (\d+) \|/gm)];
+  expect(costs).toHaveLength(2);
+  for (const [, selection = '', cost] of costs)
+    expect(costOf(whole.replace('…', selection)), selection).toBe(Number(cost));
+});
+
 it('each request of the fast screen costs what its row says', async () => {
   const page = await readPage('docs/configuration.md');
   const section = page.split('\n#### A screen of credits that is fast\n')[1] ?? '';

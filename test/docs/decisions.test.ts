@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildSchema, type GraphQLUnionType, getNamedType } from 'graphql';
+import { buildSchema, type GraphQLUnionType, getNamedType, isEnumType } from 'graphql';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startSandbox } from '#sandbox';
 import { Secret } from '../../src/common/secret.ts';
@@ -582,6 +582,21 @@ it('each member of the unions of payments has a row', async () => {
       Object.keys(ROWS).some((row) => row.split(' ').includes(name)),
       name,
     ).toBe(true);
+});
+
+it('each state of a transaction and of a receipt has a row', async () => {
+  const schema = buildSchema(await readPage('schema.graphql'));
+  const statesOf = (name: string) => {
+    const type = schema.getType(name);
+    return isEnumType(type) ? type.getValues().map((value) => value.name) : [];
+  };
+  const named = (first: string) =>
+    Object.keys(ROWS)
+      .filter((row) => row.startsWith(first))
+      .flatMap((row) => row.split(' '));
+  expect(named('cepStatus ')).toEqual(expect.arrayContaining(statesOf('CepStatus')));
+  const ofTransactions = [...named('transactionStatus '), ...named('CreateMoneyOutSuccess ')];
+  expect(ofTransactions).toEqual(expect.arrayContaining(statesOf('TransactionStatus')));
 });
 
 /** By what a row of docs/upstream-api.md, "Errors", begins with. */

@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { endWithThisProcess } from '../helpers/redis.ts';
+
+/** What a process has written of a line as it is killed. */
+const IN_PART = '\n{"in":"part';
 
 /** A client's program, in a folder of its own. */
 export class Client {
@@ -38,6 +41,12 @@ export class Client {
     await gone;
   }
 
+  /** Kills it amid a line of what it keeps. */
+  async killWriting(): Promise<void> {
+    await this.kill();
+    await appendFile(join(this.#cwd, 'credits.jsonl'), IN_PART);
+  }
+
   /**
    * What it has kept, in order: where it began, what each credit was for, and where it was told of a gap. A cursor that was
    * saved later without a credit, which is a bookmark of the gateway, is left out: how many there are depends on the time.
@@ -45,7 +54,8 @@ export class Client {
   async kept(): Promise<string[]> {
     const file = join(this.#cwd, 'credits.jsonl');
     if (!existsSync(file)) return [this.#output];
-    const lines = (await readFile(file, 'utf8')).split('\n').slice(0, -1);
+    const text = (await readFile(file, 'utf8')).replaceAll(IN_PART, '');
+    const lines = text.split('\n').slice(1);
     const kept = lines.map((line) => {
       const { gap, paymentConcept } = JSON.parse(line) as { gap?: boolean; paymentConcept?: string };
       return gap === true ? 'gap' : (paymentConcept ?? 'start');

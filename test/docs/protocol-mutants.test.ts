@@ -60,10 +60,7 @@ const MUTANTS: readonly Mutant[] = [
     rule: 'C7',
     file: 'packages/client/src/follower.ts',
     edits: [
-      [
-        "if (typeof cursor !== 'string') {",
-        "if (typeof cursor !== 'string' || !('amount' in Object(event))) {",
-      ],
+      ["if (typeof cursor !== 'string')", "if (typeof cursor !== 'string' || !('amount' in Object(event)))"],
     ],
     test: 'client/unknown-types.test.ts',
     name: 'keeps the cursor of an event whose type its document does not name',

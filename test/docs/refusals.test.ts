@@ -41,7 +41,7 @@ it('each variable of a refusal is one of the gateway', async () => {
 });
 
 /** Words of the column *counted by*: what the refused thing is one of. */
-const KEYS = /\b(process|address|client|customer|group|caller|socket|request|operation)\b/;
+const KEYS = /\b(process|address|client|customer|group|caller|connection|socket|request|operation)\b/;
 
 it('each refusal says by what it is counted, and whether a payment can meet it', async () => {
   for (const { label, text } of await rows()) {

@@ -53,6 +53,50 @@ setInterval(() => {
   if (isTold && children.length >= 2) { console.log(children.slice(0, 2).map(({ text }) => text).join()); process.exit(); }
 }, 20);`;
 
+/** Draws a composable on a server, as Nuxt does, and tells whether anything is followed there, and what is drawn. */
+export const drawsOnServer = (name: string) => `import { createSSRApp, h } from 'vue';
+import { renderToString } from 'vue/server-renderer';
+// Asked for a token before anything is followed.
+globalThis.fetch = () => { console.log('followed'); process.exit(); };
+const { useCredits } = await import('./${name}.js');
+const component = {
+  setup() {
+    const state = useCredits();
+    return () => h('ul', { status: state.value.status }, state.value.items.map(({ paymentConcept }) => h('li', paymentConcept)));
+  },
+};
+const html = await renderToString(createSSRApp(component));
+setTimeout(() => { console.log(html); process.exit(); }, 500);`;
+
+/**
+ * Has React begin the effects of the example for phones, end them and begin them again, hide its screen and show it again. Tells each time
+ * whether a payment could still be sent, and what a screen has begun with.
+ */
+export const connects = `import { Activity, createElement as h, StrictMode, useEffect } from 'react';
+import { act, create } from 'react-test-renderer';
+import { useConnection } from './use-connection.ts';
+globalThis.IS_REACT_ACT_ENVIRONMENT = true;
+const session = { endpoint: 'http://127.0.0.1:1/graphql', token: () => 'token' };
+let last;
+function Screen({ signal }) {
+  last = signal;
+  useEffect(() => console.log('begins, left', signal.aborted), [signal]);
+  return null;
+}
+function SignedIn() {
+  const connection = useConnection(session);
+  return connection === undefined ? null : h(Screen, connection);
+}
+const app = (mode) => h(StrictMode, null, h(Activity, { mode }, h(SignedIn)));
+let tree;
+await act(async () => { tree = create(app('visible')); });
+await act(async () => tree.update(app('hidden')));
+console.log('hidden, left', last.aborted);
+await act(async () => tree.update(app('visible')));
+console.log('shown, left', last.aborted);
+await act(async () => tree.unmount());
+console.log('gone, left', last.aborted);`;
+
 /** Shows the screen, presses its buttons one after another as each text comes, and tells of each. Ends where something shows that is to be missing. */
 export const presses = (
   input: object,

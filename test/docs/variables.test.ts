@@ -4,6 +4,37 @@ import { readPage } from './pages.ts';
 
 /** Variables that OpenTelemetry's SDK reads. */
 const FOREIGN = ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES', 'OTEL_EXPORTER_OTLP_HEADERS'];
+/** Others of OpenTelemetry, of which docs/monitoring.md says that they change nothing. */
+const UNREAD = [
+  ...['OTEL_SDK_DISABLED', 'OTEL_TRACES_EXPORTER', 'OTEL_TRACES_SAMPLER'],
+  ...['OTEL_EXPORTER_OTLP_PROTOCOL', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'],
+];
+
+/** Those that may differ between the processes of one gateway, by the reason. */
+const MAY_DIFFER: Readonly<Record<string, readonly (typeof VARIABLE_NAMES)[number][]>> = {
+  'A time, or how often something is done.': [
+    ...(['UPSTREAM_TIMEOUT_MS', 'OPERATION_TIMEOUT_MS', 'LISTS_MAX_AGE', 'RECONCILE_EVERY'] as const),
+    ...(['AUTH_JWKS_MAX_AGE', 'AUTH_JWKS_COOLDOWN_MS', 'KEEP_ALIVE_TIMEOUT_MS'] as const),
+    ...(['SOCKET_LIFETIME', 'SHUTDOWN_DELAY_MS', 'SHUTDOWN_GRACE_MS'] as const),
+  ],
+  'A limit.': [
+    ...VARIABLE_NAMES.filter((name) => name.startsWith('LIMIT_')),
+    ...(['UPSTREAM_ANSWER_BYTES', 'UPSTREAM_CALLS_PER_CALLER'] as const),
+    ...(['OPERATIONS_QUEUE', 'UPSTREAM_POLLS_PER_SECOND'] as const),
+  ],
+  'It belongs to the machine or the network of the process.': [
+    ...(['HOST', 'PORT', 'REUSE_PORT', 'TRUSTED_PROXIES', 'DATA_DIR'] as const),
+    ...(['REDIS_TLS_CA', 'REDIS_TLS_CERT', 'REDIS_TLS_KEY'] as const),
+  ],
+  'It holds what one process sends, and the page says so.': ['PAYMENTS'],
+  'It helps to find a fault.': [
+    ...(['LOG_LEVEL', 'LAYERS_OFF', 'UPSTREAM_REPORT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const),
+  ],
+  'A command reads it, or the sandbox, and no gateway before the REST service.': [
+    'FORWARD_SECRET',
+    ...VARIABLE_NAMES.filter((name) => /^(PASARELA|SANDBOX)_/.test(name)),
+  ],
+};
 
 interface Variable {
   readonly name: string;
@@ -57,6 +88,15 @@ it('docs/configuration.md names the defaults that the variables have', () => {
   }
 });
 
+it('docs/kubernetes.md says of every variable where it differs between processes, but for those that may', async () => {
+  const [, section = ''] =
+    /^## What all pods share\n(.*?)^## /ms.exec(await readPage('docs/kubernetes.md')) ?? [];
+  const equal = [...section.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, first = '']) =>
+    [...first.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name),
+  );
+  expect([...equal, ...Object.values(MAY_DIFFER).flat()].toSorted()).toEqual(VARIABLE_NAMES.toSorted());
+});
+
 it.each([
   'docs/operations.md',
   'docs/kubernetes.md',
@@ -83,7 +123,7 @@ it.each([
     'UPSTREAM_TIMEOUT',
   ];
   for (const [, variable = ''] of page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)) {
-    if (prefix.test(variable) && ![...FOREIGN, ...codes].includes(variable))
+    if (prefix.test(variable) && ![...FOREIGN, ...UNREAD, ...codes].includes(variable))
       expect(known).toContain(variable);
   }
 });
