@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changeAnswers } from '../helpers/browser.ts';
 import { until } from '../helpers/until.ts';
@@ -135,11 +136,17 @@ describe('the sandbox bar', () => {
   });
 });
 
+/** The clock of the page stands from now on, and goes by leaps alone: on a busy machine seconds pass between two steps. */
+async function stop(page: Page): Promise<void> {
+  await page.clock.install();
+  await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 5_000);
+}
+
 describe('a message that is over goes away:', () => {
   it('what a button did after a while, and what went wrong with the next deed', async () => {
     await using one = await demo.open();
     const { page } = one;
-    await page.clock.install();
+    await stop(page);
     const said = page.locator('.wb-said');
     expect(await deed(page, 'Simulate a credit')).toContain('1250.00 MXN');
     await page.clock.fastForward(9_000);
@@ -163,7 +170,7 @@ describe('a message that is over goes away:', () => {
     await using one = await demo.open({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { page } = one;
     await page.getByRole('button', { name: 'Code', exact: true }).click();
-    await page.clock.install();
+    await stop(page);
     for (const [button, said, ms] of [
       ['.wb-copy', 'Copied', 1_500],
       ['[aria-label="Copy a link to this operation"]', 'Link copied', 1_500],
