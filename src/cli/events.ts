@@ -177,7 +177,8 @@ export function lineOf(
 
 async function tail({ graph, types, after, show }: Wanted): Promise<never> {
   // The process can end at once, because every line is complete.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(EXIT.done));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => process.exit(EXIT.done));
   // The cursor to begin from is read first, so that nothing is missed while the stream is opened.
   const { eventCursor } = Head.parse(await query(graph, HEAD, {}));
   const variables = { types, after: after ?? eventCursor };

@@ -93,6 +93,10 @@ describe('pasarela events', () => {
     await program.says(/"amount":"3.00"/);
     expect(program.output()).not.toContain('"amount":"2.00"');
     expect(await program.end('SIGINT')).toBe(0);
+    await using other = startProgram('src/cli/pasarela.ts', environment, ['events', 'tail']);
+    await other.says(/Following http/);
+    // A terminal that is closed.
+    expect(await other.end('SIGHUP')).toBe(0);
   });
 
   it('searches by time, transaction and tracking key, and replays by them too', async () => {

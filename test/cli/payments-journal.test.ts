@@ -292,6 +292,8 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => 
     [['export', '--from', 'yesterday'], '--from wants a date'],
     [['export', '--from', '2026-02-31'], '--from wants a date'],
     [['export', '--from', '2026-02-01T14:05'], '--from wants a date, or a time with its offset'],
+    [['export', '--from', '2026-11-30', '--to', '2026-11-30'], 'a day ends with the date of the next one'],
+    [['list', '--from', '2026-12-01', '--to', '2026-11-01'], 'nothing is between'],
     [['export', '--follow'], '--follow wants --state'],
     [['verify', 'all'], 'takes no argument'],
     [['verify', '--anchor', '1-0:abc'], '--anchor wants'],
@@ -412,6 +414,25 @@ it('makes no record where the gateway has none: what is stopped in it would go o
   }
   expect(await readdir(dataDir)).toEqual([]);
   await rm(dataDir, { recursive: true });
+});
+
+it('says of a record without a payment that it may be that of another gateway', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const redis = await startRedis();
+  cleanup.defer(() => redis.stop());
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const environment = { DATA_DIR: dataDir, REDIS_URL: redis.url };
+  for (const verb of ['stop', 'resume', 'list', 'export']) {
+    expect(await pasarela(['payments', verb], environment)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('Run this with the REDIS_URL or DATA_DIR of the gateway.'),
+    });
+  }
+  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  await pay(records, CLIENT, 'the first of them');
+  expect(await pasarela(['payments', 'stop'], environment)).toMatchObject({ code: 0, stderr: '' });
 });
 
 it('names the line of the store that does not hold', async () => {

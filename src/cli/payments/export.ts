@@ -4,9 +4,9 @@ import { CSV_HEADER } from './entry-text.ts';
 import { justBefore, partsOf } from './export-parts.ts';
 import { followJournal } from './follow.ts';
 import { remarkPutBack } from './hold-text.ts';
-import { instant } from './instant.ts';
 import { Progress } from './progress.ts';
 import { clientsMeant, withRecords } from './records.ts';
+import { span } from './span.ts';
 import { write } from './write.ts';
 
 const OPTIONS = {
@@ -28,8 +28,7 @@ export async function exportJournal(args: readonly string[]): Promise<ExitCode> 
     throw new UsageError('--follow wants --state FILE, and --state --follow');
   if (follow && values.to !== undefined) throw new UsageError('--follow takes no --to');
   const isCsv = format === 'csv';
-  const from = instant('--from', values.from);
-  const to = instant('--to', values.to);
+  const { from, to } = span(values);
   return withRecords(async (records) => {
     await remarkPutBack(records);
     const clients = await clientsMeant(records, client);

@@ -23,8 +23,8 @@ import {
   UsageError,
 } from '../command.ts';
 import { holdText } from './hold-text.ts';
-import { instant } from './instant.ts';
 import { clientsMeant, withRecords } from './records.ts';
+import { span } from './span.ts';
 
 const OPTIONS = {
   client: { type: 'string' },
@@ -64,8 +64,7 @@ export async function listPayments(args: readonly string[]): Promise<ExitCode> {
     customerId: values.customer?.toLowerCase(),
     states,
     operations,
-    from: instant('--from', values.from),
-    to: instant('--to', values.to),
+    ...span(values),
     limit,
   };
   return withRecords(async (records) => {

@@ -5,7 +5,7 @@ import { silentLogger } from '../../common/logger.ts';
 import { openMoneyRecords, sqliteRecordsIn } from '../../money/open-money.ts';
 import { otherStoreIn } from '../../money/other-store.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
-import { CommandError } from '../command.ts';
+import { CommandError, remark } from '../command.ts';
 
 /** How long the command waits for a gateway that is writing, in ms. The command serves no callers, so it may block. */
 const BUSY_TIMEOUT_MS = 10_000;
@@ -43,7 +43,9 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
     throw new CommandError(`The record of payments cannot be opened: ${why}`, { cause });
   });
   try {
-    return await work(records);
+    const done = await work(records);
+    if (await isEmpty(records)) remark(EMPTY);
+    return done;
   } catch (error) {
     if (!(error instanceof RecordsUnavailableError)) throw error;
     throw new CommandError(error.message, { cause: error });
@@ -51,6 +53,17 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
     await records.stop();
   }
 }
+
+/** A Redis of another environment, or another database of one, takes a stop as the gateway's own does. */
+const EMPTY =
+  'This record has no payment. If the gateway has made one, this is not its record: what is told here, stopped or resumed is not that of its payments. Run this with the REDIS_URL or DATA_DIR of the gateway.';
+
+/** False also where it cannot be read: the command has said what it could do. */
+const isEmpty = (records: MoneyRecords): Promise<boolean> =>
+  records.clients().then(
+    ({ length }) => length === 0,
+    () => false,
+  );
 
 /** Returns the named client, or all clients with a journal. @throws CommandError if there is none of that name */
 export async function clientsMeant(
