@@ -5,7 +5,6 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { z } from 'zod';
 import type { Variables } from '../app/variables.ts';
 import { clock } from '../common/clock.ts';
-import type { Secret } from '../common/secret.ts';
 import { CommandError } from './command.ts';
 import { reasonOf } from './doctor/finding.ts';
 
@@ -49,7 +48,7 @@ export function tokenOf(variables: TokenVariables): Token {
   const { PASARELA_TOKEN: text, PASARELA_TOKEN_FILE: file } = variables;
   const { PASARELA_TOKEN_COMMAND: command, PASARELA_TOKEN_URL: url } = variables;
   const ways = [
-    text && (() => fixed(text)),
+    text && (() => fixed(wordIn(text.reveal(), 'PASARELA_TOKEN'))),
     file && (() => inFile(file)),
     command && (() => kept(() => printedBy(command.reveal()))),
     url && (() => kept(() => issuedBy(url, variables))),
@@ -68,7 +67,7 @@ export function tokenOf(variables: TokenVariables): Token {
   return way();
 }
 
-const fixed = (token: Secret): Token => ({ renews: false, get: async () => token.reveal() });
+const fixed = (token: string): Token => ({ renews: false, get: async () => token });
 
 /** Reads the file whenever a token is needed, so that the program that renews it need not tell. */
 const inFile = (path: string): Token => ({
@@ -175,7 +174,11 @@ const formEncoded = (text: string): string => new URLSearchParams({ text }).toSt
 
 function wordIn(text: string, source: string): string {
   const word = text.trim();
-  if (!/^\S+$/.test(word)) throw new CommandError(`${source} holds no access token.`);
+  // Typographic quotation marks of a text program among them: no header may hold one, and fetch says what a gateway that is away says.
+  if (!/^[\w.~+/-]+=*$/.test(word))
+    throw new CommandError(
+      `${source} holds no access token: wants one word, without Bearer, quotation marks or accents.`,
+    );
   return word;
 }
 

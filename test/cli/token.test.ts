@@ -181,6 +181,18 @@ describe('a token of the identity provider', () => {
   });
 });
 
+it('says of a text that no header may hold, as with the quotation marks of a text program, that it is no token', async () => {
+  for (const text of ['“eyJhbGciOi”', '"eyJhbGciOi"', 'Bearer eyJhbGciOi'])
+    expect(() => tokenOf(readVariables({ PASARELA_TOKEN: text }))).toThrow(
+      'PASARELA_TOKEN holds no access token',
+    );
+  const path = join(folder, 'quoted');
+  await writeFile(path, '“eyJhbGciOi”');
+  await expect(tokenOf(readVariables({ PASARELA_TOKEN_FILE: path })).get()).rejects.toThrow(
+    `${path} holds no access token`,
+  );
+});
+
 it('takes a token from a file that changes, and waits while that holds an old one', async () => {
   const file = join(folder, 'token');
   await writeFile(file, `${await callerToken({ scope: 'events:read', exp: 1_700_000_000 })}\n`);
