@@ -48,6 +48,12 @@ export function everydayAnswer({ headers }: IncomingMessage): MediaType | undefi
   return ranges.map((range) => JSON_RANGES.get(range ?? '')).find((type) => type !== undefined);
 }
 
+/** Returns the text of a body without the byte order mark, with which Windows begins files (RFC 8259, 8.1: a reader may pass over it). */
+export function textOf(bytes: Buffer): string {
+  const text = bytes.toString();
+  return text.startsWith('\uFEFF') ? text.slice(1) : text;
+}
+
 /**
  * Returns a query or a mutation with its document in the body. Otherwise undefined: Yoga then reports the error, or serves a
  * subscription or a document that is named by its id.
@@ -69,7 +75,7 @@ export function parseOperation(text: string): Operation | undefined {
 export function parametersOf({ headers }: IncomingMessage, bytes: Buffer): object | undefined {
   if (!headers['content-type']?.toLowerCase().startsWith('application/json')) return undefined;
   try {
-    const value: unknown = JSON.parse(bytes.toString());
+    const value: unknown = JSON.parse(textOf(bytes));
     if (!isObject(value)) return undefined;
     const { query, documentId, variables, operationName, extensions } = value;
     return { query, documentId, variables, operationName, extensions };

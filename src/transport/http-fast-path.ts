@@ -23,6 +23,7 @@ import {
   type Operation,
   parametersOf,
   parseOperation,
+  textOf,
 } from './everyday-request.ts';
 
 export interface FastPathOptions<TContext> {
@@ -139,7 +140,7 @@ class FastPath<TContext extends object> {
     sent: WholeBody,
   ): Promise<void> {
     const mediaType = this.#options.isOn ? everydayAnswer(request) : undefined;
-    const operation = mediaType === undefined ? undefined : parseOperation(sent.bytes.toString());
+    const operation = mediaType === undefined ? undefined : parseOperation(textOf(sent.bytes));
     if (mediaType === undefined || operation === undefined)
       return this.#handOver(request, response, context, sent);
 

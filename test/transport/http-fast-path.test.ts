@@ -189,6 +189,15 @@ it.each([
   expect(gateway.log.filter((line) => line.includes('unexpectedly'))).toEqual([]);
 });
 
+it('passes over a byte order mark, of a stream as well', async () => {
+  const marked = { body: `\uFEFF${query(QUERY)}` };
+  for (const way of ['plain', 'chunked'] as const)
+    expect(await send(marked, way)).toMatchObject({ status: 200, body: expect.stringContaining('"data"') });
+  const body = `\uFEFF${query('subscription { cepStatus(transactionId: "x") { status } }')}`;
+  const stream = { body, headers: { accept: 'text/event-stream' } };
+  expect(await send(stream, 'plain')).toMatchObject({ status: 200, type: 'text/event-stream' });
+});
+
 it('lets a page of another origin read how long it has to wait', async () => {
   for (const way of ['plain', 'chunked'] as const) {
     const page = { body: query(QUERY), headers: { origin: ORIGIN } };
