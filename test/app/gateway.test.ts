@@ -261,7 +261,7 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
         body: gzipSync('{"query":"{ __typename }"}'),
       });
       expect(response.status).toBe(415);
-      expect(await response.text()).toContain('is not compressed; this one is gzip');
+      expect(await response.text()).toContain('is not compressed; this one has Content-Encoding: gzip.');
     });
 
     it('refuses a GET that another site’s page sends', async () => {

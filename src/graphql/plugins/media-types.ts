@@ -21,7 +21,7 @@ export function useMediaTypes(): Plugin {
       if (encoding !== 'identity')
         throw refusedRequest(
           415,
-          `The body of a GraphQL request is not compressed; this one is ${encoding}.`,
+          `The body of a GraphQL request is not compressed; this one has Content-Encoding: ${encoding}.`,
         );
       const accept = headers.get('accept');
       if (accept && !acceptsWritten(accept))
