@@ -301,6 +301,34 @@ it.each([
   await expectOnly({ REDIS_URL: redis.url }, { check: 'redis', status: 'warning', message, cure });
 });
 
+it('says what to do about a Redis that a script holds up', async () => {
+  await using redis = await startRedis([...DURABLE, '--busy-reply-threshold', '1']);
+  const script = redis.admin.duplicate();
+  const held = script.eval('while true do end', 0).catch(() => undefined);
+  await until(() =>
+    redis.admin.ping().then(
+      () => false,
+      ({ message }) => message.startsWith('BUSY '),
+    ),
+  );
+  await expectOnly(
+    { REDIS_URL: redis.url },
+    { check: 'redis', status: 'failure', message: /BUSY/, cure: /SCRIPT KILL/ },
+  );
+  await redis.admin.script('KILL');
+  await held;
+  script.disconnect();
+});
+
+it('says what to look at where Redis has no room for another client', async () => {
+  await using redis = await startRedis([...DURABLE, '--maxclients', '1']);
+  await redis.admin.ping();
+  await expectOnly(
+    { REDIS_URL: redis.url },
+    { check: 'redis', status: 'failure', message: /cannot be used/, cure: /maxclients/ },
+  );
+});
+
 it('finds a Redis whose replicas nobody watches, and settings that a failover may lose payments by', async () => {
   await using primary = await startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
   await using replica = await startRedis([...DURABLE, '--replicaof', '127.0.0.1', String(primary.port)]);

@@ -191,14 +191,17 @@ function cureOf(reason: string): string {
   if (/OOM/.test(reason))
     return 'Give Redis more memory (maxmemory). A lower EVENTS_RETENTION frees some only once Redis takes events again.';
   if (/MISCONF/.test(reason)) return 'Make room on the disk of Redis, and look at its log.';
+  if (/^BUSY /.test(reason)) {
+    return 'A script holds Redis up, and it is none of the gateway: end it by redis-cli SCRIPT KILL.';
+  }
   if (/ECONNREFUSED/.test(reason)) return 'Start Redis, or correct host and port in REDIS_URL.';
   if (/alert/.test(reason)) {
     return 'Redis ends the connection: show it a certificate that an authority of its own has signed, REDIS_TLS_CERT and REDIS_TLS_KEY.';
   }
   // With TLS 1.3 Redis refuses a client without a certificate only after the handshake. A command that is on its way by then may have
-  // the connection reset before the alert is read.
+  // the connection reset before the alert is read. So may one that Redis has no room for, before its words are.
   if (/ECONNRESET|EPIPE/.test(reason)) {
-    return 'Redis, or a proxy before it, ends the connection as it begins. Where Redis asks for a certificate, set REDIS_TLS_CERT and REDIS_TLS_KEY. Otherwise look whether REDIS_URL needs TLS (rediss://), and at the log of Redis.';
+    return 'Redis, or a proxy before it, ends the connection as it begins. Where Redis asks for a certificate, set REDIS_TLS_CERT and REDIS_TLS_KEY. Otherwise look whether REDIS_URL needs TLS (rediss://), whether Redis has as many clients as its maxclients, and at the log of Redis.';
   }
   if (/certificate (has expired|is not yet valid)/.test(reason)) {
     return 'Renew the certificate of Redis, and look at the clock of this machine.';
@@ -209,5 +212,5 @@ function cureOf(reason: string): string {
   if (/certificate/.test(reason)) {
     return 'Name the authority that signed it, REDIS_TLS_CA=/path/to/ca.pem.';
   }
-  return 'Check host, port and TLS (rediss://) of REDIS_URL, and that this machine may connect.';
+  return 'Check host, port and TLS (rediss://) of REDIS_URL, and that this machine may connect. A Redis that was just started answers once it has read its file.';
 }

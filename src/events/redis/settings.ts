@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { connectRedisNode, type RedisClient } from '../../redis/connection.ts';
 import { failoverAuthorityOf, fieldsOf, serversOf } from '../../redis/failover.ts';
+import { lastingRefusal } from '../../redis/refusal.ts';
 import { primaryIn } from '../../redis/replication.ts';
 import { parseRedisUrl, type RedisNode, type RedisTarget } from '../../redis/url.ts';
 
@@ -190,9 +191,9 @@ async function stateOf(redis: Redis): Promise<ServerState> {
   };
 }
 
-/** @throws any error that is not the server's answer */
+/** @throws any error that is no refusal for good: a Redis that runs a long script, or reads its file, answers later */
 function refusalIn(error: unknown): Error {
-  if (error instanceof Error && error.name === 'ReplyError') return error;
+  if (error instanceof Error && lastingRefusal(error) !== undefined) return error;
   throw error;
 }
 

@@ -25,6 +25,26 @@ it('what an operator changes while Redis runs is seen with the next look, and to
   client.disconnect();
 });
 
+it('a Redis that a script holds up is not taken for one that lets nobody read its settings', async () => {
+  await using redis = await startRedis([...DURABLE, '--busy-reply-threshold', '1']);
+  const client = connectRedis(redis.url, {});
+  await client.ping();
+  const script = redis.admin.duplicate();
+  const held = script.eval('while true do end', 0).catch((error: Error) => error.message);
+  await until(() =>
+    redis.admin.ping().then(
+      () => false,
+      ({ message }) => message.startsWith('BUSY '),
+    ),
+  );
+  const logger = recordingLogger();
+  await new SettingsWatch(client, redis.url, logger).look();
+  expect(logger.lines).toEqual([]);
+  await redis.admin.script('KILL');
+  expect(await held).toContain('SCRIPT KILL');
+  for (const connection of [script, client]) connection.disconnect();
+});
+
 it('keys that a server has evicted are told of until its counters are reset, also once it was started again', async () => {
   await using redis = await startRedis();
   const client = connectRedis(redis.url, { enableOfflineQueue: false });
