@@ -93,7 +93,7 @@ async function readinessOf({ restService }: Base, stores: Stores, { isEnding: dr
   const known = await stores.condition();
   const unwritten = stores.money.unwritten();
   if (known === undefined) return readiness({ draining, unwritten, suspended, stores: undefined });
-  const { events, paymentsAvailable, paymentsHeld, ageMs, silentMs } = known;
+  const { events, paymentsAvailable, paymentsProblem, paymentsHeld, ageMs, silentMs } = known;
   const { writable, available, spooled, unreadableSpools = [], spoolProblem, reasons, risks } = events;
   return readiness({
     draining,
@@ -105,6 +105,7 @@ async function readinessOf({ restService }: Base, stores: Stores, { isEnding: dr
       writable,
       eventsAvailable: available,
       paymentsAvailable,
+      paymentsProblem,
       paymentsHeld,
       spooled,
       unreadableSpools,

@@ -38,6 +38,8 @@ export interface Stores {
 interface StoresCondition {
   readonly events: Awaited<ReturnType<EventLog['health']>>;
   readonly paymentsAvailable: boolean;
+  /** See `MoneyRecords.problem`. */
+  readonly paymentsProblem: string | undefined;
   /** Why payments are held; empty while they are not. */
   readonly paymentsHeld: readonly Hold['why'][];
   /** The age of this knowledge, in milliseconds. */
@@ -70,10 +72,21 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
   const tokenRest = (clientId: string, authorize: Authorize) =>
     restService.rest(clientId, authorize, 'probes');
   const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
+  let problem: string | undefined;
+  const isAvailable = async (): Promise<boolean> => {
+    const isSo = await money.isAvailable();
+    const now = money.problem();
+    if (now !== problem) {
+      if (now === undefined) logger.info({}, 'The record of payments can be written again');
+      else logger.warn({}, `No payment is sent: ${now}`);
+    }
+    problem = now;
+    return isSo;
+  };
   const find = async () => {
     try {
       const held = money.held().catch(() => []);
-      return await Promise.all([events.health(), money.isAvailable(), held]);
+      return await Promise.all([events.health(), isAvailable(), held]);
     } catch (err) {
       // None of them fails because a store is away, so this is unexpected.
       logger.error({ err }, 'The stores could not be looked at');
@@ -94,6 +107,7 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
       return {
         events: health,
         paymentsAvailable,
+        paymentsProblem: problem,
         paymentsHeld,
         ageMs: known.ageMs,
         silentMs: known.silentMs,

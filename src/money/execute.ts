@@ -52,6 +52,8 @@ export interface Money {
   unwritten(): number;
   /** Resolves with true if the record could be written now, so that an order would be sent. Never fails. */
   isAvailable(): Promise<boolean>;
+  /** See `MoneyRecords.problem`. */
+  problem(): string | undefined;
   /** Resolves with the reasons for which payments are held; with none if they are not. Rejects if that cannot be read. */
   held(): Promise<readonly Hold[]>;
   /**
@@ -132,6 +134,7 @@ export function createMoney(options: MoneyParts): Money {
     inFlight: () => inFlight,
     unwritten: persistence.waiting,
     isAvailable: () => records.isAvailable(),
+    problem: () => records.problem(),
     held: () => records.held(),
     drain,
     stop: async (over) => {

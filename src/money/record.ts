@@ -207,6 +207,11 @@ export interface MoneyRecords extends OpenRecords {
   /** Resolves with true if a request could be recorded as sent now, as far as is known. Never fails. */
   isAvailable(): Promise<boolean>;
   /**
+   * Why it was not available when that was asked last, as a sentence for the operator; undefined where it was. With Redis always undefined:
+   * the event log in the same Redis says why.
+   */
+  problem(): string | undefined;
+  /**
    * Resolves with each reason for which payments are held, an operator's first; with none while they are not held. Rejects if
    * that cannot be read.
    */

@@ -32,6 +32,8 @@ interface StoresKnown {
   readonly eventsAvailable: boolean;
   /** Whether the record of payments can be kept. */
   readonly paymentsAvailable: boolean;
+  /** Why it cannot, as a sentence for the operator, where the event log does not say it. */
+  readonly paymentsProblem?: string | undefined;
   /** Why payments are held until an operator lets them go on; empty where they are not. */
   readonly paymentsHeld: readonly (keyof typeof HELD)[];
   /** Events waiting for the log to come back. */
@@ -78,6 +80,7 @@ export function readiness({ draining, unwritten, suspended, stores }: Condition)
     return { status: 503, body: { status: 'unready', ...kept, reasons: why } };
   }
   const { ageMs, silentMs, spooled, unreadableSpools, spoolProblem, paymentsHeld, risks = [] } = stores;
+  const { paymentsProblem } = stores;
   const isHeld = paymentsHeld.length > 0;
   const isSilent = silentMs > SILENT_MS;
   const degraded = [
@@ -92,6 +95,7 @@ export function readiness({ draining, unwritten, suspended, stores }: Condition)
   const told = [
     ...silent,
     ...reasonsOf(stores),
+    ...(paymentsProblem === undefined ? [] : [paymentsProblem]),
     ...risks,
     ...held,
     ...(suspended === undefined ? [] : [SUSPENDED[suspended]]),

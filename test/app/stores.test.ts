@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
 import { serveComparisons } from '../../src/app/balance-comparisons.ts';
 import type { Base } from '../../src/app/base.ts';
@@ -37,7 +38,8 @@ async function startParts(answer: Answer, changes: Partial<ServerConfig> = {}, o
   const upstream = await startUpstream(answer);
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
   const config = { ...gatewayConfig(upstream.url, dataDir), ...changes };
-  const logger = collectingLogger([]);
+  const lines: string[] = [];
+  const logger = collectingLogger(lines);
   const metrics = createMetrics(() => new Map(), logger);
   const turns = new Turns(() => performance.now());
   const service = openRestService(config, { metrics, turns, logger });
@@ -57,6 +59,7 @@ async function startParts(answer: Answer, changes: Partial<ServerConfig> = {}, o
     base,
     stores,
     kinds,
+    lines,
     upstream,
     async [Symbol.asyncDispose]() {
       await Promise.all([stores.events.stop(), stores.money.stop(), stores.auth.stop()]);
@@ -203,4 +206,20 @@ it('the metrics tell how many REST calls wait for a seat', async () => {
     await until(async () => (await waiting()) === left);
   }
   await calls;
+});
+
+it('the log has a line when another program begins to hold the record of payments, and one when it no longer does', async () => {
+  await using parts = await startParts(always(200));
+  const { lines, stores, base } = parts;
+  const messages = () => lines.map((line) => String(JSON.parse(line).message));
+  await until(() => stores.condition());
+  using other = new DatabaseSync(join(base.config.dataDir, 'money.sqlite'));
+  other.exec('BEGIN IMMEDIATE');
+  await until(async () => (await stores.condition())?.paymentsProblem?.includes('locked by another program'));
+  expect(messages()).toContainEqual(
+    expect.stringMatching(/^No payment is sent: .*locked by another program/),
+  );
+  other.exec('ROLLBACK');
+  await until(async () => (await stores.condition())?.paymentsAvailable);
+  expect(messages().at(-1)).toBe('The record of payments can be written again');
 });

@@ -32,6 +32,19 @@ it.each([
     [['warning', 'runs at URL without events and payments and upstream; 3 events wait in its spool']],
   ],
   [
+    'cannot record payments',
+    {
+      ...{ status: 'degraded', degraded: ['payments'] },
+      reasons: ['The record of payments in DATA_DIR cannot be written: database is locked.'],
+    },
+    [
+      [
+        'failure',
+        expect.stringMatching(/^the gateway at URL sends no payment\. The record of .* is locked$/),
+      ],
+    ],
+  ],
+  [
     'has PAYMENTS off',
     {
       ...{ status: 'degraded', degraded: ['payments'], paymentsHeld: true },

@@ -49,6 +49,20 @@ it('what only reads payments waits for no process that writes', async () => {
   other.exec('ROLLBACK');
 });
 
+it('a program that holds the file is told of, while it does and to who opens the file', async () => {
+  other.exec('BEGIN IMMEDIATE');
+  expect(await records.isAvailable()).toBe(false);
+  expect(records.problem()).toMatch(
+    /^The record of payments in DATA_DIR .* locked by another program, such as a sqlite3/,
+  );
+  const path = join(dataDir, 'money.sqlite');
+  const open = () => openSqliteRecords(path, undefined, undefined, undefined, undefined, 0);
+  expect(open).toThrow(`${path} cannot be opened: database is locked by another program`);
+  other.exec('ROLLBACK');
+  expect(await records.isAvailable()).toBe(true);
+  expect(records.problem()).toBeUndefined();
+});
+
 it('a payment that another process has written meanwhile is read, and how long it is kept is counted on', async () => {
   other.exec(
     `UPDATE intent SET text = '{"later":true}', expires_at = (SELECT milliseconds FROM clock) + 60001`,

@@ -32,6 +32,14 @@ it.each([
   });
 });
 
+it('says why payments cannot be recorded, where the event log does not', () => {
+  const paymentsProblem = 'The record of payments in DATA_DIR cannot be written: database is locked.';
+  expect(say({ ...WELL, paymentsAvailable: false, paymentsProblem }).body).toMatchObject({
+    degraded: ['payments'],
+    reasons: [paymentsProblem],
+  });
+});
+
 it('says how much of payments a restart would lose, ready or not', () => {
   expect(say(WELL, { unwritten: 2 })).toEqual({
     status: 200,

@@ -69,10 +69,14 @@ export async function lookAtPort({
     else if (state.status === 'degraded') {
       const { degraded = [], spooled = 0, reasons = [] } = state;
       const { paymentsHeld = false } = state;
+      const record = reasons.find((reason) => reason.startsWith('The record of payments in DATA_DIR'));
       const isTold = (part: string) =>
-        part === 'spool' || part === 'redis' || (part === 'payments' && paymentsHeld);
+        part === 'spool' ||
+        part === 'redis' ||
+        (part === 'payments' && (paymentsHeld || record !== undefined));
       const away = degraded.filter((part) => !isTold(part));
       if (paymentsHeld) tellOfHeld(found, url, reasons);
+      if (record !== undefined) tellOfRecord(found, url, record);
       if (away.length > 0) {
         found.warning(
           `runs at ${url} without ${away.join(' and ')}; ${spooled} events wait in its spool`,
@@ -104,6 +108,14 @@ export async function lookAtPort({
     else found.failure(`what listens at ${url} does not speak HTTP: ${reason}`, other);
   }
   return found.list;
+}
+
+/** Says why the gateway cannot record payments. */
+function tellOfRecord(found: Findings, url: string, problem: string): void {
+  found.failure(
+    `the gateway at ${url} sends no payment. ${problem.replace(/\.$/, '')}`,
+    'End what else has the file open, or make room on the disk of DATA_DIR. The gateway goes on by itself.',
+  );
 }
 
 /** Says why the gateway sends no payment. */

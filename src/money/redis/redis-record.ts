@@ -81,6 +81,7 @@ export async function openRedisRecords(
         () => writes.isDurable,
         () => false,
       ),
+    problem: () => undefined,
     held: () => held(holds),
     isPutBack: (clientId) => reaching('held', holds.isPutBack(clientId)),
     holdPayments: () => reaching('stop', holds.stopPayments()),

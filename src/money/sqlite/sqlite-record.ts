@@ -1,6 +1,7 @@
 import { clock } from '../../common/clock.ts';
 import { disk } from '../../common/disk.ts';
 import { makePrivate } from '../../common/private-file.ts';
+import { rootReason } from '../../common/root-reason.ts';
 import { RunningClock } from '../../common/running-clock.ts';
 import { snapshot, transaction } from '../../common/sqlite-transaction.ts';
 import { JOURNAL_RETENTION_MS } from '../journal/journal.ts';
@@ -57,13 +58,17 @@ export function openSqliteRecords(
   busyTimeoutMs = BUSY_TIMEOUT_MS,
 ): MoneyRecords {
   makePrivate(path);
-  const db = disk.open(path, busyTimeoutMs);
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-  const parts = transaction(db, () => openParts(db, path, { now, boot }, monotonic, journalMs));
+  const db = opened(path, () => disk.open(path, busyTimeoutMs));
+  const parts = opened(path, () => {
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    return transaction(db, () => openParts(db, path, { now, boot }, monotonic, journalMs));
+  });
   // The bytes differ each time: SQLite does not write a page that has not changed, so a full disk would not be noticed.
   const probe = db.prepare(
     `INSERT OR REPLACE INTO probes (rowid, filler) VALUES (1, randomblob(${PROBE_BYTES}))`,
   );
+
+  let problem: string | undefined;
 
   /** Runs a step in a transaction that locks out other processes from its first read on. */
   const step = async <T>(name: string, run: () => T): Promise<T> => {
@@ -87,15 +92,35 @@ export function openSqliteRecords(
     ...stepsOf(parts, step),
     ...readsOf(parts, step, look),
     ...holdsOf(parts, now, step, look),
-    isAvailable: () =>
-      step('probe', () => probe.run()).then(
-        () => true,
-        () => false,
-      ),
+    isAvailable: async () => {
+      problem = await step('probe', () => probe.run()).then(
+        () => undefined,
+        (error: unknown) => `The record of payments in DATA_DIR cannot be written: ${reasonOf(error)}.`,
+      );
+      return problem === undefined;
+    },
+    problem: () => problem,
     stop: async () => {
       if (db.isOpen) db.close();
     },
   };
+}
+
+/** The words of SQLite, and who has the file where another program does. */
+function reasonOf(error: unknown): string {
+  const reason = rootReason(error);
+  return reason === 'database is locked'
+    ? `${reason} by another program, such as a sqlite3 with an open transaction`
+    : reason;
+}
+
+/** @throws an error that names the file and says why it cannot be opened */
+function opened<T>(path: string, open: () => T): T {
+  try {
+    return open();
+  } catch (cause) {
+    throw new Error(`${path} cannot be opened: ${reasonOf(cause)}.`, { cause });
+  }
 }
 
 /** Runs a function in a transaction. The name is for its error. */
