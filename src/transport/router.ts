@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../common/logger.ts';
 import { isAnswerable } from '../common/request-line.ts';
+import { asksForPage } from '../workbench/workbench.ts';
 
 const WEBHOOKS_PATH = '/webhooks/';
 const GRAPHQL_METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST'];
@@ -72,8 +73,9 @@ export function createRouter(routes: Routes): Route {
       guard(response, ready(response));
     } else if (path === '/metrics') {
       guard(response, showMetrics(response));
-    } else if (path === '/' && routes.showsPage) {
-      response.writeHead(302, { location: graphPath }).end();
+    } else if (path === '/' && routes.showsPage && (request.method === 'GET' || request.method === 'HEAD')) {
+      // Programs that wait for a start ask here, and take a 2xx alone: the graph answers them 400 or 405.
+      response.writeHead(302, { location: asksForPage(request) ? graphPath : '/readyz' }).end();
     } else {
       send(response, 404, { error: `Nothing is served at this path. The graph is at ${graphPath}.` });
     }

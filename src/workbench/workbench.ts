@@ -52,6 +52,10 @@ const FILE_HEADERS = {
 const OFF =
   'This is a GraphQL endpoint, for programs that send it POST requests; its page for people, GraphiQL, is off here (GRAPHIQL=true turns it on).\n';
 
+/** Whether a browser asks for a page, or a tool for what a browser would get (HEAD). */
+export const asksForPage = ({ method, headers }: IncomingMessage): boolean =>
+  (method === 'GET' || method === 'HEAD') && headers.accept?.includes('text/html') === true;
+
 /**
  * @param graphPath where the graph is served, such as `/graphql`; the page's files are beneath.
  * @param options undefined where GraphiQL is off: a browser then reads a sentence.
@@ -78,9 +82,9 @@ export function createWorkbench(
 
   return {
     handle(request, response, path) {
-      const { method, headers } = request;
+      const { method } = request;
       if (path === graphPath) {
-        if (method !== 'GET' || !headers.accept?.includes('text/html')) return false;
+        if (!asksForPage(request)) return false;
         if (options !== undefined) {
           finish(assets.send(request, response, 'index.html', PAGE_HEADERS), response);
           return true;

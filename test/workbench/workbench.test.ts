@@ -179,6 +179,26 @@ it('a file of the page is sent without its body to those who ask for its head', 
   expect(await response.text()).toBe('');
 });
 
+it('those who ask for the head of the page are told what a browser would get', async () => {
+  const page = await ask('/graphql', { headers: HTML });
+  const head = await ask('/graphql', { method: 'HEAD', headers: HTML });
+  expect([head.status, head.headers['etag'], head.bytes.length]).toEqual([200, page.headers['etag'], 0]);
+});
+
+it('the root leads a browser to the page, those who wait for a start to readiness, and takes no operation', async () => {
+  const led = async (method: string, headers: Readonly<Record<string, string>>) =>
+    (await ask('/', { method, headers })).headers['location'];
+  expect(await led('GET', HTML)).toBe('/graphql');
+  expect(await led('HEAD', HTML)).toBe('/graphql');
+  for (const accept of ['*/*', 'application/json, text/plain, */*']) {
+    expect(await led('GET', { accept })).toBe('/readyz');
+    expect(await led('HEAD', { accept })).toBe('/readyz');
+  }
+  const sent = await ask('/', { method: 'POST', headers: JSON_BODY, body: '{"query":"{ __typename }"}' });
+  expect(sent.status).toBe(404);
+  expect(sent.bytes.toString()).toContain('The graph is at /graphql.');
+});
+
 it('a file of the page that was not there, or could not be read, is sent once it can be', async () => {
   const name = `${randomUUID()}.js`;
   const built = new URL(`../../workbench/dist/${name}.br`, import.meta.url);
