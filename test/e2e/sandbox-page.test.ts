@@ -20,6 +20,23 @@ const said = (page: Page, text: string | RegExp) => page.getByRole('status').get
 const axis = (page: Page) => page.locator('.axis > li').allInnerTexts();
 
 describe('the console of the sandbox', () => {
+  it('and the page of its requests are drawn where the browser blocks storage', async () => {
+    await using one = await visit();
+    const { page, context, failures } = one;
+    await context.addInitScript(() => {
+      const blocked = () => {
+        throw new DOMException('Storage is blocked.', 'SecurityError');
+      };
+      Object.defineProperty(window, 'localStorage', { get: blocked });
+    });
+    await page.reload();
+    await newest(page).getByRole('button').first().click();
+    await page.locator('.axis > li').first().waitFor();
+    await page.goto(`${one.sandbox.url}/docs`);
+    await page.getByRole('heading', { name: 'The REST service' }).waitFor();
+    expect(failures).toEqual([]);
+  });
+
   it('shows what others do by itself, and opens a movement to its webhook with its retries', async () => {
     await using one = await visit();
     const { page, sandbox } = one;

@@ -27,6 +27,20 @@ describe('the page', () => {
     await result(page, /"totalCount": \d+/);
   });
 
+  it('refuses a translation, and says that it has ended where another program moves what it draws', async () => {
+    await using one = await demo.open({ locale: 'es-MX' });
+    const { page, context } = one;
+    expect(await page.locator('html').getAttribute('translate')).toBe('no');
+    expect(await page.locator('meta[name=google]').getAttribute('content')).toBe('notranslate');
+    await context.setOffline(true);
+    // What an extension has put in the place of a message cannot be taken away by the page.
+    await page.locator('.wb-notice').evaluate((notice) => notice.replaceWith(notice.cloneNode(true)));
+    await context.setOffline(false);
+    await page.getByRole('alert').filter({ hasText: 'Ya no se puede mostrar' }).waitFor();
+    await page.getByRole('button', { name: 'Volver a cargar la página' }).click();
+    await page.getByRole('tab', { name: /^Instruments/ }).waitFor();
+  });
+
   it('gets another token from the sandbox when its own is no longer good', async () => {
     await using one = await demo.open();
     const { page } = one;

@@ -16,6 +16,7 @@ import './style/narrow.css';
 import { createRoot } from 'react-dom/client';
 import { useAnswers } from './answers.ts';
 import { loadEditorWords } from './editor-words.ts';
+import { showEnd } from './ended.ts';
 import { Root } from './parts/Root.tsx';
 import { untilReachable, useSession, watchGateway } from './session.ts';
 import { linkedSession, showSession } from './session-file.ts';
@@ -48,7 +49,12 @@ window.addEventListener('hashchange', () => {
 });
 // A link that was cut short on its way is no reason not to show the page.
 showSession(await linkedSession().catch(() => undefined));
-createRoot(root).render(<Root />);
+createRoot(root, {
+  onUncaughtError(error) {
+    reportError(error);
+    showEnd(root);
+  },
+}).render(<Root />);
 await untilReachable();
 watchGateway();
 restoreStreams();

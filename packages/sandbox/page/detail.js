@@ -1,5 +1,6 @@
 import { act, ask } from './api.js';
 import { button, h, labelled, pathText } from './dom.js';
+import { keep, kept } from './kept.js';
 import { RECEIPTS } from './payments.js';
 import { reasonText } from './reasons.js';
 import { badge, nameOf } from './states.js';
@@ -164,7 +165,7 @@ function sendForm(id) {
     type: 'url',
     required: true,
     pattern: 'https?://.+',
-    value: localStorage.getItem(HANDLER_KEY) ?? HANDLER,
+    value: kept(HANDLER_KEY) ?? HANDLER,
   });
   return h(
     'form',
@@ -172,7 +173,7 @@ function sendForm(id) {
       class: 'send',
       submit: (event) => {
         event.preventDefault();
-        localStorage.setItem(HANDLER_KEY, url.value);
+        keep(HANDLER_KEY, url.value);
         void act(async () => {
           const { status } = await ask('POST', `/sandbox/deliveries/${id}/send`, { url: url.value });
           return t('Your handler answered with {status}.', { status });

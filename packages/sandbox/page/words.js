@@ -1,11 +1,12 @@
+import { keep, kept } from './kept.js';
 import { SPANISH } from './spanish.js';
 
 const KEY = 'pasarela:language';
 
 /** @returns {'en' | 'es'} */
 function chosen() {
-  const kept = localStorage.getItem(KEY);
-  if (kept === 'en' || kept === 'es') return kept;
+  const language = kept(KEY);
+  if (language === 'en' || language === 'es') return language;
   return navigator.language.toLowerCase().startsWith('es') ? 'es' : 'en';
 }
 
@@ -15,7 +16,7 @@ document.documentElement.lang = language === 'es' ? 'es-MX' : 'en';
 
 /** @param {'en' | 'es'} next */
 export function choose(next) {
-  localStorage.setItem(KEY, next);
+  keep(KEY, next);
   location.reload();
 }
 

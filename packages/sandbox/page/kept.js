@@ -1,0 +1,21 @@
+/** What a browser keeps of a page that it allows no storage: gone with the page. @type {Map<string, string>} */
+const here = new Map();
+
+/** @param {string} key */
+export function kept(key) {
+  try {
+    // The look-up alone throws where it is blocked.
+    return localStorage.getItem(key);
+  } catch {
+    return here.get(key) ?? null;
+  }
+}
+
+/** @param {string} key @param {string} value */
+export function keep(key, value) {
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    here.set(key, value);
+  }
+}
