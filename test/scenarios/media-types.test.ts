@@ -106,3 +106,29 @@ it.each(['application/json', 'multipart/mixed', 'text/event-stream'])(
     }
   },
 );
+
+it('runs nothing of a list of operations, and says how to send them', async () => {
+  await using gateway = await startGateway();
+  const input = await inputOn(gateway.sandbox);
+  const payment = { query: INTERNAL, variables: { input } };
+  for (const list of [[payment], [payment, { query: '{ __typename }' }], []]) {
+    const sent = await fetch(gateway.graphql, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${gateway.sandbox.accessToken}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(list),
+    });
+    expect(sent.status).toBe(400);
+    expect(await sent.json()).toMatchObject({
+      errors: [
+        {
+          message: expect.stringContaining('send each in a request of its own'),
+          extensions: { code: 'BAD_USER_INPUT' },
+        },
+      ],
+    });
+  }
+  expect(await gateway.query(INTERNAL, { input })).toMatchObject({ data: { paid: { replayed: false } } });
+});

@@ -11,8 +11,9 @@ const WRITTEN: readonly string[] = [
 ];
 
 /**
- * Refuses a request whose body is of a form that is not read (415), or whose answer would have to be of one that is not written (406;
- * RFC 9110, 12.5.1), before anything of it runs. Yoga would find the latter once a mutation has run, and hide what became of it.
+ * Refuses a request whose body is of a form that is not read (415) or is a list of operations (400), or whose answer would have to be of a
+ * form that is not written (406; RFC 9110, 12.5.1), before anything of it runs. Yoga would find the last once a mutation has run, and hide
+ * what became of it.
  */
 export function useMediaTypes(): Plugin {
   return {
@@ -26,6 +27,15 @@ export function useMediaTypes(): Plugin {
       const accept = headers.get('accept');
       if (accept && !acceptsWritten(accept))
         throw refusedRequest(406, `No answer is ${accept}: accept one of ${WRITTEN.join(', ')}, in UTF-8.`);
+      return {
+        onRequestParseDone({ requestParserResult }) {
+          if (Array.isArray(requestParserResult))
+            throw refusedRequest(
+              400,
+              'The body is a list of operations, and nothing of it runs: send each in a request of its own, without batching (in Apollo Client by HttpLink, not BatchHttpLink).',
+            );
+        },
+      };
     },
     onResultProcess({ result, resultProcessor, setResultProcessor }) {
       // A refusal is written all the same, because a person reads it.
