@@ -4,15 +4,17 @@ import process from 'node:process';
 const OLDEST = 26;
 
 /**
- * What to type instead, where the Node that runs this cannot run the sources. Plain JavaScript, and without an import that an
- * old Node lacks: it is the first thing that runs.
+ * What to type instead, where what runs this is an older Node, or Bun or Deno, whose own network and modules the gateway is not tested
+ * on. Plain JavaScript, and without an import that an old Node lacks: it is the first thing that runs.
  *
  * @param {string} instead a command that brings the right Node
- * @returns {string | undefined} undefined where the Node is new enough
+ * @returns {string | undefined} undefined where it is a Node that is new enough
  */
 export function adviceOnNode(instead) {
-  if (Number(process.versions.node.split('.')[0]) >= OLDEST) return undefined;
-  return `Pasarela runs on Node ${OLDEST} or later, and this is ${process.version}. Type instead, which brings the right one:\n\n  ${instead}\n`;
+  const { bun, deno, node } = process.versions;
+  const other = bun !== undefined ? `Bun ${bun}` : deno !== undefined ? `Deno ${deno}` : undefined;
+  if (other === undefined && Number(node.split('.')[0]) >= OLDEST) return undefined;
+  return `Pasarela runs on Node ${OLDEST} or later, and this is ${other ?? process.version}. Type instead, which brings the right one:\n\n  ${instead}\n`;
 }
 
 /**

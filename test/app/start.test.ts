@@ -130,6 +130,23 @@ it.each([
   expect(program.output()).toContain(STARTS_DIST ? 'npx -p node@26 -p pasarela pasarela' : instead);
 });
 
+it.each([
+  ['bun', 'Bun'],
+  ['deno', 'Deno'],
+])(
+  'src/start.js says under %s, which names itself beside a Node, that it needs Node',
+  async (runtime, name) => {
+    const other = `Object.defineProperty(process.versions, '${runtime}', { value: '9.8.7' })`;
+    await using program = startProgram('src/start.js', {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(other)}`,
+    });
+    expect(await program.exited()).toBe(1);
+    expect(program.output()).toMatch(
+      new RegExp(`^Pasarela runs on Node 26 or later, and this is ${name} 9.8.7\\.`),
+    );
+  },
+);
+
 it('what npm start prints can be pasted: a stream, and the credit that makes it speak', async () => {
   await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0' });
   await program.says(/Ctrl-C ends it/);

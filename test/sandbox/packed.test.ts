@@ -188,6 +188,15 @@ it('says under an old Node which one it needs, and how to get one', async () => 
   expect(await run(process.execPath, ['old.js'], project, env)).toMatch(said);
 });
 
+it('says under Bun, whose webhooks would not arrive, that it needs Node', async () => {
+  const bun = "Object.defineProperty(process.versions, 'bun', { value: '9.8.7' })";
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bun)}` };
+  const bin = join(project, 'node_modules/@pasarela/sandbox/dist/bin.js');
+  await expect(run(process.execPath, [bin], project, env)).rejects.toThrow(
+    /^The sandbox runs on Node 22\.19 or later; this is Bun 9\.8\.7\./m,
+  );
+});
+
 it('npx starts it alone, with its options and its help, until a signal', async () => {
   const help = await run('npx', ['@pasarela/sandbox', '--help'], project);
   const bin = join(project, 'node_modules/.bin/pasarela-sandbox');
