@@ -117,6 +117,29 @@ it.each(Object.keys(WAYS))(
   },
 );
 
+it.each(Object.keys(WAYS))(
+  '%s goes on in a worker of Cloudflare, which lets no listener capture',
+  async (way) => {
+    const { addEventListener, removeEventListener } = globalThis;
+    vi.stubGlobal('document', undefined);
+    for (const change of [addEventListener, removeEventListener])
+      vi.stubGlobal(
+        change.name.replace('bound ', ''),
+        (type: string, listener: EventListener, capture: unknown) => {
+          if (capture) throw new TypeError('useCapture must be false.');
+          change(type, listener);
+        },
+      );
+    const leave = await begin(way);
+    await tell('online');
+    expect(checks).toBe(1);
+    leave();
+    await vi.advanceTimersByTimeAsync(0);
+    await tell('online');
+    expect(checks).toBe(1);
+  },
+);
+
 it.each(Object.keys(WAYS))('%s is left alone while nobody sees the page', async (way) => {
   const leave = await begin(way);
   page.hidden = true;

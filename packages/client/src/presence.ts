@@ -35,10 +35,11 @@ export const presence: Presence = (present) => {
     (timer as { unref?(): void }).unref?.();
   };
   tick();
+  // Without a page there is nothing to capture before, and Cloudflare's workers throw where they are asked to.
   const events = { online: () => present.resume(), pageshow: look, visibilitychange: look };
-  for (const [name, listener] of Object.entries(events)) addEventListener?.(name, listener, true);
+  for (const [name, listener] of Object.entries(events)) addEventListener?.(name, listener, !!document);
   return () => {
     ambient.clearTimeout(timer);
-    for (const [name, listener] of Object.entries(events)) removeEventListener?.(name, listener, true);
+    for (const [name, listener] of Object.entries(events)) removeEventListener?.(name, listener, !!document);
   };
 };
