@@ -9,7 +9,7 @@ import { until } from './until.ts';
 const RULES = fileURLToPath(new URL('../../deploy/prometheus/alerts.yaml', import.meta.url));
 
 interface Rules {
-  groups: { rules: { alert: string; for?: string }[] }[];
+  groups: { rules: { alert: string; expr: string; for?: string }[] }[];
 }
 
 /** A Prometheus with the project's rules, which scrapes and evaluates each second. */
@@ -25,7 +25,8 @@ export interface Prometheus {
 
 /**
  * @param folder where it keeps its files
- * @param wait what stands in the place of a rule's `for`, such as `1s`; the rules are the project's in all else
+ * @param wait what stands in the place of a rule's `for` and of its `offset`, such as `1s`; the rules are the project's in
+ *   all else
  */
 export async function startPrometheus(
   folder: string,
@@ -36,7 +37,10 @@ export async function startPrometheus(
   // The file is the project's own; Prometheus reads what is wrong with it.
   const rules = parse(await readFile(RULES, 'utf8')) as Rules;
   for (const { rules: list } of rules.groups)
-    for (const rule of list) if (rule.for !== undefined) rule.for = wait(rule.for);
+    for (const rule of list) {
+      if (rule.for !== undefined) rule.for = wait(rule.for);
+      rule.expr = rule.expr.replace(/(?<=\boffset )\w+/g, wait);
+    }
   await writeFile(join(folder, 'alerts.yaml'), stringify(rules));
   const file = join(folder, 'prometheus.yaml');
   await writeFile(file, configuration(folder, urls));

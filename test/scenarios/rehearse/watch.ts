@@ -93,11 +93,11 @@ function watchReadiness({ members }: Stage, lifetimeSeconds: number) {
   };
 }
 
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
 /** `2m` as `8s`. */
 function shortened(time: string): string {
-  const [, count = '0', unit = 's'] = /^(\d+)([smh])$/.exec(time) ?? [];
+  const [, count = '0', unit = 's'] = /^(\d+)([smhd])$/.exec(time) ?? [];
   return `${Math.ceil((Number(count) * (UNITS[unit] ?? 1)) / FASTER)}s`;
 }
 
