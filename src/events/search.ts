@@ -42,8 +42,8 @@ export const BLOCK = 256;
 export const INDEXED_AT_ONCE = 100;
 
 /**
- * Returns what stands for a client's name in the index: a word of one length that tells nothing of the name. Two names may
- * have the same digest, so the reader checks the event.
+ * Returns what stands for a client's name in the index: a word of one length. Two names may have the same digest, so the
+ * reader checks the event. Who has a digest can find out a CLABE by trying them all.
  */
 export const digestOf = (clientId: string, name: string): string =>
   hash('sha256', `${clientId}\n${name}`, 'base64url').slice(0, 16);

@@ -56,6 +56,7 @@ it.each([
   'docs/proxies.md',
   'docs/sizing.md',
   'docs/secrets.md',
+  'docs/personal-data.md',
   'docs/forwarding.md',
   'docs/refunds.md',
   'docs/redis.md',

@@ -525,6 +525,27 @@ describe('a Redis that lost what it held', () => {
     await expect(log.readBefore(client, null, 1)).rejects.toThrow(EventsGapError);
     await log.stop();
   });
+
+  it('goes on behind an event that was trimmed by hand, as docs/personal-data.md does', async () => {
+    const client = randomUUID();
+    const log = await open({ redisUrl: redis.url, names: ({ id }) => [id] });
+    const start = await log.head(client);
+    const meant = moneyIn();
+    await log.append(client, moneyIn());
+    const { cursor } = await log.append(client, meant);
+    const left = [await log.append(client, moneyIn()), await log.append(client, moneyIn())];
+    expect((await log.readAfter(client, null, 10, { name: meant.id })).events).toHaveLength(1);
+    const id = Buffer.from(String(cursor), 'base64').toString().split('|').at(-1);
+    const [behind] = await redis.admin.xrange(`{${client}}:log`, `(${id}`, '+', 'COUNT', 1);
+    expect(await redis.admin.xtrim(`{${client}}:log`, 'MINID', behind?.[0] ?? '')).toBe(2);
+
+    expect((await log.readAfter(client, null, 10, { name: meant.id })).events).toEqual([]);
+    await expect(log.readAfter(client, start, 10)).rejects.toThrow(EventsGapError);
+    const { events } = await log.readAfter(client, String(cursor), 10);
+    expect(events.map((event) => event.cursor)).toEqual(left.map((event) => event.cursor));
+    expect((await log.readBefore(client, null, 10)).events).toHaveLength(2);
+    await log.stop();
+  });
 });
 
 describe('a Redis that lost a log, and not what it knows of it', () => {
