@@ -57,7 +57,7 @@ interface State {
   socket: OpenSocket | undefined;
   /** The closing of a connection that was not waited for: its code may say that the token is refused. */
   closing?: ReturnType<typeof closingOf> | undefined;
-  /** Why there was no token for the last connection. */
+  /** Why there was no token or no address for the last connection. */
   cause?: unknown;
   /** The id of the operation that was last begun. */
   id: number;
@@ -90,8 +90,11 @@ export function createSocket(options: SocketOptions): Socket {
   };
   let made: Client | undefined;
   const client = (): Client => {
-    if (!(options.webSocketImpl ?? globalThis.WebSocket)) throw refused(NO_WEB_SOCKET);
-    made ??= createClient(clientOptions(options, state, expect, rest));
+    const webSocketImpl = options.webSocketImpl ?? globalThis.WebSocket;
+    if (!webSocketImpl) throw refused(NO_WEB_SOCKET);
+    made ??= createClient(
+      clientOptions(options, heardOf(webSocketImpl as typeof WebSocket), state, expect, rest),
+    );
     return made;
   };
   const subscribe = subscribing(client, state);
@@ -114,11 +117,12 @@ export function createSocket(options: SocketOptions): Socket {
 /** @param rest nothing is expected any more: the connection has ended */
 function clientOptions(
   options: SocketOptions,
+  webSocketImpl: typeof WebSocket,
   state: State,
   expect: Expect,
   rest: () => void,
 ): ClientOptions {
-  const { url, token, heartbeat = HEARTBEAT, webSocketImpl, onConnection } = options;
+  const { url, token, heartbeat = HEARTBEAT, onConnection } = options;
   const patienceMs = 2 * heartbeat.withinMs;
   // graphql-ws sends no ping over a socket that is closing, which it may be for ever on a network that is gone.
   const expectNext = () => expect(heartbeat.everyMs + heartbeat.withinMs);
@@ -131,24 +135,23 @@ function clientOptions(
     async url() {
       if ((await state.closing) === REFUSED) shown?.refuse();
       state.closing = state.cause = undefined;
-      shown = await next().catch((cause): undefined => {
+      try {
+        shown = await next();
+        // Over a slow network connecting takes longer than an answer.
+        expect(patienceMs);
+        return (typeof url === 'string' ? url : url()).replace(/^http/, 'ws');
+      } catch (cause) {
         state.cause = cause;
-      });
-      // Over a slow network connecting takes longer than an answer.
-      expect(patienceMs);
-      return (typeof url === 'string' ? url : url()).replace(/^http/, 'ws');
+        // No socket is made for it.
+        return '';
+      }
     },
-    connectionParams() {
-      if (shown) return { authorization: `Bearer ${shown.text}` };
-      // Of a failure here graphql-ws tells at once, and of the close once it is answered: by then it would end the next connection.
-      expect(0);
-      return new Promise(() => {});
-    },
+    connectionParams: () => ({ authorization: `Bearer ${shown?.text}` }),
     // The caller connects again, with the cursor of the last event that it saw.
     retryAttempts: 0,
     lazyCloseTimeout: IDLE_MS,
     keepAlive: heartbeat.everyMs,
-    webSocketImpl: webSocketImpl && heardOf(webSocketImpl as typeof WebSocket),
+    webSocketImpl,
     generateID() {
       return String(++state.id);
     },

@@ -17,15 +17,27 @@ const UNEXPLAINED = 1006;
 const CLOSING_MS = 1_000;
 
 /**
- * Returns a `WebSocket` class with a listener for errors. A socket of `ws` ends the process on an error without a listener,
- * as when it is closed while it connects.
+ * Returns a `WebSocket` class that throws nothing. graphql-ws would wait for ever for a socket that was not made: where the
+ * class refuses the address, as one with `ws:` on a page of `https:`, and where there is no address at all. Such a socket
+ * closes at once. One of `ws` ends the process on an error without a listener, as when it is closed while it connects.
  */
 export const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
   new Proxy(implementation, {
     construct(target, given: ConstructorParameters<typeof WebSocket>) {
-      const socket = new target(...given);
-      socket.addEventListener('error', () => {});
-      return socket;
+      let message: unknown;
+      try {
+        // Without one a browser would connect to the page's own address, and an app on Android would end.
+        if (given[0]) {
+          const socket = new target(...given);
+          socket.addEventListener('error', () => {});
+          return socket;
+        }
+      } catch (cause) {
+        message = cause;
+      }
+      const unmade: { close(): void; onclose?(event: object): void } = { close() {} };
+      ambient.setTimeout(() => unmade.onclose?.({ message }));
+      return unmade;
     },
   });
 
