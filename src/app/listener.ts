@@ -11,6 +11,7 @@ import {
   WatchedResponse,
 } from '../transport/connections.ts';
 import type { Route } from '../transport/router.ts';
+import { answerUnreadable } from '../transport/unreadable.ts';
 import type { Base } from './base.ts';
 
 // An import would read each export of the module. For one of them, `WebSocket`, Node loads a second undici: a twentieth of a
@@ -29,7 +30,7 @@ const OTHER_CONNECTIONS_PER_ADDRESS = 1_000;
 
 /** Makes the HTTP server with the bounds of its connections. It is not listening yet. */
 export function createListener(
-  { config, metrics }: Base,
+  { config, logger, metrics }: Base,
   route: Route,
   addressOfClient: ClientAddress,
 ): { readonly server: Server; readonly connections: Connections } {
@@ -62,6 +63,7 @@ export function createListener(
   server.timeout = STALL_MS;
   server.maxConnections = config.streams.total + OTHER_CONNECTIONS;
   server.on('drop', () => noteRefusal('connections'));
+  answerUnreadable(server, logger);
   boundConnections(server, config.streams.perAddress + OTHER_CONNECTIONS_PER_ADDRESS, addressOfClient);
   return { server, connections };
 }

@@ -16,8 +16,23 @@ const http = process.getBuiltinModule('node:http');
  */
 export const STALL_MS = 20_000;
 
+const answers = new WeakMap<Socket, ServerResponse>();
+
+/** The answer that a connection carries at this moment, begun or not; undefined between two requests. */
+export const answerOn = (socket: Socket): ServerResponse | undefined => answers.get(socket);
+
 /** An answer whose connection is watched also while its body is streamed: `@whatwg-node/server` ends the socket's timer for that. */
 export class WatchedResponse extends http.ServerResponse {
+  override assignSocket(socket: Socket): void {
+    super.assignSocket(socket);
+    answers.set(socket, this);
+  }
+
+  override detachSocket(socket: Socket): void {
+    super.detachSocket(socket);
+    answers.delete(socket);
+  }
+
   override write(...written: readonly unknown[]): boolean {
     // Of a request that was sent behind others, the response has no socket until those are answered.
     const { socket } = this.req;

@@ -1,9 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../common/logger.ts';
+import { createRareLines } from '../common/rare-lines.ts';
 import { isAnswerable } from '../common/request-line.ts';
 import { asksForPage } from '../workbench/workbench.ts';
 
 const WEBHOOKS_PATH = '/webhooks/';
+/** An upgrade that Node has seen comes to no router. */
+const LOST_UPGRADE =
+  'This WebSocket came without its header Upgrade, or Connection. A proxy on the way takes both off unless it is told to pass them on, over HTTP/1.1.';
 const GRAPHQL_METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST'];
 
 type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => Promise<unknown>;
@@ -31,6 +35,7 @@ export interface Routes {
 /** Hands each request to the handler of its path. The client sees nothing of an unexpected failure but a status of 500. */
 export function createRouter(routes: Routes): Route {
   const { graphPath, page, logger } = routes;
+  const isDue = createRareLines();
 
   const guard = (response: ServerResponse, work: Promise<unknown>): void => {
     work.catch((error: unknown) => {
@@ -48,7 +53,8 @@ export function createRouter(routes: Routes): Route {
 
   const showMetrics = async (response: ServerResponse): Promise<void> => {
     const text = await routes.metrics.metrics();
-    response.writeHead(200, { 'content-type': routes.metrics.contentType }).end(text);
+    const { contentType } = routes.metrics;
+    response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
   };
 
   return (request, response) => {
@@ -62,6 +68,15 @@ export function createRouter(routes: Routes): Route {
       if (!GRAPHQL_METHODS.includes(request.method ?? '')) {
         response.setHeader('allow', GRAPHQL_METHODS.join(', '));
         send(response, 405, { error: 'The graph is asked with GET or POST.' });
+        return;
+      }
+      if (request.headers['sec-websocket-key'] !== undefined) {
+        if (isDue('upgrade'))
+          logger.warn(
+            {},
+            'a WebSocket came without its header Upgrade, which a proxy on the way has taken off',
+          );
+        send(response, 400, { error: LOST_UPGRADE });
         return;
       }
       guard(response, routes.graph(request, response, path));
@@ -82,6 +97,8 @@ export function createRouter(routes: Routes): Route {
   };
 }
 
+/** Caches such as Varnish keep an answer without `cache-control` for minutes: a process that ends would look ready. */
 function send(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+  response.writeHead(status, headers).end(JSON.stringify(body));
 }

@@ -9,6 +9,9 @@ import type { OpenStreams, StreamSeat } from './sockets/open-streams.ts';
 
 /** What an upgrade is answered while the server stops. Another process may answer at once; the pause is that of an event stream (`graphql/plugins/sse.ts`). */
 const STOPPING = ['503 Service Unavailable', 'Retry-After: 1\r\n'] as const;
+/** Where a proxy has changed `Host`, the page and this answer are all that its owner has to find it by. */
+const FOREIGN_ORIGIN =
+  'The Origin of this WebSocket is neither that of its Host nor in CORS_ORIGINS. Have the proxy on the way pass Host on as it came, with its port (in nginx proxy_set_header Host $http_host).';
 /** How long a refused peer may take to read the reason and to close its side, in milliseconds. */
 const REFUSED_MS = 1_000;
 
@@ -16,6 +19,8 @@ export interface UpgradeOptions {
   readonly path: string;
   /** True if pages of this origin may connect. Clients that send no `Origin` are not pages. */
   allowsOrigin(origin: string, host: string | undefined): boolean;
+  /** Called with each origin that is refused. */
+  onForeignOrigin(origin: string, host: string | undefined): void;
   /** Takes a seat for a socket. Returns the seat, or why there is none. */
   openStream(request: IncomingMessage): ReturnType<OpenStreams['enter']>;
   /** The network address that a request came from; undefined where it is not known. */
@@ -46,7 +51,7 @@ const ignore = (): void => undefined;
  */
 export function acceptUpgrades(
   server: Server,
-  { path, allowsOrigin, openStream, addressOf, turns, drain }: UpgradeOptions,
+  { path, allowsOrigin, onForeignOrigin, openStream, addressOf, turns, drain }: UpgradeOptions,
   letIn: (upgrade: Upgrade) => void,
 ): void {
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
@@ -58,7 +63,8 @@ export function acceptUpgrades(
       return;
     }
     if (origin !== undefined && !allowsOrigin(origin, host)) {
-      refuse(socket, '403 Forbidden');
+      onForeignOrigin(origin, host);
+      refuse(socket, '403 Forbidden', '', FOREIGN_ORIGIN);
       return;
     }
     if (drain.isDraining) {
@@ -98,9 +104,12 @@ function leaveWith(socket: Duplex, seat: StreamSeat): void {
  *
  * @param headers lines, each with its line break.
  */
-function refuse(socket: Duplex, status: string, headers = ''): void {
+function refuse(socket: Duplex, status: string, headers = '', reason = ''): void {
+  const body = reason === '' ? '' : JSON.stringify({ error: reason });
+  const type = body === '' ? '' : 'Content-Type: application/json\r\n';
+  const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`;
   socket.resume();
-  socket.end(`HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`);
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}Connection: close\r\n${type}${length}\r\n${body}`);
   const timer = clock.setTimeout(() => socket.destroy(), REFUSED_MS);
   socket.once('close', () => clock.clearTimeout(timer));
 }

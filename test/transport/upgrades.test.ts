@@ -16,7 +16,13 @@ it('a peer that is refused sees the reason, and is not cut off, whatever it stil
   const never = () => {
     throw new Error('It is refused before.');
   };
-  const options = { allowsOrigin: never, openStream: never, addressOf: never, turns: { turn: never } };
+  const options = {
+    allowsOrigin: never,
+    onForeignOrigin: never,
+    openStream: never,
+    addressOf: never,
+    turns: { turn: never },
+  };
   acceptUpgrades(server, { path: '/graphql', drain: { isDraining: false }, ...options }, never);
   // A server that listens on a port has one.
   const { port } = server.address() as AddressInfo;
@@ -50,6 +56,7 @@ async function startWaiting(cleanup: AsyncDisposableStack) {
     {
       path: '/graphql',
       allowsOrigin: () => true,
+      onForeignOrigin: () => undefined,
       openStream: () => streams.enter(ADDRESS, 'websocket'),
       addressOf: () => ADDRESS,
       turns: {

@@ -30,6 +30,7 @@ async function start() {
   const transport = serveWebSockets(server, {} as Graph, {
     path: '/graphql',
     allowsOrigin: () => true,
+    onForeignOrigin: () => undefined,
     openStream: () => streams.enter(undefined, 'websocket'),
     addressOf: nothing,
     turns: { turn: nothing },
