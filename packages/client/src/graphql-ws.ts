@@ -89,18 +89,15 @@ export function createSocket(options: SocketOptions): Socket {
     overdue = ambient.setTimeout(() => made?.terminate(), withinMs);
   };
   let made: Client | undefined;
-  const client = (): Client => {
-    const webSocketImpl = options.webSocketImpl ?? globalThis.WebSocket;
-    if (!webSocketImpl) throw refused(NO_WEB_SOCKET);
-    made ??= createClient(
-      clientOptions(options, heardOf(webSocketImpl as typeof WebSocket), state, expect, rest),
-    );
-    return made;
-  };
-  const subscribe = subscribing(client, state);
-  return {
+  const subscribe = subscribing(() => socket.client, state);
+  const socket: Socket = {
     get client() {
-      return client();
+      const webSocketImpl = options.webSocketImpl ?? globalThis.WebSocket;
+      if (!webSocketImpl) throw refused(NO_WEB_SOCKET);
+      made ??= createClient(
+        clientOptions(options, heardOf(webSocketImpl as typeof WebSocket), state, expect, rest),
+      );
+      return made;
     },
     subscribe,
     query: querying(subscribe, answerMs),
@@ -112,6 +109,7 @@ export function createSocket(options: SocketOptions): Socket {
     // Where it is connecting, graphql-ws waits for that, and rejects with what it ends by.
     close: () => void made?.dispose()?.catch(() => {}),
   };
+  return socket;
 }
 
 /** @param rest nothing is expected any more: the connection has ended */
@@ -127,13 +125,13 @@ function clientOptions(
   // graphql-ws sends no ping over a socket that is closing, which it may be for ever on a network that is gone.
   const expectNext = () => expect(heartbeat.everyMs + heartbeat.withinMs);
   const next = tokens(token, patienceMs);
-  /** The token of the last connection. */
-  let shown: Shown | undefined;
+  /** The token of the last connection: without one there is none. */
+  let shown: Shown;
   return {
     // The token is fetched before the socket is made, because the gateway does not wait long for it. graphql-ws accepts no
     // failure here.
     async url() {
-      if ((await state.closing) === REFUSED) shown?.refuse();
+      if ((await state.closing) === REFUSED) shown.refuse();
       state.closing = state.cause = undefined;
       try {
         shown = await next();
@@ -146,7 +144,7 @@ function clientOptions(
         return '';
       }
     },
-    connectionParams: () => ({ authorization: `Bearer ${shown?.text}` }),
+    connectionParams: () => ({ authorization: `Bearer ${shown.text}` }),
     // The caller connects again, with the cursor of the last event that it saw.
     retryAttempts: 0,
     lazyCloseTimeout: IDLE_MS,
@@ -159,7 +157,7 @@ function clientOptions(
       connected(opened) {
         expectNext();
         state.socket = opened as OpenSocket;
-        shown?.accept();
+        shown.accept();
         tellAll([() => onConnection?.({ state: 'open' })]);
       },
       ping(received, payload) {
@@ -175,7 +173,7 @@ function clientOptions(
         rest();
         state.socket = undefined;
         const { code } = event as { code?: number };
-        if (code === REFUSED) shown?.refuse();
+        if (code === REFUSED) shown.refuse();
         const cause = lostBy(state.cause ?? event);
         // 1000 is the code of an idle socket that closed as intended.
         if (code !== 1000) tellAll([() => onConnection?.({ state: 'lost', code, cause })]);

@@ -24,20 +24,17 @@ const CLOSING_MS = 1_000;
 export const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
   new Proxy(implementation, {
     construct(target, given: ConstructorParameters<typeof WebSocket>) {
-      let message: unknown;
       try {
         // Without one a browser would connect to the page's own address, and an app on Android would end.
-        if (given[0]) {
-          const socket = new target(...given);
-          socket.addEventListener('error', () => {});
-          return socket;
-        }
+        if (!given[0]) throw Error();
+        const socket = new target(...given);
+        socket.addEventListener('error', () => {});
+        return socket;
       } catch (cause) {
-        message = cause;
+        const unmade = { close() {} } as WebSocket;
+        ambient.setTimeout(() => unmade.onclose?.(cause as never));
+        return unmade;
       }
-      const unmade: { close(): void; onclose?(event: object): void } = { close() {} };
-      ambient.setTimeout(() => unmade.onclose?.({ message }));
-      return unmade;
     },
   });
 
