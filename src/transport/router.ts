@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../common/logger.ts';
+import { asksForPage } from '../common/page-request.ts';
 import { createRareLines } from '../common/rare-lines.ts';
 import { isAnswerable } from '../common/request-line.ts';
-import { asksForPage } from '../workbench/workbench.ts';
 
 const WEBHOOKS_PATH = '/webhooks/';
 /** An upgrade that Node has seen comes to no router. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { entropy } from '../common/entropy.ts';
+import { asksForPage } from '../common/page-request.ts';
 import { createAssets } from './assets.ts';
 import { controlSandbox, type EmbeddedSandbox } from './sandbox-control.ts';
 
@@ -51,10 +52,6 @@ const FILE_HEADERS = {
 
 const OFF =
   'This is a GraphQL endpoint, for programs that send it POST requests; its page for people, GraphiQL, is off here (GRAPHIQL=true turns it on).\n';
-
-/** Whether a browser asks for a page, or a tool for what a browser would get (HEAD). */
-export const asksForPage = ({ method, headers }: IncomingMessage): boolean =>
-  (method === 'GET' || method === 'HEAD') && headers.accept?.includes('text/html') === true;
 
 /**
  * @param graphPath where the graph is served, such as `/graphql`; the page's files are beneath.

@@ -94,8 +94,8 @@ describe('the way that an operation took', () => {
     expect(others).toEqual([]);
     expect(walk).toMatchObject({ clientId: gateway.sandbox.clientId, items: expect.any(Number) });
     const [joined, other] = lines.filter(({ message }) => message === 'An operation has its result');
-    // A hundred customers wait for one walk. What it took is told in whole milliseconds.
-    expect(joined.walkMs).toBeGreaterThan(walk.milliseconds - 1);
+    // A hundred customers wait for one walk, which the first of them has begun.
+    expect(joined.walkMs).toBeGreaterThan(0);
     expect(joined.walkMs).toBeLessThanOrEqual(joined.milliseconds);
     expect(other.walkMs).toBeUndefined();
   });

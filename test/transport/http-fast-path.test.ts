@@ -166,7 +166,7 @@ it.each(['Application/JSON', 'application/json ; charset=utf-8', 'application/js
     });
     expect(await send({ body: '[1]', headers: { 'content-type': type } }, 'plain')).toMatchObject({
       status: 400,
-      body: expect.stringContaining('Batching'),
+      body: expect.stringContaining('a list of operations'),
     });
   },
 );
