@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { clock } from '../../common/clock.ts';
 import { transaction } from '../../common/sqlite-transaction.ts';
@@ -8,12 +9,18 @@ interface Job {
   reject(error: unknown): void;
 }
 
+/** The file of a database, and the one that holds its last commits. */
+const SUFFIXES = ['', '-wal'];
+
 /**
  * Collects the writes of one turn of the event loop into one transaction. A synced commit costs the same for one write as for
- * a hundred, and blocks the loop while it lasts. If one fails, all of them are rolled back and rejected.
+ * a hundred, and blocks the loop while it lasts. If one fails, all of them are rolled back and rejected. So they are where the
+ * file was deleted, moved or replaced: SQLite would write on into a file without a name, which ends with the process.
  */
 export class SqliteBatch {
   readonly #database: DatabaseSync;
+  /** What identifies the files, by their paths. None of these inodes can be another file's while the database is open. */
+  readonly #files = new Map<string, string>();
   #jobs: Job[] = [];
 
   constructor(database: DatabaseSync) {
@@ -39,6 +46,7 @@ export class SqliteBatch {
     const jobs = this.#jobs;
     this.#jobs = [];
     try {
+      this.#assertInPlace();
       transaction(this.#database, () => {
         for (const job of jobs) job.work();
       });
@@ -47,5 +55,19 @@ export class SqliteBatch {
       return;
     }
     for (const job of jobs) job.resolve();
+  }
+
+  #assertInPlace(): void {
+    const path = this.#database.location();
+    if (path === null) return;
+    for (const file of SUFFIXES.map((suffix) => path + suffix)) {
+      const found = statSync(file, { throwIfNoEntry: false });
+      const now = found === undefined ? '' : `${found.dev} ${found.ino}`;
+      if (now !== (this.#files.get(file) ?? now))
+        throw new Error(
+          `${file} was deleted, moved or replaced while this process had it open: put that file back, or start the gateway again`,
+        );
+      if (now !== '') this.#files.set(file, now);
+    }
   }
 }

@@ -40,6 +40,25 @@ describe('the file of the embedded log', () => {
   const open = (dataDir: string, now = Date.now, monotonic?: () => number): SqliteLog =>
     new SqliteLog({ dataDir, retention: 10, metrics: silentMetrics, now, monotonic });
 
+  it.each(['events.sqlite', 'events.sqlite-wal'])(
+    'takes no event once %s has gone, says why, and takes them again where it is put back',
+    async (name) => {
+      const dataDir = await newFolder();
+      const log = open(dataDir);
+      const file = join(dataDir, name);
+      await log.append('client', moneyIn());
+      await rename(file, `${file}.away`);
+      await expect(log.append('client', moneyIn())).rejects.toThrow(StoreUnavailableError);
+      const reasons = [expect.stringContaining(`${name} was deleted, moved or replaced`)];
+      expect(await log.health()).toMatchObject({ writable: false, reasons });
+      await cp(`${file}.away`, file);
+      await expect(log.append('client', moneyIn())).rejects.toThrow(StoreUnavailableError);
+      await rename(`${file}.away`, file);
+      await log.append('client', moneyIn());
+      await log.stop();
+    },
+  );
+
   it('keeps events, answers and cursors from one start to the next', async () => {
     const dataDir = await newFolder();
     const first = open(dataDir);
