@@ -4,7 +4,7 @@ import { UpstreamError } from '../upstream/call/errors.ts';
 import type { Rest } from '../upstream/call/rest.ts';
 
 /** How long a refusal counts, in milliseconds. */
-const COUNTED_MS = 60_000;
+export const COUNTED_MS = 60_000;
 /** Sources whose refusals are remembered. */
 const MAX_SOURCES = 10_000;
 

@@ -12,7 +12,7 @@ import { listsOwnInstruments } from '../upstream/instruments.ts';
 import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
 import { BELIEVED_MS } from './credential-expiry.ts';
-import { Guesses } from './guesses.ts';
+import { COUNTED_MS, Guesses } from './guesses.ts';
 import { type Ask, KnownCallers } from './known-callers.ts';
 
 interface TokenClaims {
@@ -214,7 +214,7 @@ function tooManyTokens(): UpstreamError {
   return new UpstreamError(
     'UPSTREAM_RATE_LIMITED',
     'The service has refused too many access tokens from this address. Try again in a minute.',
-    { dispatched: false },
+    { dispatched: false, retryAfterMs: COUNTED_MS },
   );
 }
 

@@ -552,6 +552,7 @@ describe('a token that the service decides on', () => {
     await refused(OTHER, 100);
     await expect(identify(tokenOf({ client_id: OTHER }, 'more'))).rejects.toMatchObject({
       code: 'UPSTREAM_RATE_LIMITED',
+      retryAfterMs: 60_000,
     });
     service.status = 200;
     // A stranger has used up what nobody's clients may be guessed for from there.
