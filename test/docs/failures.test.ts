@@ -1,5 +1,9 @@
+import { glob } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
-import { readPage } from './pages.ts';
+import { createMetrics } from '../../src/observability/metrics.ts';
+import { recordingLogger } from '../helpers/events.ts';
+import { ROOT, readPage } from './pages.ts';
 
 /** A row of docs/layers.md, "A query failed, or one field of it". */
 interface Failure {
@@ -62,4 +66,25 @@ it('each file of a row has a message or a line of that row', async () => {
       ).toBe(true);
     }
   }
+});
+
+it('each metric and each line of "The service answers 429" is one of the gateway', async () => {
+  const page = await readPage('docs/layers.md');
+  const section = page.split('\n## ').find((part) => part.startsWith('The service answers 429')) ?? '';
+  const metrics = await createMetrics(() => new Map(), recordingLogger()).registry.getMetricsAsJSON();
+  const names = new Set(metrics.map(({ name }) => name));
+  const counted = all(section, /`(pasarela_[a-z_]+)`/g);
+  expect(counted.length).toBeGreaterThan(5);
+  for (const metric of counted) expect(names).toContain(metric);
+
+  const files: string[] = [];
+  for await (const file of glob('src/**/*.ts', { cwd: fileURLToPath(ROOT) })) files.push(file);
+  const texts = await textsOf(files);
+  const lines = all(section, /`(\w+(?: [\w;…]+(?:'\w+)?){3,}\.?)`/g);
+  expect(lines.length).toBeGreaterThan(5);
+  for (const line of lines)
+    expect(
+      texts.some((text) => says(text, line)),
+      line,
+    ).toBe(true);
 });
