@@ -29,10 +29,12 @@ const LONGER = [
   'backend-intents',
   'part',
   'refund',
+  'use-press',
   'sign-out',
   'unit-test',
   'gateway-test',
   'app-test',
+  'refund-test',
 ];
 /** What `test/e2e/once.test.ts` runs in a browser. */
 const IN_BROWSERS = ['once', 'banners'];
@@ -443,40 +445,85 @@ process.exit();`,
   expect(output).toMatch(/true\n$/);
 });
 
+const LATEST_CREDIT =
+  '{ events(types: [MONEY_IN], last: 1) { nodes { ... on MoneyInEvent { transactionId decision amount { amount } } } } }';
+
 it('a refund that two people press for, each in an own browser, is made once, and told to both', async () => {
   await gateway.credit('to be returned');
   const output = await runBeside(
     'refund',
-    `import { createFetch } from '@pasarela/client/fetch';
+    `import { memoryIntents } from '@pasarela/client';
+import { createFetch } from '@pasarela/client/fetch';
 import { token, url } from './app.js';
 import { mayRefund, refund } from './refund.js';
 const source = createFetch({ url, token });
-const credits = '{ events(types: [MONEY_IN], last: 1) { nodes { ... on MoneyInEvent { transactionId decision amount { amount } } } } }';
-const { data } = await source.query(credits, {});
+const { data } = await source.query('${LATEST_CREDIT}', {});
 const [credit] = data.events.nodes;
 const nameless = { ...credit, transactionId: null };
 while (!(await mayRefund(source, credit)));
 for (const other of [nameless, { ...credit, decision: 'REJECTED' }]) console.log(await mayRefund(source, other));
-const storage = () => {
-  const kept = new Map();
-  return { getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => void kept.set(key, value) };
-};
 const show = ({ status }) => console.log(status);
-const press = (person) => refund(source, storage(), person, credit, show);
-await refund(source, storage(), 'ana', nameless, show).catch(({ message }) => console.log(message));
-const both = await Promise.all([press('ana'), press('bruno')]);
+const press = (from = source) => refund(from, memoryIntents(), credit, show);
+const refusing = { query: async () => ({ data: { payment: null }, errors: [{ message: 'Not now.' }] }) };
+await refund(source, memoryIntents(), nameless, show).catch(({ message }) => console.log(message));
+await press(refusing).catch(({ message }) => console.log(message));
+const both = await Promise.all([press(), press()]);
 console.log(new Set(both.map(({ result }) => result.refund.id)).size, 'returned', await mayRefund(source, credit));
 process.exit();`,
   );
   expect(output).toBe(
-    'false\nfalse\nThe event names no credit. Nothing was sent.\ndone\ndone\n1 returned false\n',
+    'false\nfalse\nThe event names no credit. Nothing was sent.\nNot now.\ndone\ndone\n1 returned false\n',
   );
+});
+
+it('the button of Vue tells how a refund ended, and counts it as seen once the person says so', async () => {
+  await gateway.credit('to be returned');
+  const [, component = ''] = /^```vue\n(.*?)^```$/ms.exec(page) ?? [];
+  await writeFile(join(work, 'RefundButton.vue'), component);
+  const output = await runBeside(
+    'vue-refund',
+    `import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import { memoryIntents } from '@pasarela/client';
+import { createFetch } from '@pasarela/client/fetch';
+import { h } from 'vue';
+import { compileScript, parse } from 'vue/compiler-sfc';
+import { mount } from '../show-in-vue.js';
+import { token, url } from './app.js';
+import { mayRefund } from './refund.js';
+const { descriptor } = parse(readFileSync(new URL('RefundButton.vue', import.meta.url), 'utf8'));
+const compiled = new URL('RefundButton.js', import.meta.url);
+writeFileSync(compiled, compileScript(descriptor, { id: 'refund', inlineTemplate: true }).content);
+const { default: RefundButton } = await import(compiled);
+const [source, store] = [createFetch({ url, token }), memoryIntents()];
+const { data } = await source.query('${LATEST_CREDIT}', {});
+const [credit] = data.events.nodes;
+while (!(await mayRefund(source, credit)));
+const root = mount({ render: () => h(RefundButton, { source, store, credit }) });
+const all = (node) => [node, ...node.children.flatMap(all)];
+const texts = () => all(root).map(({ text }) => text.trim()).filter((text) => text !== '').join();
+const press = async (text) => {
+  let button;
+  while (!(button = all(root).find((node) => node.name === 'button' && node.text === text))) await setTimeout(10);
+  button.props.onClick();
+};
+const isSeen = async () => (await store.load())[0].acknowledgedAt !== undefined;
+await press('Refund');
+while (!texts().includes('OK')) await setTimeout(10);
+console.log(texts(), await isSeen());
+await press('OK');
+while (!(await isSeen())) await setTimeout(10);
+while (texts() !== '') await setTimeout(10);
+process.exit();`,
+  );
+  expect(output).toBe('On its way back.,OK false\n');
 });
 
 it.each([
   ['unit-test', 2],
   ['gateway-test', 2],
   ['app-test', 5],
+  ['refund-test', 2],
 ])('the tests of the page pass: %s', async (name, count) => {
   const output = await run(process.execPath, [join(work, `${name}.js`)], work);
   expect(output).toContain(`pass ${count}\n`);
