@@ -3,7 +3,7 @@ import { page, snippets, typed } from './client-pages.ts';
 import { readPage } from './pages.ts';
 
 /** Tests of an app show nobody a credit. */
-const TESTS = ['app-test', 'unit-test', 'gateway-test'];
+const TESTS = ['app-test', 'unit-test', 'gateway-test', 'refund-test'];
 
 it('each example that shows credits selects what tells whether their money stays', async () => {
   const readme = await readPage('README.md');
