@@ -25,6 +25,7 @@ export class SqliteBatch {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
+    this.#assertInPlace();
   }
 
   /** Resolves with what `work` returned once that is on disk. */

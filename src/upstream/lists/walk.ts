@@ -183,7 +183,8 @@ class Pass<T extends object> {
       } catch (error) {
         if (tries === PAGE_TRIES || !isPassing(error)) throw error;
         const pause = Math.max(error.retryAfterMs ?? 0, PAGE_DELAY_MS * tries);
-        // All who need the list would wait for this walk meanwhile. Instead, the walk ends: its beginner gets the service's error, and each other one walks anew or joins a newer walk.
+        // All who need the list would wait for this walk meanwhile. Instead, the walk ends: its beginner gets the service's error, and each
+        // other one walks anew or joins a newer walk.
         if (pause > MOST_PAUSE_MS) throw error;
         await clock.sleep(pause);
       }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -69,4 +69,15 @@ it('a message that waits is recognised also beside a new one of the same turn fo
   expect(kept).toMatchObject({ status: 'rejected', reason: expect.any(StoreUnavailableError) });
   const recognised = { answer: { status: 201 }, duplicate: true, conflict: false };
   expect(repeated).toMatchObject({ status: 'fulfilled', value: recognised });
+});
+
+it('a spool whose file has gone takes no event, also before its first one, and says why', async () => {
+  const { path } = spool;
+  await rename(path, `${path}.away`);
+  const cause = expect.objectContaining({ message: expect.stringContaining(`${path} was deleted, moved`) });
+  await expect(spool.add('client', moneyIn())).rejects.toMatchObject({ cause });
+  await expect(spool.probe()).rejects.toMatchObject({ cause });
+  await rename(`${path}.away`, path);
+  await spool.add('client', moneyIn());
+  expect(spool.size).toBe(4);
 });
