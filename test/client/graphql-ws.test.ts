@@ -70,6 +70,56 @@ it('asks over another connection where the idle one was closed on a network that
   socket.close();
 }, 15_000);
 
+it.each([
+  ['ws', WebSocket],
+  ['Node', undefined],
+])(
+  'of %s: closing it ends a connection that is being made, and none is made once the token is there',
+  async (_of, webSocketImpl) => {
+    // A gateway that does not answer the upgrade.
+    const asked: Promise<unknown>[] = [];
+    const silent = createServer((connection) => {
+      const closed = once(connection, 'close');
+      connection.once('data', () => asked.push(closed));
+    });
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const given: ((token: string) => void)[] = [];
+    const lost: ConnectionEvent[] = [];
+    const socket = createSocket({
+      url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}/graphql`,
+      token: () => new Promise<string>((resolve) => given.push(resolve)),
+      webSocketImpl,
+      onConnection: (event) => lost.push(event),
+    });
+    const isRefused = () => expect(socket.query('{ __typename }', {})).rejects.toThrow('No WebSocket');
+
+    const first = isRefused();
+    await until(() => given.length === 1);
+    given[0]?.('any');
+    await until(() => asked.length === 1);
+    socket.close();
+    await Promise.all([first, ...asked]);
+
+    const second = isRefused();
+    await until(() => given.length === 2);
+    lost.length = 0;
+    socket.close();
+    given[1]?.('any');
+    await second;
+    // Closing it is told, and then that no socket was made.
+    await until(() => lost.length === 2);
+
+    const third = isRefused();
+    await until(() => given.length === 3);
+    given[2]?.('any');
+    await until(() => asked.length > 1);
+    expect(asked).toHaveLength(2);
+    socket.close();
+    await Promise.all([third, ...asked]);
+    silent.close();
+  },
+);
+
 it('gives up a connection that nobody answers, also where it was checked while the token was on its way', async () => {
   // A network that swallows everything.
   const silent = createServer((connection) => connection.resume()).listen(0, '127.0.0.1');
@@ -276,6 +326,42 @@ it.each(['left', 'ended by the gateway'])(
     close();
   },
 );
+
+it('says with which code the gateway closes, also where a query is begun meanwhile over another connection', async () => {
+  const served: WebSocket[] = [];
+  const { url, close } = await serve(
+    ({ type, id }, connection) => {
+      if (type !== 'subscribe') return;
+      if (connection !== served[0]) {
+        connection.send(JSON.stringify({ type: 'next', id, payload: { data: { __typename: 'Query' } } }));
+        return;
+      }
+      // It begins to close with 4400, and what the client answers is not read: its socket stays as it is.
+      connection.pause();
+      const { _socket: raw } = connection as unknown as { readonly _socket: NetSocket };
+      raw.write(Buffer.from([0x88, 2, 4400 >> 8, 4400 & 0xff]));
+    },
+    (connection) => served.push(connection),
+  );
+  const heard: ConnectionEvent[] = [];
+  const socket = createSocket({ url, token: () => 'any', onConnection: (event) => heard.push(event) });
+  let used: globalThis.WebSocket | undefined;
+  socket.client.on('connected', (connection) => {
+    used = connection as globalThis.WebSocket;
+  });
+  const ended = new Promise((resolve) => {
+    const sink = { opened() {}, next() {}, bookmark() {}, ended: resolve };
+    socket.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
+  });
+  await until(() => used?.readyState === WebSocket.CLOSING);
+  const answered = answers(socket);
+  served[0]?.terminate();
+  expect(await ended).toMatchObject({ code: 4400 });
+  await answered;
+  expect(heard).toMatchObject([{ state: 'open' }, { state: 'lost', code: 4400 }, { state: 'open' }]);
+  socket.close();
+  close();
+});
 
 it('tells the gateway that nobody waits any more for a query that is late', async () => {
   const left: unknown[] = [];

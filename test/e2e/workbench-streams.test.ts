@@ -295,10 +295,15 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
   it('shows the gateway’s own error, and has ended at its end, also after another token was sent', async () => {
     await using one = await demo.open();
     const { page } = one;
+    const sent: (string | undefined)[] = [];
     await changeAnswers(
       page,
       (url) => url.pathname.endsWith('/workbench/sandbox'),
-      async (answer) => ({ json: { ...(await answer.json()), accessToken: 'the next' } }),
+      // The page reads it also by itself, and has to be refused under another one first.
+      async (answer) => {
+        const sandbox = await answer.json();
+        return { json: sent.length < 2 ? sandbox : { ...sandbox, accessToken: 'the next' } };
+      },
     );
     const error = (code: string) => ({ errors: [{ message: 'No.', extensions: { code } }] });
     const answers = [
@@ -306,7 +311,6 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
       { status: 401, json: error('UNAUTHENTICATED') },
       { contentType: 'text/event-stream', body: 'event: complete\ndata:\n\n' },
     ];
-    const sent: (string | undefined)[] = [];
     await page.route(
       (url) => url.pathname === '/graphql',
       (route) => {

@@ -31,7 +31,6 @@ export interface Socket extends Source {
   close(): void;
 }
 
-const HEARTBEAT = { everyMs: 10_000, withinMs: 5_000 };
 /** How long an idle socket is kept for a next operation, in milliseconds. */
 const IDLE_MS = 1_000;
 /** How long an answer may take if the network has just changed, in milliseconds. */
@@ -55,9 +54,9 @@ const TOO_LONG = 'Over 64 KiB: use createFetch.';
 interface State {
   /** The open connection. */
   socket: OpenSocket | undefined;
-  /** The closing of a connection that was not waited for: its code may say that the token is refused. */
+  /** The closing of a connection that was left before its end: its code says why the gateway has closed it. */
   closing?: ReturnType<typeof closingOf> | undefined;
-  /** Why there was no token or no address for the last connection. */
+  /** Why there was no token or no address for the last connection, or that the app has closed it before it was there. */
   cause?: unknown;
   /** The id of the operation that was last begun. */
   id: number;
@@ -77,7 +76,6 @@ type Expect = (withinMs?: number) => void;
  * import the app's module.
  */
 export function createSocket(options: SocketOptions): Socket {
-  const { answerMs = 35_000 } = options;
   const state: State = { socket: undefined, id: 0, bookmarks: new Map() };
   let overdue: Timer | undefined;
   /** How long the connection may be silent. */
@@ -100,14 +98,21 @@ export function createSocket(options: SocketOptions): Socket {
       return made;
     },
     subscribe,
-    query: querying(subscribe, answerMs),
+    query: querying(subscribe, options.answerMs ?? 35_000),
     check() {
       if (!state.socket) return made?.terminate();
       expect(CHECK_MS);
       state.socket.send('{"type":"ping"}');
     },
-    // Where it is connecting, graphql-ws waits for that, and rejects with what it ends by.
-    close: () => void made?.dispose()?.catch(() => {}),
+    close() {
+      if (!state.socket) {
+        // Where it is connecting, `dispose` waits for that. A person may sign out while no gateway is there: what opened later would
+        // show the token of who has left.
+        state.cause = {};
+        return made?.terminate();
+      }
+      made?.dispose();
+    },
   };
   return socket;
 }
@@ -120,7 +125,7 @@ function clientOptions(
   expect: Expect,
   rest: () => void,
 ): ClientOptions {
-  const { url, token, heartbeat = HEARTBEAT, onConnection } = options;
+  const { url, token, heartbeat = { everyMs: 10_000, withinMs: 5_000 }, onConnection } = options;
   const patienceMs = 2 * heartbeat.withinMs;
   // graphql-ws sends no ping over a socket that is closing, which it may be for ever on a network that is gone.
   const expectNext = () => expect(heartbeat.everyMs + heartbeat.withinMs);
@@ -131,10 +136,11 @@ function clientOptions(
     // The token is fetched before the socket is made, because the gateway does not wait long for it. graphql-ws accepts no
     // failure here.
     async url() {
-      if ((await state.closing) === REFUSED) shown.refuse();
+      await state.closing;
       state.closing = state.cause = undefined;
       try {
         shown = await next();
+        if (state.cause) return '';
         // Over a slow network connecting takes longer than an answer.
         expect(patienceMs);
         return (typeof url === 'string' ? url : url()).replace(/^http/, 'ws');
@@ -169,9 +175,10 @@ function clientOptions(
       // Whatever else arrives first, a ping stays unanswered: graphql-ws sends no other one until its answer is here.
       message: () => state.socket && expect(),
       pong: (received) => received && state.socket && expectNext(),
-      closed(event) {
+      async closed(event) {
         rest();
         state.socket = undefined;
+        event = (await state.closing) ?? event;
         const { code } = event as { code?: number };
         if (code === REFUSED) shown.refuse();
         const cause = lostBy(state.cause ?? event);
@@ -192,9 +199,8 @@ const subscribing =
     const { catching, ...payload } = requestOf(document, variables, details);
     if (bytesOf(JSON.stringify(payload)) > LONGEST - AROUND) throw refused(TOO_LONG, 'TOO_COMPLEX');
     // An idle socket that was closed on a dead network would wait for an answer that never comes, and graphql-ws with it.
-    const { socket } = state;
-    if (socket && socket.readyState !== OPEN) {
-      state.closing = closingOf(socket);
+    if (state.socket && state.socket.readyState !== OPEN) {
+      state.closing = closingOf(state.socket);
       client.terminate();
     }
     const listening: (() => unknown)[] = [];
@@ -202,10 +208,10 @@ const subscribing =
       for (const off of listening.splice(0)) off();
     };
     // graphql-ws tells of a connection that is closed, and then of the subscription that ends with it.
-    const end = (cause?: unknown) => {
+    const end = async (cause?: unknown) => {
       if (!listening[0]) return;
       stop();
-      sink.ended(lostBy(state.cause ?? cause));
+      sink.ended(lostBy(state.cause ?? (await state.closing) ?? cause));
     };
     listening.push(
       client.on('connected', () => sink.opened(catching)),
@@ -218,7 +224,7 @@ const subscribing =
         sink.next(result as Answer<never>);
       },
       error(cause) {
-        if (!Array.isArray(cause)) return end(cause);
+        if (!Array.isArray(cause)) return void end(cause);
         sink.next({ errors: cause as FormattedExecutionResult['errors'] });
         end();
       },

@@ -7,7 +7,7 @@ export class ConnectionLost extends Error {
   declare readonly extensions?: Readonly<Record<string, unknown>>;
 
   constructor(message: string, code?: number, cause?: unknown) {
-    super(message, cause ? { cause } : undefined);
+    super(message, (cause && { cause }) as ErrorOptions);
     this.code = code;
   }
 }

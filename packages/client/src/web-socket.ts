@@ -52,10 +52,10 @@ export function lostBy(cause: unknown): unknown {
   return new ConnectionLost(text.trim(), code, cause);
 }
 
-/** Resolves with the code of a socket that is closing, or with nothing if it does not come soon. */
-export const closingOf = (socket: OpenSocket): Promise<number | undefined> =>
+/** Resolves with the close event of a socket that is closing, or with nothing if it does not come soon. */
+export const closingOf = (socket: OpenSocket): Promise<{ readonly code: number } | undefined> =>
   new Promise((resolve) => {
-    socket.addEventListener('close', ({ code }) => resolve(code));
+    socket.addEventListener('close', resolve);
     // A timer calls it with nothing.
     ambient.setTimeout(resolve as () => void, CLOSING_MS);
   });

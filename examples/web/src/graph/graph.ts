@@ -25,6 +25,8 @@ export function openGraph(
   signal: AbortSignal,
   onRefused: () => void,
 ): Graph {
+  const socket = createSocket({ url: endpoint, token });
+  signal.addEventListener('abort', () => socket.close());
   const client = new Client({
     url: endpoint,
     preferGetMethod: false,
@@ -32,7 +34,7 @@ export function openGraph(
       cacheExchange,
       // A token that renews is asked for again with the next connection.
       mapExchange({ onError: (error) => !renews && kindOf(error) === 'token' && onRefused() }),
-      sourceExchange(createSocket({ url: endpoint, token })),
+      sourceExchange(socket),
     ],
   });
   return { client, source: urqlSource(client), signal };
