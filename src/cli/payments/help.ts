@@ -38,7 +38,7 @@ Examples:
   pasarela payments status
   pasarela payments list --state UNKNOWN,IN_FLIGHT --from 2026-11-01
   pasarela payments show q3Zk0S9h2Xc6uVn1yLr8TgEw5JbPaMdQfRzHsKoBvN4
-  pasarela payments export --from 2026-11-01 --to 2026-12-01 --format csv > november.csv
+  pasarela payments export --from 2026-11-01T00:00:00-06:00 --to 2026-12-01T00:00:00-06:00 --format csv > november.csv
 
 ${WHERE}
 
@@ -190,7 +190,7 @@ Options:
 
 Examples:
 
-  pasarela payments export --from 2026-11-01 --to 2026-12-01 --format csv > november.csv
+  pasarela payments export --from 2026-11-01T00:00:00-06:00 --to 2026-12-01T00:00:00-06:00 --format csv > november.csv
   pasarela payments export --follow --state journal.place >> journal.jsonl
 
 ${WHERE}

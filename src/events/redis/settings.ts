@@ -216,7 +216,7 @@ function weaknesses(whose: string, { settings, refusal, version }: ServerState):
   if (version !== undefined && ranked(version) < ranked(OLDEST)) {
     warn(
       `is of version ${version}, and the gateway needs ${OLDEST} or later, or Valkey: what is promised of events and payments ` +
-        'does not hold with it in a failover, nor where its machine loses its power.',
+        'does not hold with it where its machine loses its power, nor, before 7.0, in a failover.',
       false,
     );
   }
