@@ -31,7 +31,7 @@ export default defineConfig({
     // Most of a test's time is waiting for a process: one more of them fits on any machine.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Some hooks install and bundle an example, which takes minutes beside other files.
-    hookTimeout: 900_000,
+    hookTimeout: 1_800_000,
     // Node itself loads the sources, as it does in production: one copy of graphql, and no other transform.
     experimental: { viteModuleRunner: false },
     // What several files need, such as a built example, is made once for all of one run.

@@ -327,6 +327,78 @@ it.each(['left', 'ended by the gateway'])(
   },
 );
 
+/** A WebSocket as React Native has it on Android: closing one that connects does nothing, and it opens all the same. */
+class Unclosable extends WebSocket {
+  override close(code?: number): void {
+    if (this.readyState === WebSocket.CONNECTING) return;
+    super.close(code);
+  }
+}
+
+it('shows no token over a socket that opens although it was closed as it was being made', async () => {
+  const heard: string[] = [];
+  const served: WebSocket[] = [];
+  const { url, close } = await serve(
+    ({ type }) => heard.push(type),
+    (connection) => served.push(connection),
+  );
+  const made: WebSocket[] = [];
+  class Seen extends Unclosable {
+    constructor(...given: ConstructorParameters<typeof WebSocket>) {
+      super(...given);
+      made.push(this);
+    }
+  }
+  const socket = createSocket({ url, token: () => 'of who signs out', webSocketImpl: Seen });
+  const refused = expect(socket.query('{ __typename }', {})).rejects.toThrow('No WebSocket');
+  await until(() => made.length === 1);
+  socket.close();
+  await refused;
+  await until(() => made[0]?.readyState === WebSocket.CLOSED);
+  expect(served).toHaveLength(1);
+  expect(heard).toEqual([]);
+  close();
+});
+
+it('makes no socket once it was closed while the end of the last one was awaited', async () => {
+  const served: WebSocket[] = [];
+  const { url, close } = await serve(
+    ({ type }, connection) => {
+      if (type === 'subscribe') closeOnly(connection, 1012);
+    },
+    (connection) => served.push(connection),
+  );
+  let asked = 0;
+  const token = () => String(++asked);
+  const socket = createSocket({ url, token });
+  let used: globalThis.WebSocket | undefined;
+  socket.client.on('connected', (connection) => {
+    used = connection as globalThis.WebSocket;
+  });
+  const sink = { opened() {}, next() {}, bookmark() {}, ended() {} };
+  socket.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
+  await until(() => used?.readyState === WebSocket.CLOSING);
+  const refused = expect(socket.query('{ __typename }', {})).rejects.toThrow('No WebSocket');
+  socket.close();
+  served[0]?.terminate();
+  await refused;
+  await until(() => asked === 2);
+  // What would come over another connection has come by then.
+  const other = createSocket({ url, token });
+  void other.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
+  await until(() => served.length > 1);
+  expect(served).toHaveLength(2);
+  other.close();
+  close();
+});
+
+/** Begins to close a connection, whose answer is not read: to the client it is closing. */
+function closeOnly(connection: WebSocket, code: number): void {
+  connection.pause();
+  const { _socket: raw } = connection as unknown as { readonly _socket: NetSocket };
+  raw.write(Buffer.from([0x88, 2, code >> 8, code & 0xff]));
+}
+
 it('says with which code the gateway closes, also where a query is begun meanwhile over another connection', async () => {
   const served: WebSocket[] = [];
   const { url, close } = await serve(
@@ -336,10 +408,7 @@ it('says with which code the gateway closes, also where a query is begun meanwhi
         connection.send(JSON.stringify({ type: 'next', id, payload: { data: { __typename: 'Query' } } }));
         return;
       }
-      // It begins to close with 4400, and what the client answers is not read: its socket stays as it is.
-      connection.pause();
-      const { _socket: raw } = connection as unknown as { readonly _socket: NetSocket };
-      raw.write(Buffer.from([0x88, 2, 4400 >> 8, 4400 & 0xff]));
+      closeOnly(connection, 4400);
     },
     (connection) => served.push(connection),
   );

@@ -133,11 +133,11 @@ function clientOptions(
   /** The token of the last connection: without one there is none. */
   let shown: Shown;
   return {
-    // The token is fetched before the socket is made, because the gateway does not wait long for it. graphql-ws accepts no
-    // failure here.
+    // The token comes before the socket, because the gateway does not wait long for it. graphql-ws accepts no failure here.
     async url() {
+      state.cause = undefined;
       await state.closing;
-      state.closing = state.cause = undefined;
+      state.closing = undefined;
       try {
         shown = await next();
         if (state.cause) return '';

@@ -29,6 +29,13 @@ export const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
         if (!given[0]) throw Error();
         const socket = new target(...given);
         socket.addEventListener('error', () => {});
+        // React Native on Android does not close a socket that connects: it opens nevertheless. graphql-ws has left it then, which has taken
+        // its `onclose` away, and would show the token over it.
+        socket.addEventListener('open', () => {
+          if (socket.onclose) return;
+          socket.onopen = null;
+          socket.close();
+        });
         return socket;
       } catch (cause) {
         const unmade = { close() {} } as WebSocket;
