@@ -158,6 +158,38 @@ it('a log that has begun anew is called so also to a reader that has not read wh
   await log.stop();
 });
 
+it.each([
+  ['', {}],
+  [', and whose topics need a call,', { topics: ['STATUS_UPDATE'], needsLookup: true }],
+])(
+  'a reader%s that was about to be live hears at once of a new life of the log, with the same entries',
+  async (_which, options) => {
+    const source = new MemorySource();
+    const log = new LogReader(source, silentMetrics);
+    const append = () => source.append(CLIENT, 'STATUS_UPDATE', {}, 'once').event;
+    const events = Array.from({ length: 10 }, append);
+    const live = await log.follow(CLIENT);
+    const stream = await log.follow(CLIENT, { ...options, after: events[4]?.cursor });
+    const taken = Promise.withResolvers<void>();
+    const seen: string[] = [];
+    const ended = Promise.withResolvers<unknown>();
+    const take = ({ id }: { id: string }) => {
+      seen.push(id);
+      return taken.promise;
+    };
+    stream.connect({ take, finish: ended.resolve, rests: () => ended.resolve('it is live') });
+    source.renew();
+    source.resync();
+    await expect(live.next()).rejects.toMatchObject({ gap: { reason: 'begun-anew' } });
+    append();
+    taken.resolve();
+    expect(await ended.promise).toMatchObject({ gap: { reason: 'begun-anew' } });
+    expect(seen).toEqual(events.slice(5).map(({ id }) => id));
+    stream.stop();
+    await log.stop();
+  },
+);
+
 it('a watcher that has left is told nothing, whoever has it leave', async () => {
   const source = new MemorySource();
   const log = new LogReader(source, silentMetrics);

@@ -60,6 +60,11 @@ export class MemorySource implements Source {
     this.#epoch = LIVES[1];
   }
 
+  /** Begins a new life over the entries that are there, as a log does of which only its description was lost. */
+  renew(): void {
+    this.#epoch = LIVES[1];
+  }
+
   /** Tells the listener that something may have been missed. */
   resync(): void {
     this.#listener?.resync();

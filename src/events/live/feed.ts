@@ -104,11 +104,11 @@ export class Feed implements Listener {
   }
 
   /**
-   * Returns the recent entries after a position, or undefined if they do not reach back that far. A follower that gets all of
-   * them is live from now on: nothing comes between, because nothing here awaits.
+   * Returns the recent entries after a position; undefined if they do not reach back that far, or are of another life of the log.
+   * A follower that gets all of them is live from now on: nothing comes between, because nothing here awaits.
    */
-  join(follower: FeedSubscriber, position: string): Missed | undefined {
-    const missed = this.#missedSince(position);
+  join(follower: FeedSubscriber, at: LogPosition): Missed | undefined {
+    const missed = this.#missedSince(at);
     if (missed?.isComplete === true) this.#live.add(follower);
     return missed;
   }
@@ -117,15 +117,15 @@ export class Feed implements Listener {
    * The same for a follower whose topics need a REST call. It becomes live only if it missed nothing, because an entry that
    * it missed may need a call first.
    */
-  joinLookups(follower: FeedSubscriber, position: string): Missed | undefined {
-    const missed = this.#missedSince(position);
+  joinLookups(follower: FeedSubscriber, at: LogPosition): Missed | undefined {
+    const missed = this.#missedSince(at);
     if (missed === undefined || missed.entries.length > 0) return missed && { ...missed, isComplete: false };
-    this.#lookups.add(follower, position);
+    this.#lookups.add(follower, at.position);
     return missed;
   }
 
-  #missedSince(position: string): Missed | undefined {
-    if (this.#tail === undefined) return undefined;
+  #missedSince({ epoch, position }: LogPosition): Missed | undefined {
+    if (this.#tail?.epoch !== epoch) return undefined;
     return this.#tail.position === position
       ? { entries: [], isComplete: true }
       : this.#recent.since(position, AT_ONCE);

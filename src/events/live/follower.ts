@@ -1,6 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
-import type { ReadFrom } from '../cursor.ts';
+import type { LogPosition, ReadFrom } from '../cursor.ts';
 import type { Entry, Slice } from '../entry.ts';
 import { SlowConsumerError, StoreUnavailableError } from '../errors.ts';
 import { readFromOldest } from '../gap.ts';
@@ -160,9 +160,7 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
   /** Goes live, or queues the next page of history. */
   async #advance(): Promise<void> {
     const missed =
-      this.#ask === undefined
-        ? this.#feed.join(this, this.#position)
-        : this.#feed.joinLookups(this, this.#position);
+      this.#ask === undefined ? this.#feed.join(this, this.#at) : this.#feed.joinLookups(this, this.#at);
     if (missed?.isComplete === true) {
       // Entries that are pushed from now on are queued after these.
       this.#live = true;
@@ -176,7 +174,11 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
   }
 
   #history(): Promise<Slice> {
-    return this.#feed.history({ epoch: this.#epoch, position: this.#position });
+    return this.#feed.history(this.#at);
+  }
+
+  get #at(): LogPosition {
+    return { epoch: this.#epoch, position: this.#position };
   }
 
   #queueHistory(entries: readonly Entry[]): void {
