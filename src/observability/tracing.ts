@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import {
+  type Counter,
   context,
+  createNoopMeter,
+  type MeterProvider,
   propagation,
   ROOT_CONTEXT,
   SpanKind,
@@ -57,14 +60,20 @@ export interface Tracing {
 export function startTracing(endpoint: string, logger: Logger): Tracing {
   const isDue = createRareLines();
   setGlobalErrorHandler((err) => {
-    if (isDue('')) logger.warn({ err }, 'spans could not be sent');
+    if (isDue('failed')) logger.warn({ err }, 'spans could not be sent');
+  });
+  const selfObsMeterProvider = hearDropped(() => {
+    if (isDue('dropped')) logger.warn({}, 'spans are dropped, as too many wait for the collector');
   });
   const provider = new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'pasarela' }))
       .merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [
-      new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url: `${endpoint}/v1/traces` }) }),
+      new BatchSpanProcessor({
+        exporter: new OTLPTraceExporter({ url: `${endpoint}/v1/traces` }),
+        selfObsMeterProvider,
+      }),
     ],
   });
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
@@ -82,6 +91,20 @@ export function startTracing(endpoint: string, logger: Logger): Tracing {
       await Promise.race([provider.shutdown().catch(() => {}), clock.sleep(STOP_TIMEOUT_MS, { ref: false })]);
     },
   };
+}
+
+/**
+ * Calls back for each span that the SDK drops because its queue is full. It tells a metric of its own. Its other way is the logger of
+ * the whole process (`diag`), which may be that of an agent.
+ */
+function hearDropped(dropped: () => void): MeterProvider {
+  const counter: Counter = {
+    add(_count, attributes) {
+      if (attributes?.['error.type'] === 'queue_full') dropped();
+    },
+  };
+  const meter = Object.create(createNoopMeter(), { createCounter: { value: () => counter } });
+  return { getMeter: () => meter };
 }
 
 async function traceWebhook(

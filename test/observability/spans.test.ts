@@ -32,6 +32,8 @@ class Handed extends PushStream<StoredEvent> {
 const NOBODY = 'http://127.0.0.1:9';
 /** So many spans are sent at once, without a pause. */
 const BATCH = 512;
+/** So many wait for the collector at most. */
+const KEPT = 2_048;
 const HOUR_MS = 3_600_000;
 /** How long an event is taken, at least. */
 const TAKEN_MS = 50;
@@ -159,4 +161,34 @@ it('the log says that a collector refuses the spans, and not with each batch', a
   collector.close();
   const err = expect.objectContaining({ message: 'Unauthorized' });
   expect(warn.mock.calls).toEqual([[{ err }, 'spans could not be sent']]);
+});
+
+it('the log says once that spans are dropped, as more wait than the SDK keeps, though none is refused', async () => {
+  const answering = Promise.withResolvers<void>();
+  let received = 0;
+  const collector = createServer((request, response) => {
+    request.resume().on('end', async () => {
+      received += 1;
+      await answering.promise;
+      response.end('{}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  const warn = vi.fn();
+  const { port } = collector.address() as AddressInfo;
+  const tracing = startTracing(`http://127.0.0.1:${port}`, { ...silentLogger, warn });
+  const end = async (spans: number): Promise<void> => {
+    for (let span = 0; span < spans; span += 1)
+      await tracing.webhook('/', { statusCode: 201 } as ServerResponse, async () => undefined);
+  };
+  await end(BATCH);
+  await until(() => received === 1);
+  await end(KEPT);
+  expect(warn).not.toHaveBeenCalled();
+  await end(2);
+  expect(warn.mock.calls).toEqual([[{}, 'spans are dropped, as too many wait for the collector']]);
+  answering.resolve();
+  await tracing.stop();
+  collector.close();
+  expect(warn).toHaveBeenCalledOnce();
 });
