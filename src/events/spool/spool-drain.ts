@@ -33,8 +33,8 @@ export interface SpoolDrainOptions {
   readonly stopping: AbortSignal;
   /** Called when events have left a spool. */
   released(): void;
-  /** Called at once when events of a client cannot be read: no more may be added behind them. */
-  damaged(spool: Spool): void;
+  /** Called at once when events of a client cannot be read: no more may be added behind them, and nobody may wait for them. */
+  damaged(spool: Spool, clientId: string): void;
 }
 
 /** Moves the events of a spool into the log, each client's in order. What it moves stays in the spool until the log keeps it. */
@@ -76,7 +76,7 @@ export class SpoolDrain {
           if (goesOn) next.push(clientId);
         } catch (error) {
           if (error instanceof DamagedSpoolError) {
-            this.#options.damaged(spool);
+            this.#options.damaged(spool, clientId);
             damage = error;
             continue;
           }

@@ -45,6 +45,8 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   #unreadable: ReadonlyMap<string, string> = new Map();
   /** Paths of spools that turned out to be damaged. No event is added to them any more. */
   readonly #damaged = new Set<string>();
+  /** By damaged spool: clients whose events cannot be read. The spool is kept until the events of the others have left it. */
+  readonly #stuck = new WeakMap<Spool, Set<string>>();
   #draining: Promise<void> | undefined;
   readonly #drains: SpoolDrain;
   readonly #disk: SpoolDisk;
@@ -59,7 +61,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
       ...options,
       stopping: this.#stopping.signal,
       released: () => options.metrics.waiting(this.#waiting),
-      damaged: (spool) => this.#leaveDamaged(spool),
+      damaged: (spool, clientId) => this.#leaveDamaged(spool, clientId),
     });
     this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
     this.#ownSpool();
@@ -138,8 +140,10 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     return this.#spools.reduce((sum, { size }) => sum + size, 0);
   }
 
+  /** Whether events of this client wait that can be read. */
   #waits(clientId: string): boolean {
-    return this.#spools.some((spool) => spool.has(clientId));
+    const isStuck = (spool: Spool): boolean => this.#stuck.get(spool)?.has(clientId) === true;
+    return this.#spools.some((spool) => spool.has(clientId) && !isStuck(spool));
   }
 
   /** Returns its own spool, and opens it if that failed before. */
@@ -206,9 +210,10 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     this.#options.metrics.unreadableSpools(unreadable.size);
   }
 
-  #leaveDamaged(spool: Spool): void {
+  #leaveDamaged(spool: Spool, clientId: string): void {
     if (this.#own === spool) this.#own = undefined;
     this.#damaged.add(spool.path);
+    this.#stuck.set(spool, (this.#stuck.get(spool) ?? new Set()).add(clientId));
   }
 
   /** Closes a spool that turned out to be damaged. It is tried again with the next adoption. */

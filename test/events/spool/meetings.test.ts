@@ -179,6 +179,29 @@ it('events of others leave a damaged spool, many steps of them, and nothing is a
   left.close();
 });
 
+it('a message of a client whose events cannot be read is asked for while those of others leave the same spool', async () => {
+  const dataDir = await newFolder();
+  const [lost, other] = ['00000000-0000-4000-8000-000000000000', 'ffffffff-ffff-4fff-8fff-ffffffffffff'];
+  const unreadable = moneyIn();
+  const spool = openSpool(dataDir);
+  await spool.add(lost, unreadable);
+  await spool.add(other, moneyIn());
+  spool.close();
+  const database = new DatabaseSync(spool.path);
+  database.prepare('UPDATE spool SET event = ? WHERE client = ?').run('damaged', lost);
+  database.close();
+  const opened = Promise.withResolvers<void>();
+  remote.gate = opened.promise;
+  const log = open(dataDir);
+  await until(() => remote.asked.includes(other));
+  expect(await log.recall(lost, moneyIn())).toBeUndefined();
+  expect(await log.recall(lost, unreadable)).toMatchObject({ duplicate: true, cursor: null });
+  // What this one waits for may still come.
+  await expect(log.recall(other, moneyIn())).rejects.toBeInstanceOf(StoreUnavailableError);
+  opened.resolve();
+  await log.stop();
+});
+
 it('a log that has stopped looks for no spools any more', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const log = open(await newFolder());
