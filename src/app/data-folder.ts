@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { rootReason } from '../common/root-reason.ts';
 import { sqliteLogIn } from '../events/sqlite/sqlite-log.ts';
 import { sqliteRecordsIn } from '../money/open-money.ts';
-import { otherStoreIn } from '../money/other-store.ts';
+import { otherStoreFile, otherStoreIn } from '../money/other-store.ts';
 import { RETENTION_DAYS } from '../money/record.ts';
 import { ConfigError } from './config.ts';
 import type { ServerConfig } from './server-config.ts';
@@ -38,12 +38,13 @@ export async function otherStoreProblem({
   dataDir,
   redisUrl,
 }: Pick<ServerConfig, 'dataDir' | 'redisUrl'>): Promise<string | undefined> {
+  const store = { dataDir, redisUrl: redisUrl?.reveal() };
   let found: string | undefined;
   let says = 'says';
   try {
-    found = await otherStoreIn({ dataDir, redisUrl: redisUrl?.reveal() });
+    found = await otherStoreIn(store);
   } catch (error) {
-    found = sqliteRecordsIn(dataDir);
+    found = otherStoreFile(store);
     says = `cannot be read (${rootReason(error)}) and may say`;
   }
   if (found === undefined) return undefined;

@@ -10,25 +10,27 @@ const BUSY_TIMEOUT_MS = 2_000;
 /** SQLite's codes for a file without the table (SQLITE_ERROR), and for one that is no database (SQLITE_NOTADB). */
 const WITHOUT_PAYMENTS: readonly unknown[] = [1, 26];
 
+/** Returns the path of the file by which {@link otherStoreIn} finds payments in the other store, also where there is none. */
+export const otherStoreFile = ({ redisUrl, dataDir }: Pick<MoneyOptions, 'redisUrl' | 'dataDir'>): string =>
+  redisUrl === undefined ? join(dataDir, MARKS) : sqliteRecordsIn(dataDir);
+
 /**
  * Finds payments whose records are still kept, and that the folder's earlier gateway has recorded in the other kind of store: in a file where
  * these options name a Redis, in Redis where they name none. The store that the options name knows none of their keys, so a
  * payment that is sent again would be made again.
  *
  * @returns the path of the file that shows it; undefined if there is none, or if that is no record of payments
- * @throws what SQLite throws where a record cannot be read: it may show payments
+ * @throws what SQLite or the operating system throws where the file cannot be read: it may show payments
  */
-export async function otherStoreIn({
-  redisUrl,
-  dataDir,
-}: Pick<MoneyOptions, 'redisUrl' | 'dataDir'>): Promise<string | undefined> {
+export async function otherStoreIn(
+  options: Pick<MoneyOptions, 'redisUrl' | 'dataDir'>,
+): Promise<string | undefined> {
   const since = clock.now() - RETENTION_MS;
-  if (redisUrl === undefined) {
-    const path = join(dataDir, MARKS);
+  const path = otherStoreFile(options);
+  if (options.redisUrl === undefined) {
     const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
     return written !== undefined && written > since ? path : undefined;
   }
-  const path = sqliteRecordsIn(dataDir);
   return existsSync(path) && (await hasSent(path, since)) ? path : undefined;
 }
 

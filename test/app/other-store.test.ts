@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, truncate, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -138,6 +138,32 @@ it('a record that cannot be read may show payments, and a file of something else
   for (const other of ['', 'no database, but a text']) {
     await writeFile(file, other);
     expect(await found()).toMatchObject([{ status: 'ok' }]);
+  }
+});
+
+it('marks that cannot be read may show payments, and the file that is to be renamed is theirs', async () => {
+  await leave(undefined, 'sent');
+  const marks = join(dataDir, 'payments.marks.json');
+  // The operating system refuses to follow a link to itself, also for root.
+  await symlink(marks, marks);
+  const told = `REDIS_URL: is not set, and ${marks} cannot be read (ELOOP`;
+  const message = expect.stringContaining(`the gateway does not start: ${told}`);
+  expect(await lookAtFolder(readVariables({ ...ENVIRONMENT, DATA_DIR: dataDir }))).toMatchObject([
+    { status: 'failure', message },
+    { status: 'ok' },
+  ]);
+  await using program = start({});
+  await program.says(/REDIS_URL: is not set, and .*payments\.marks\.json cannot be read \(ELOOP/);
+  expect(await program.exited()).toBe(1);
+});
+
+it('the doctor says of a folder that it cannot enter nothing else, and has nobody rename a record in use', async () => {
+  const folder = join(dataDir, 'loop');
+  await symlink(folder, folder);
+  for (const more of [{}, { REDIS_URL: redis.url }]) {
+    const found = await lookAtFolder(readVariables({ ...ENVIRONMENT, DATA_DIR: folder, ...more }));
+    const message = expect.stringContaining(`${folder} cannot be written: ELOOP`);
+    expect(found).toMatchObject([{ status: 'failure', message }]);
   }
 });
 

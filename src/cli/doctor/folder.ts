@@ -35,13 +35,15 @@ export async function lookAtFolder({
     return found.list;
   }
   const folder = resolve(DATA_DIR ?? './data');
-  const other = await otherStoreProblem({ dataDir: folder, redisUrl: REDIS_URL });
-  if (other !== undefined && UPSTREAM_URL !== undefined)
-    found.failure(`the gateway does not start: ${other}`, OTHER_STORE_CURE);
-  const left = leftLogHint({ dataDir: folder, redisUrl: REDIS_URL });
-  if (left !== undefined && UPSTREAM_URL !== undefined) found.warning(left, LEFT_LOG_CURE);
   try {
-    await access(await nearest(folder), constants.W_OK | constants.X_OK);
+    // First: what keeps another user than the gateway's out of the folder says nothing of the files in it.
+    await access(await nearest(folder), constants.X_OK);
+    const other = await otherStoreProblem({ dataDir: folder, redisUrl: REDIS_URL });
+    if (other !== undefined && UPSTREAM_URL !== undefined)
+      found.failure(`the gateway does not start: ${other}`, OTHER_STORE_CURE);
+    const left = leftLogHint({ dataDir: folder, redisUrl: REDIS_URL });
+    if (left !== undefined && UPSTREAM_URL !== undefined) found.warning(left, LEFT_LOG_CURE);
+    await access(await nearest(folder), constants.W_OK);
     await writeInto(folder);
     found.ok(`${folder} can be written`);
     for (const spool of await damagedSpools(folder)) {
