@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import {
   appendFile,
   mkdtemp,
+  open,
   readdir,
   readFile,
   readlink,
@@ -13,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { createDayFiles } from '../../src/cli/forward/day-files.ts';
 import { stateFileOf } from '../../src/cli/forward/forward.ts';
 import { receiverId } from '../../src/cli/forward/receivers.ts';
@@ -267,6 +268,51 @@ it('names a file whose last line is no event, does not keep it open, and goes on
   expect(await take(event)).toBeUndefined();
   expect(await readFile(file, 'utf8')).toBe(`${JSON.stringify(event)}\n`);
   await close();
+});
+
+/** Notes in which order this process writes and syncs files. */
+async function noteDisk() {
+  await using file = await open(join(folder, 'any'), 'w');
+  const handle: typeof file = Object.getPrototypeOf(file);
+  const order: string[] = [];
+  const { appendFile: append, datasync } = handle;
+  vi.spyOn(handle, 'appendFile').mockImplementation(function (this: typeof file, ...args) {
+    order.push('write');
+    return append.apply(this, args);
+  });
+  const sync = vi.spyOn(handle, 'datasync').mockImplementation(function (this: typeof file) {
+    order.push('sync');
+    return datasync.apply(this);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  return { order, sync };
+}
+
+it('writes an event anew that the disk did not take, and takes none for taken before the disk has it', async () => {
+  const { take, close } = createDayFiles(folder);
+  const [first, second] = ['one', 'two'].map((id) => ({
+    ...{ id, type: 'CEP', cursor: `of ${id}`, receivedAt: '2026-11-22T10:00:00.000Z' },
+  }));
+  if (first === undefined || second === undefined) throw new Error('two events');
+  expect(await take(first)).toBeUndefined();
+  const { order, sync } = await noteDisk();
+  // As a disk without room on NFS: the line is whole, and only the sync tells. Linux then takes its pages for written.
+  sync.mockRejectedValueOnce(new Error('ENOSPC: no space left on device, fdatasync'));
+  expect(await take(second)).toMatchObject({ isAway: true });
+  order.length = 0;
+  expect(await take(second)).toBeUndefined();
+  expect(order.slice(order.indexOf('write'))).toEqual(['write', 'sync']);
+  const lines = [first, second].map((event) => `${JSON.stringify(event)}\n`).join('');
+  const file = join(folder, 'events-2026-11-22.jsonl');
+  expect(await readFile(file, 'utf8')).toBe(lines);
+  await close();
+  // A command that was killed between the writing and the sync.
+  order.length = 0;
+  const again = createDayFiles(folder);
+  expect(await again.take(second)).toBeUndefined();
+  expect(order).toEqual(['sync']);
+  expect(await readFile(file, 'utf8')).toBe(lines);
+  await again.close();
 });
 
 it('writes two events of one id that follow each other, and none of them again after a start', async () => {

@@ -32,8 +32,7 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
       try {
         const day = await of(`events-${event.receivedAt.slice(0, 10)}.jsonl`);
         if (day.last === event.cursor) return undefined;
-        await day.file.appendFile(`${JSON.stringify(event)}\n`);
-        await day.file.datasync();
+        await append(day.file, `${JSON.stringify(event)}\n`);
         day.last = event.cursor;
         return undefined;
       } catch (error) {
@@ -50,8 +49,21 @@ export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'>
   };
 }
 
+/** Adds a line, and resolves once the disk has it. Where that fails, the file has nothing of it, as far as the disk lets it be cut off. */
+async function append(file: FileHandle, line: string): Promise<void> {
+  const { size } = await file.stat();
+  try {
+    await file.appendFile(line);
+    await file.datasync();
+  } catch (error) {
+    // After a failed sync Linux takes the line for written, and another sync would succeed without it.
+    await file.truncate(size).catch(() => undefined);
+    throw error;
+  }
+}
+
 /**
- * Returns the cursor of the last whole line, and cuts off what follows it.
+ * Returns the cursor of the last whole line, once the disk has that line, and cuts off what follows it.
  *
  * @throws {Error} where that line is no event
  */
@@ -63,6 +75,8 @@ async function lastCursorIn(file: FileHandle, path: string): Promise<string | un
   const end = tail.lastIndexOf(LINE_FEED);
   if (end + 1 < tail.length) await file.truncate(start + end + 1);
   if (end < 0) return undefined;
+  // A command that was killed between the writing and the sync may have left it.
+  await file.datasync();
   const line = tail.toString('utf8', end === 0 ? 0 : tail.lastIndexOf(LINE_FEED, end - 1) + 1, end);
   try {
     const { cursor }: { cursor?: unknown } = JSON.parse(line);
