@@ -52,7 +52,7 @@ understood.`;
 const TAIL_HELP = `Usage: pasarela events tail [--types TYPES] [--after CURSOR] [--url URL] [--json]
 
 Prints events as they arrive, from now on or since CURSOR, until Ctrl-C. It connects again by itself and goes on where it was.
-Standard error tells the cursor that it begins after, and each new connection.
+Standard error tells the cursor that it begins after, each new connection, and why none comes about.
 
 ${LINE}
 

@@ -183,9 +183,10 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
   const { eventCursor } = Head.parse(await query(graph, HEAD, {}));
   const variables = { types, after: after ?? eventCursor };
   const again = () => remark(`Connected again; going on after ${variables.after}.`);
+  const trouble = (reason: string) => remark(`${reason} Trying again.`);
   remark(`Following ${graph.url} after ${variables.after}. Ctrl-C ends it.`);
   for (;;) {
-    for await (const step of subscribe(graph, NEWS, variables, again)) {
+    for await (const step of subscribe(graph, NEWS, variables, again, trouble)) {
       if ('data' in step) {
         const { events: event } = Next.parse(step.data);
         tellUnread(step.unread, [event]);

@@ -3,6 +3,7 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { clock, type Timer } from '../common/clock.ts';
 import { CommandError } from './command.ts';
+import { reasonOf } from './doctor/finding.ts';
 import { areUnread, type GraphClient, type GraphFailure, type Shown } from './graph.ts';
 
 /** Longest wait between attempts to connect again, in milliseconds. */
@@ -26,6 +27,7 @@ type Heard = Step | { readonly broken: unknown };
  * Subscribes over WebSocket, and connects again for as long as it takes. Each time it sends `variables` as they then are, so
  * a caller that keeps a cursor in them resumes.
  *
+ * @param onTrouble is told why no token can be had or no connection comes about: each reason once, until one does
  * @throws CommandError if the gateway closes the socket for good: for a token that has ended where no other can be had, or for a defect
  */
 export async function* subscribe(
@@ -33,16 +35,25 @@ export async function* subscribe(
   document: string,
   variables: Record<string, unknown>,
   onReconnect: () => void,
+  onTrouble: (reason: string) => void = () => undefined,
 ): AsyncGenerator<Step, void> {
+  const told = new Set<string>();
+  const tell = (reason: string) => {
+    if (!told.has(reason)) onTrouble(reason);
+    told.add(reason);
+  };
   let opened = 0;
   let refused: string | undefined;
   for (let retries = 0; ; retries += 1) {
-    const token = await graph.token.get(refused).catch(() => undefined);
+    const token = await graph.token.get(refused).catch((error: unknown) => {
+      tell(error instanceof Error ? error.message : String(error));
+    });
     if (token !== undefined) {
       let openedAt = Number.POSITIVE_INFINITY;
       const onOpen = () => {
         openedAt = clock.monotonic();
         opened += 1;
+        told.clear();
         if (opened > 1) onReconnect();
       };
       let broken: unknown;
@@ -54,6 +65,7 @@ export async function* subscribe(
       const code = Closed.safeParse(broken).data?.code;
       if (DEFECTS.includes(code) || (code === FORBIDDEN && !graph.token.renews)) throw closedBy(broken);
       refused = code === FORBIDDEN ? token : undefined;
+      if (openedAt === Number.POSITIVE_INFINITY) tell(whyBroken(broken));
       if (clock.monotonic() - openedAt > STEADY_MS) retries = 0;
     }
     await clock.sleep(Math.min(250 * 2 ** retries, LONGEST_WAIT_MS));
@@ -135,9 +147,18 @@ function closedBy(cause: unknown): CommandError {
   return new CommandError(`The gateway closed the stream: ${reason}`, { cause });
 }
 
+/** Says what has kept a connection from coming about. */
+function whyBroken(cause: unknown): string {
+  if (Closed.safeParse(cause).success) return `${closedBy(cause).message.trim()}.`;
+  const error = Failed.safeParse(cause).data?.error ?? cause;
+  return `The WebSocket cannot be opened: ${reasonOf(error)}.`;
+}
+
 /** The close code for a caller that the gateway does not know, or no longer knows. */
 const FORBIDDEN = 4403;
 /** The close codes that the same client gets again (PROTOCOL.md, "What ends a stream"). */
 const DEFECTS: readonly unknown[] = [1009, 4400, 4401, 4406, 4409, 4429];
 const Closed = z.object({ code: z.number(), reason: z.string() });
+/** The event of a socket that fails. */
+const Failed = z.object({ error: z.instanceof(Error) });
 const Ping = z.object({ bookmarks: z.record(z.string(), z.string()) });

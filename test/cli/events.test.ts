@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -97,6 +100,20 @@ describe('pasarela events', () => {
     await other.says(/Following http/);
     // A terminal that is closed.
     expect(await other.end('SIGHUP')).toBe(0);
+  });
+
+  it('says why no stream comes about, as behind a proxy that passes no upgrade on', async () => {
+    await using cleanup = new AsyncDisposableStack();
+    const server = createServer((_, response) => void response.end('{"data":{"eventCursor":"c"}}'));
+    cleanup.defer(() => void server.close());
+    server.on('upgrade', (_, socket) => {
+      socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const own = { ...environment, PORT: String(port) };
+    const program = cleanup.use(startProgram('src/cli/pasarela.ts', own, ['events', 'tail']));
+    await program.says(/The WebSocket cannot be opened: .* 400\. Trying again\./);
   });
 
   it('searches by time, transaction and tracking key, and replays by them too', async () => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, it } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -85,6 +86,61 @@ describe.concurrent('a subscription of a command', () => {
     };
     expect(await another(gateway.url, { renews: true, get })).toBe(2);
     expect(asked).toBe(3);
+  });
+
+  it('tells once why no connection comes about, and again after one that did', async ({ expect }) => {
+    let asked = 0;
+    const get = async () => {
+      asked += 1;
+      if ([2, 3, 5].includes(asked)) throw new Error('The identity provider is away.');
+      return 'any';
+    };
+    await using gateway = await startStreams((connection, which) => which <= 2 && connection.close(1012));
+    const told: string[] = [];
+    const steps = subscribe(
+      { url: gateway.url, token: { renews: true, get } },
+      'subscription { x }',
+      {},
+      () => told.push('connected again'),
+      (why) => told.push(why),
+    );
+    for await (const step of steps) if ('data' in step && step.data === 3) break;
+    expect(told).toEqual([
+      'The identity provider is away.',
+      'connected again',
+      'The identity provider is away.',
+      'connected again',
+    ]);
+  });
+
+  it('tells once that its upgrade is refused', async ({ expect }) => {
+    let refused = 0;
+    await using cleanup = new AsyncDisposableStack();
+    const sockets = await startStreams(() => undefined);
+    cleanup.use(sockets);
+    const server = createHttpServer().listen(0, '127.0.0.1');
+    cleanup.defer(() => void server.close());
+    await once(server, 'listening');
+    const network = await startNetwork();
+    cleanup.use(network);
+    network.route((server.address() as AddressInfo).port);
+    server.on('upgrade', (_, socket) => {
+      refused += 1;
+      // The one after these is not refused.
+      if (refused === 3) network.route(sockets.port);
+      socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+    });
+    const told: string[] = [];
+    const steps = subscribe(
+      { url: network.graphql, token: ONLY },
+      'subscription { x }',
+      {},
+      () => undefined,
+      (why) => told.push(why),
+    );
+    for await (const step of steps) if ('data' in step) break;
+    expect(refused).toBe(3);
+    expect(told).toEqual(['The WebSocket cannot be opened: Unexpected server response: 400.']);
   });
 
   it('gives up a connection that has died without a word', async ({ expect }) => {
