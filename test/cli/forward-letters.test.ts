@@ -13,10 +13,12 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { createDayFiles } from '../../src/cli/forward/day-files.ts';
-import { stateFileOf } from '../../src/cli/forward/forward.ts';
+import { lettersFileOf, stateFileOf } from '../../src/cli/forward/forward.ts';
+import { Letters } from '../../src/cli/forward/letters.ts';
 import { receiverId } from '../../src/cli/forward/receivers.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
@@ -416,6 +418,26 @@ it('writes a file for each day, each event once, whatever is killed and cut shor
   await until(async () => (await lines()).length > amounts.length);
   await program.end('SIGTERM');
   expect((await lines()).map(({ amount }) => amount.amount)).toEqual([...amounts, '9.99']);
+});
+
+it('says in one sentence that a full disk takes no wish for another attempt', async () => {
+  const to = 'http://127.0.0.1:9/hook';
+  const path = lettersFileOf(folder, receiverId(to));
+  const letters = new Letters(path, to);
+  const event = { id: 'one', type: 'CEP', cursor: 'c', receivedAt: '2026-11-22T10:00:00.000Z' };
+  const times = { firstAt: 1, lastAt: 1, nextAt: null };
+  letters.put({ event, attempts: 1, refusals: 1, ...times, problem: 'refused', isDead: true });
+  letters.close();
+  {
+    using database = new DatabaseSync(path);
+    database.exec(`CREATE TRIGGER full BEFORE UPDATE ON attempts
+      BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END`);
+  }
+  expect(await operator('retry', to)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^The file of the attempts, .*\.sqlite, cannot be used: .* is full\.\n$/),
+  });
 });
 
 it('refuses a schedule, a folder or a place that it does not understand', async () => {

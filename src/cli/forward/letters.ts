@@ -194,13 +194,18 @@ export class Letters {
    *
    * @param eventIds undefined for all
    * @returns how many events that is
+   * @throws {CommandError} where nothing can be written, as on a full disk
    */
   want(eventIds: readonly string[] | undefined): number {
     const wanted = new Set(eventIds ?? this.all().map(({ event }) => event.id));
-    const mark = this.#database.prepare('UPDATE attempts SET is_wanted = 1 WHERE event_id = ?');
-    return transaction(this.#database, () =>
-      [...wanted].reduce((count, eventId) => count + Number(mark.run(eventId).changes), 0),
-    );
+    try {
+      const mark = this.#database.prepare('UPDATE attempts SET is_wanted = 1 WHERE event_id = ?');
+      return transaction(this.#database, () =>
+        [...wanted].reduce((count, eventId) => count + Number(mark.run(eventId).changes), 0),
+      );
+    } catch (error) {
+      throw unusable(this.#path, error);
+    }
   }
 
   close(): void {
