@@ -57,7 +57,7 @@ export function readArguments<const T extends NonNullable<ParseArgsConfig['optio
     return read;
   } catch (error) {
     if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
-      // The sentences after the first are about arguments that begin with a dash: optionMeant says it in fewer words.
+      // The sentences after the first are about arguments that begin with a dash. An id of a payment may stand as it is.
       const [message = error.message] = error.message.split('. ');
       throw new UsageError(`${message}${optionMeant(message, Object.keys(options))}`, { cause: error });
     }
@@ -84,13 +84,8 @@ function refuseRepeats(
   }
 }
 
-/**
- * Names the option that was probably meant by an unknown one, if one is similar enough. Of a word with one dash it says how it is no option:
- * one in 64 ids of payments begins with a dash.
- */
+/** Names the option that was probably meant by an unknown one, if one is similar enough. */
 function optionMeant(message: string, options: readonly string[]): string {
-  if (message.startsWith("Unknown option '-") && !message.startsWith("Unknown option '--"))
-    return '. An id that begins with a dash stands behind --, as in: show -- -ID';
   const unknown = /^Unknown option '(--[^']+)'$/.exec(message)?.[1];
   const meant =
     unknown === undefined

@@ -129,13 +129,12 @@ Exit codes: 0 done; 1 the record cannot be reached, or does not know the client;
 
 const SHOW_HELP = `Usage: pasarela payments show ID [--client ID] [--json]
 
-Prints one payment, by the id that list prints, or by the UUID of the transaction that it made. An id that begins with a dash stands
-last, behind --, as in pasarela payments show -- -ID; so also for settle. Shown are state, amount, instruments, times,
-who asked, and for which customer, why it is refused or unknown, until when it may be sent again and is looked for; the credit that a
-refund returns (originalTransactionId), unless the service has refused it, or it is done by an answer that does not name the credit;
-and a line for each of its steps in the journal. It is found for ${RETENTION_DAYS} days after it was sent, or after its answer was stored: settle
-does not prolong that. Its lines are kept for JOURNAL_RETENTION: export has those, also of an earlier payment under the same key,
-whose record is gone.
+Prints one payment, by the id that list prints, or by the UUID of the transaction that it made. Shown are state, amount,
+instruments, times, who asked, and for which customer, why it is refused or unknown, until when it may be sent again and is
+looked for; the credit that a refund returns (originalTransactionId), unless the service has refused it, or it is done by an
+answer that does not name the credit; and a line for each of its steps in the journal. It is found for ${RETENTION_DAYS} days
+after it was sent, or after its answer was stored: settle does not prolong that. Its lines are kept for JOURNAL_RETENTION:
+export has those, also of an earlier payment under the same key, whose record is gone.
 
 Options:
 
