@@ -48,8 +48,10 @@ export function answerUnreadable(server: Server, logger: Logger): void {
     const socket = duplex as Socket;
     // Node calls it again for what still comes behind a refusal.
     if (socket.writableEnded) return;
-    // What was begun of an answer would have the reason in its middle.
-    if (!socket.writable || answerOn(socket)?.headersSent === true) {
+    // What was begun of an answer would have the reason in its middle. The client of a whole request would take the reason for its answer,
+    // though the fault is that of one behind it: a payment that is being made would be told as refused.
+    const answer = answerOn(socket);
+    if (!socket.writable || answer?.headersSent === true || answer?.req.complete === true) {
       socket.destroy();
       return;
     }

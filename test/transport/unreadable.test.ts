@@ -77,6 +77,40 @@ it('writes nothing into an answer that has begun', async () => {
   expect(await text(socket)).toBe('');
 });
 
+const PAYMENT = 'POST /graphql HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
+const CHUNKED = 'POST /graphql HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+
+it.each([
+  ['whose head does not end', 'GET /healthz HTTP/1.1\r\nHost'],
+  ['whose body is malformed', `${CHUNKED}nothing\r\n`],
+  ['that is none', 'nothing\r\n\r\n'],
+])(
+  'ends the connection, and answers no whole request with the fault of one behind it %s',
+  async (_which, behind) => {
+    const paid = Promise.withResolvers<void>();
+    const limits = { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 10 };
+    const server = createServer({ ServerResponse: WatchedResponse, ...limits }, (received, response) => {
+      // A payment lasts until the fault is there.
+      if (received.headers['content-length'] === '2') void paid.promise.then(() => response.end('paid'));
+    });
+    answerUnreadable(server, silentLogger);
+    server.on('clientError', () => paid.resolve());
+    server.listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    // A server that listens on a port has one.
+    const { port } = server.address() as AddressInfo;
+    expect(await send(port, `${PAYMENT}${behind}`)).toBe('');
+  },
+);
+
+it('says of a body what is wrong, as long as its request has no answer', async () => {
+  const port = Number(new URL(gateway.url).port);
+  expect(await send(port, `${CHUNKED}nothing\r\n`)).toMatch(
+    /^HTTP\/1.1 400 .*"This is no request of HTTP\/1\.1\."/s,
+  );
+});
+
 it('answers between two requests of a connection', async () => {
   const port = Number(new URL(gateway.url).port);
   const socket = connect(port, '127.0.0.1');
