@@ -23,6 +23,10 @@ export interface ListPage {
   readonly size: number;
 }
 
+/** Returns whether a page holds as many items as it must, by its size, its start and the list's total. */
+export const isFull = ({ items, total, size }: ListPage, start: number): boolean =>
+  items.length === Math.max(0, Math.min(size, total - start));
+
 /** A list that is invalid as a whole: none of its items is shown. */
 class InvalidListError extends UpstreamError {
   readonly route: string;

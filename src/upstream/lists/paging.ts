@@ -17,7 +17,7 @@ export type Totals = Readonly<Record<'before' | 'total', number> & { filter: str
  */
 export class Paging {
   #firstPage: number | undefined;
-  /** When a call without parameters was answered last; never ends for a list whose paging is documented. */
+  /** When a call without parameters was answered with a page last; never ends for a list whose paging is documented. */
   #firstAt = Number.NEGATIVE_INFINITY;
   readonly #now: () => number;
   #smallest = 1;
@@ -43,7 +43,7 @@ export class Paging {
     this.#onOtherTotal = onOtherTotal;
   }
 
-  /** The number of the first page, as the latest answer to a call without parameters states it; undefined before the first such answer. */
+  /** The number of the first page, as the latest page that came without parameters states it; undefined before the first such page. */
   get firstPage(): number | undefined {
     return this.#firstPage;
   }
@@ -53,9 +53,9 @@ export class Paging {
     return this.#firstPage === undefined || this.#now() - this.#firstAt > BELIEVED_MS;
   }
 
-  /** Notes an answer to a call without parameters. @param page its number; undefined where it is the whole list. */
-  learnFirst(page: number | undefined): void {
-    this.#firstPage = page ?? this.#firstPage;
+  /** Notes the number of the page that a call without parameters was answered with. */
+  learnFirst(page: number): void {
+    this.#firstPage = page;
     this.#firstAt = Math.max(this.#firstAt, this.#now());
   }
 

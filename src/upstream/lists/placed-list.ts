@@ -104,8 +104,7 @@ class PlacedList<T extends object> implements ListSource<T> {
     }
     const { version } = this.#places;
     const { items, total } = await this.#reader.window(offset, limit);
-    // A reader that still does not know how pages are counted has got the whole list by its call without parameters.
-    if (this.#reader.paging.firstPage === undefined) this.#places.comesWhole = true;
+    if (this.#reader.hasComeWhole) this.#places.comesWhole = true;
     this.#places.noteTotal(total, version);
     return { items, total };
   }

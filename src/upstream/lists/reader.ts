@@ -1,5 +1,5 @@
 import type { Query, Rest } from '../call/rest.ts';
-import { type Envelope, invalidList, itemOf, type ListPage, pageIn } from './envelope.ts';
+import { type Envelope, invalidList, isFull, itemOf, type ListPage, pageIn } from './envelope.ts';
 import { filterKey } from './loader.ts';
 import { coverWindow } from './page-cover.ts';
 import type { Paging } from './paging.ts';
@@ -33,10 +33,6 @@ export interface ListSlice<T> {
 export const isWholeList = <T>({ start, items, total }: ListSlice<T>): boolean =>
   start === 0 && items.length === total;
 
-/** True if a page holds as many items as it must, by its size, its start and the list's total. */
-const isFull = ({ items, total, size }: ListPage, start: number): boolean =>
-  items.length === Math.max(0, Math.min(size, total - start));
-
 /** A window that ends at or before this position is mostly in the answer to a call without parameters. */
 const USUAL_PAGE = 50;
 /** How often pages of a window are read, in all, that do not fit together as the list has changed from one to the next. */
@@ -52,6 +48,8 @@ export class ListReader<T extends object> {
   readonly rest: Rest;
   readonly list: ListDefinition<T>;
   readonly paging: Paging;
+  /** True if the whole list answered the latest call without parameters. */
+  hasComeWhole = false;
   readonly #query: Query;
 
   /** @param query parameters that every call carries, such as `customer_id`. */
@@ -85,11 +83,11 @@ export class ListReader<T extends object> {
   async first(isFresh = false): Promise<ListSlice<T>> {
     return this.#ask({}, isFresh, (page) => {
       const slice = this.#slice(page, 0, true);
-      const isWhole = isWholeList(slice);
-      if (!isWhole && page.items.length === 0) {
-        throw this.#invalid(`holds ${page.total} items and shows none`);
-      }
-      this.paging.learnFirst(isWhole ? undefined : page.page);
+      this.hasComeWhole = isWholeList(slice);
+      // The whole list shows nothing of how pages are counted.
+      if (this.hasComeWhole) return slice;
+      if (page.items.length === 0) throw this.#invalid(`holds ${page.total} items and shows none`);
+      this.paging.learnFirst(page.page);
       return slice;
     });
   }

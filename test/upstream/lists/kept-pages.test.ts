@@ -114,3 +114,32 @@ it.each([
     }
   },
 );
+
+it('a list that comes whole, and is read all the time, keeps no outdated number of the first page of others', async () => {
+  const items = Array.from({ length: 500 }, (_, number) => account(number));
+  const few = [account(500), account(501)];
+  let [now, firstPage] = [0, 1];
+  await using upstream = await startUpstream((request, response) => {
+    const query = new URL(request.url ?? '', 'http://x').searchParams;
+    const currentPage = Math.max(firstPage, Number(query.get('page') ?? firstPage));
+    const perPage = Number(query.get('per_page') ?? 50);
+    const start = (currentPage - firstPage) * perPage;
+    const listed = query.has('customer_id') ? few : items;
+    json(response, {
+      currentPage,
+      perPage,
+      totalItem: listed.length,
+      data: listed.slice(start, start + perPage),
+    });
+  });
+  const paging = new Paging(ACCOUNT_LIST, () => now);
+  const long = new ListReader(upstream.rest, ACCOUNT_LIST, paging);
+  const short = new ListReader(upstream.rest, ACCOUNT_LIST, paging, { customer_id: 'customer' });
+  expect((await long.window(0, 100)).items[0]).toMatchObject({ id: 'account-0' });
+  firstPage = 0;
+  for (const _time of [1, 2, 3]) {
+    now += 30_000;
+    expect((await short.first()).items).toMatchObject(few);
+  }
+  expect((await long.window(0, 100)).items[0]).toMatchObject({ id: 'account-0' });
+});
