@@ -213,19 +213,19 @@ export class ListReader<T extends object> {
   /** Reads the pages that hold a window, by the sizes that the service has given so far. */
   async #pagesOf(offset: number, limit: number, isFresh: boolean): Promise<readonly ListSlice<T>[]> {
     const end = offset + limit;
-    if (!this.paging.isFirstDue) return this.range(offset, limit, isFresh);
-    if (end <= USUAL_PAGE) {
-      const first = await this.first(isFresh);
-      return isWholeList(first) || end <= first.items.length ? [first] : this.range(offset, limit, isFresh);
-    }
-    // While one call finds out how pages are counted, the others assume that they are counted as before, or from 1.
+    const pages = (): Promise<readonly ListSlice<T>[]> => this.range(offset, limit, isFresh);
+    if (!this.paging.isFirstDue) return pages();
+    // Once it is known how pages are counted, a window needs no answer to this call.
+    const asking = this.first(isFresh).catch((error: unknown) => {
+      if (this.paging.firstPage === undefined) throw error;
+      return undefined;
+    });
+    // While that call finds out how pages are counted, the others assume that they are counted as before, or from 1.
     const assumed = this.paging.firstPage ?? 1;
-    const [first, guessed] = await Promise.all([
-      this.first(isFresh),
-      this.range(offset, limit, isFresh).catch((error: unknown) => error),
-    ]);
-    if (isWholeList(first)) return [first];
-    if (this.paging.firstPage !== assumed) return this.range(offset, limit, isFresh);
+    const guessing = end <= USUAL_PAGE ? undefined : pages().catch((error: unknown) => error);
+    const [first, guessed] = await Promise.all([asking, guessing]);
+    if (first !== undefined && (isWholeList(first) || end <= first.items.length)) return [first];
+    if (guessing === undefined || this.paging.firstPage !== assumed) return pages();
     if (!Array.isArray(guessed)) throw guessed;
     return guessed;
   }

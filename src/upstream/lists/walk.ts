@@ -108,7 +108,7 @@ class Pass<T extends object> {
     this.#options.onLastReads();
     const { paging } = this.#reader;
     if (paging.isFirstDue) {
-      const first = await this.#reader.first();
+      const first = await this.#retried(() => this.#reader.first());
       if (isWholeList(first)) return this.#takeWhole(first);
     }
     const head = await this.#read(0, paging.largest);
@@ -172,11 +172,15 @@ class Pass<T extends object> {
     return slice;
   }
 
-  async #read(page: number, size: number): Promise<ListSlice<T>> {
+  #read(page: number, size: number): Promise<ListSlice<T>> {
+    return this.#retried(() => this.#reader.page(page, size));
+  }
+
+  async #retried(read: () => Promise<ListSlice<T>>): Promise<ListSlice<T>> {
     for (let tries = 1; ; tries += 1) {
       const largest = this.#largestTotal;
       try {
-        const slice = await this.#reader.page(page, size);
+        const slice = await read();
         // A read that began before another answer came may show an older total.
         if (slice.total < largest) this.#hasShrunk = true;
         return slice;

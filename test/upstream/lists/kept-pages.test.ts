@@ -143,3 +143,33 @@ it('a list that comes whole, and is read all the time, keeps no outdated number 
   }
   expect((await long.window(0, 100)).items[0]).toMatchObject({ id: 'account-0' });
 });
+
+it('a window whose pages come stands where the call that asks anew how they are counted fails', async () => {
+  const items = Array.from({ length: 300 }, (_, number) => account(number));
+  let [now, isFailing] = [0, false];
+  await using upstream = await startUpstream((request, response) => {
+    const { currentPage, perPage } = asked(request.url);
+    if (isFailing && !request.url?.includes('?')) return json(response, { message: 'not now' }, 500);
+    const data = items.slice((currentPage - 1) * perPage, currentPage * perPage);
+    json(response, { currentPage, perPage, totalItem: items.length, data });
+  });
+  const reader = new ListReader(upstream.rest, ACCOUNT_LIST, new Paging(ACCOUNT_LIST, () => now));
+  isFailing = true;
+  // Nothing is known yet.
+  for (const [offset, limit] of [
+    [0, 20],
+    [100, 100],
+  ] as const) {
+    await expect(reader.window(offset, limit)).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+  }
+  isFailing = false;
+  await reader.window(0, 20);
+  isFailing = true;
+  now += 61_000;
+  for (const [offset, limit] of [
+    [100, 100],
+    [0, 20],
+  ] as const) {
+    expect((await reader.window(offset, limit)).items).toMatchObject(items.slice(offset, offset + limit));
+  }
+});

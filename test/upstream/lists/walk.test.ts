@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { clock, useClock } from '../../../src/common/clock.ts';
 import { ACCOUNT_LIST, type Account } from '../../../src/upstream/accounts.ts';
+import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import type { Rest } from '../../../src/upstream/call/rest.ts';
 import { Paging } from '../../../src/upstream/lists/paging.ts';
 import { ListReader } from '../../../src/upstream/lists/reader.ts';
@@ -32,4 +34,31 @@ it('a page that was asked for before another showed that the list has grown is n
   expect(asked.filter((page) => page > 1 && page < 11).toSorted((one, other) => one - other)).toEqual(
     Array.from({ length: 9 }, (_, at) => [at + 2, at + 2]).flat(),
   );
+});
+
+it('a later pass asks again how pages are counted where that call fails, as it does for a page', async () => {
+  let items = Array.from({ length: 3 * PAGE }, (_, number) => ({ id: `account-${number}` }));
+  let [now, failures] = [0, 0];
+  const get: Rest['get'] = async (_route, { query = {} } = {}) => {
+    if (query['page'] === undefined && now > 0 && failures === 0) {
+      failures += 1;
+      throw new UpstreamError('UPSTREAM_TIMEOUT', 'not now', { dispatched: true });
+    }
+    const [page, perPage] = [Number(query['page'] ?? 1), Number(query['per_page'] ?? 50)];
+    // An item leaves while the first pass is under way, which takes over a minute.
+    if (page === 3 && now === 0) {
+      items = items.slice(1);
+      now = 70_000;
+    }
+    const data = items.slice((page - 1) * perPage, page * perPage);
+    return { data, currentPage: page, perPage, totalItem: items.length };
+  };
+  // All that a reader calls.
+  const rest = { clientId: 'client', get } as unknown as Rest;
+  const reader = new ListReader<Account>(rest, ACCOUNT_LIST, new Paging(ACCOUNT_LIST, () => now));
+  const restore = useClock({ ...clock, sleep: async () => undefined });
+  onTestFinished(restore);
+  const { index } = await walkList(reader, { onLastReads: () => undefined, onProgress: () => undefined });
+  expect(failures).toBe(1);
+  expect(index.size).toBe(3 * PAGE - 1);
 });
