@@ -5,6 +5,7 @@ import type { Turns } from '../common/turns.ts';
 import type { Drain } from '../graphql/plugins/drain.ts';
 import { addressKey } from '../operation/caller-keys.ts';
 import { noteRefusedStream } from '../operation/streams.ts';
+import { answerOn } from './connections.ts';
 import type { OpenStreams, StreamSeat } from './sockets/open-streams.ts';
 
 /** What an upgrade is answered while the server stops. Another process may answer at once; the pause is that of an event stream (`graphql/plugins/sse.ts`). */
@@ -46,8 +47,8 @@ export interface Upgrade {
 const ignore = (): void => undefined;
 
 /**
- * Accepts, in turns, the upgrades that may become sockets, and refuses all others. Node hands over the connection of an
- * upgrade without any of its time-outs.
+ * Accepts, in turns, the upgrades that may become sockets, and refuses all others. Of one that comes before a request of its connection
+ * is answered, it ends the connection. Node hands over the connection of an upgrade without any of its time-outs.
  */
 export function acceptUpgrades(
   server: Server,
@@ -58,6 +59,12 @@ export function acceptUpgrades(
     const { origin, host } = request.headers;
     // Node no longer listens to it. Without a listener a connection that breaks off would end the process.
     socket.on('error', ignore);
+    // The client of a request before it that has no whole answer yet would take what is written here for that answer: a payment that is
+    // being made would be told as refused. `socket` may be a wrapper of the connection, where the upgrade has a body.
+    if (answerOn(request.socket) !== undefined) {
+      socket.destroy();
+      return;
+    }
     if ((request.url ?? '').split('?', 1)[0] !== path) {
       refuse(socket, '404 Not Found');
       return;
