@@ -2,6 +2,7 @@ import { createClient } from 'graphql-ws';
 import { expect, it, onTestFinished } from 'vitest';
 import { type CloseEvent, WebSocket } from 'ws';
 import { clock, type Timer, useClock } from '../../../src/common/clock.ts';
+import { entropy, useEntropy } from '../../../src/common/entropy.ts';
 import { startLifetimes } from '../../../src/transport/sockets/lifetime.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
 import { until } from '../../helpers/until.ts';
@@ -81,7 +82,7 @@ it('closes thousands that came at once over the second half of their time, and n
   const lifetimes = startLifetimes(lifetimeMs, 0);
   const closed: number[] = [];
   const sockets = Array.from({ length: 3_000 }, () => ({
-    extra: { executed: 0, close: () => void closed.push(now) },
+    extra: { executed: 0, busy: 0, close: () => void closed.push(now) },
     subscriptions: {},
   }));
   const [gone, ...others] = sockets;
@@ -98,35 +99,73 @@ it('closes thousands that came at once over the second half of their time, and n
 it('closes a socket that always asks for more, once all is answered that it asked for in its lifetime', async () => {
   const lifetimes = startLifetimes(40, 200);
   const closed = Promise.withResolvers<number>();
-  lifetimes.begin({ extra: { executed: 1, close: closed.resolve }, subscriptions: { query: null } });
+  lifetimes.begin({ extra: { executed: 1, busy: 0, close: closed.resolve }, subscriptions: { query: null } });
   expect(await closed.promise).toBe(1012);
   lifetimes.stop();
 });
 
-it('closes a socket whose query has still to be begun no sooner than one whose query is executed', () => {
-  let now = 0;
-  let look = (): void => undefined;
+/** Has the test say what time it is, and look. */
+function holdClock() {
+  const held = { now: 0, look: (): void => undefined };
   const restore = useClock({
     ...clock,
-    monotonic: () => now,
+    monotonic: () => held.now,
     setInterval(callback) {
-      look = callback;
+      held.look = callback;
       const timer = { unref: () => timer };
       return timer as Timer;
     },
   });
   onTestFinished(restore);
+  return held;
+}
+
+it('closes a socket whose query has still to be begun no sooner than one whose query is executed', () => {
+  const held = holdClock();
   const lifetimes = startLifetimes(1_000, 5_000);
   const closed: string[] = [];
   const begin = (name: string, executed: number, subscriptions: Record<string, unknown>) =>
-    lifetimes.begin({ extra: { executed, close: () => void closed.push(name) }, subscriptions });
+    lifetimes.begin({ extra: { executed, busy: 0, close: () => void closed.push(name) }, subscriptions });
   begin('is to begin', 0, { query: null });
   begin('is executed', 1, { query: {} });
   begin('streams', 0, { stream: {} });
-  now = 1_000;
-  look();
+  held.now = 1_000;
+  held.look();
   expect(closed).toEqual(['streams']);
-  now = 6_000;
-  look();
+  held.now = 6_000;
+  held.look();
   expect(closed).toEqual(['streams', 'is to begin', 'is executed']);
+});
+
+it('closes a socket that always asks for more once the payment is answered that it has begun meanwhile', () => {
+  const held = holdClock();
+  onTestFinished(useEntropy({ ...entropy, random: () => 0 }));
+  // Its moment is after half of that.
+  const lifetimes = startLifetimes(2_000, 5_000);
+  const closed: string[] = [];
+  const begin = (name: string, busy: number) => {
+    const extra = { executed: 1, busy, close: () => void closed.push(name) };
+    lifetimes.begin({ extra, subscriptions: { query: {} } });
+    return extra;
+  };
+  begin('asks', 0);
+  const paying = begin('pays', 0);
+  begin('always pays', 1);
+  held.now = 5_990;
+  held.look();
+  expect(closed).toEqual([]);
+  paying.busy = 1;
+  held.now = 6_000;
+  held.look();
+  expect(closed).toEqual(['asks']);
+  paying.busy = 0;
+  held.now = 6_050;
+  held.look();
+  expect(closed).toEqual(['asks', 'pays']);
+  held.now = 10_990;
+  held.look();
+  expect(closed).toEqual(['asks', 'pays']);
+  held.now = 11_000;
+  held.look();
+  expect(closed).toEqual(['asks', 'pays', 'always pays']);
 });
