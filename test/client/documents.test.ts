@@ -244,6 +244,15 @@ it('what is added makes a valid document, wherever field, variables, arguments a
   );
 });
 
+it.each([
+  ['that is written out', 'subscription { events(after: "C0") { id cursor } }', 'pasarelaAfter'],
+  ['of a variable', 'subscription S($since: Cursor) { events(after: $since) { id cursor } }', 'since'],
+])('a place %s gives way to the one at which the stream is taken up', (_, text, variable) => {
+  expect(requestOf(text, { [variable]: 'C9' }).variables[variable]).toBe('C9');
+  // A feed's own comes first.
+  expect(requestOf(text, { [variable]: 'C9', after: 'C8' }).variables[variable]).toBe('C8');
+});
+
 it('every subscription of the graph that takes `after` can be resumed', async () => {
   const schema = buildSchema(await readFile(folder('schema.graphql'), 'utf8'));
   const fields = Object.values(schema.getSubscriptionType()?.getFields() ?? {});

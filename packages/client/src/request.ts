@@ -50,8 +50,8 @@ export function requestOf(
   const details = { operationName: operationName || undefined, extensions } as Partial<Request>;
   const log = resumable(query);
   if (log === undefined) return { query, variables: named, ...details };
-  const { after = log.start } = named;
-  if (log.after !== 'after' && after !== undefined) named[log.after] = after;
+  const { [log.after]: place = log.start, after = place } = named;
+  if (after !== undefined) named[log.after] = after;
   const catching: Catching = (options) => backlog(options, log.asked(named));
   return { query: log.text, variables: named, catching, ...details };
 }
@@ -87,10 +87,9 @@ class Reader {
 
   resumable(): Resumable | undefined {
     const operation = this.#operation();
-    const field = operation && this.#field(operation.selection);
-    if (operation === undefined || field === undefined || !LOGS.includes(this.#text(field.name))) {
-      return undefined;
-    }
+    if (!operation) return undefined;
+    const field = this.#field(operation.selection);
+    if (!LOGS.includes(this.#text(field.name))) return undefined;
     const given = this.#arguments(field.open);
     const { after, start } = this.#after(operation.keyword, field, given.get('after'));
     this.#selectCursor(field.selection);
@@ -152,7 +151,7 @@ class Reader {
   }
 
   /** Returns the first field of a selection, also if it is inside a fragment. */
-  #field(selection: number): { name: number; open: number; selection: number } | undefined {
+  #field(selection: number): { name: number; open: number; selection: number } {
     let index = selection + 1;
     if (this.#text(index) === '__typename') index += 1;
     if (this.#text(index) === '...') {
@@ -161,7 +160,7 @@ class Reader {
     }
     const name = this.#text(index + 1) === ':' ? index + 2 : index;
     const open = name + 1;
-    return name < this.#tokens.length ? { name, open, selection: this.#opening(open) } : undefined;
+    return { name, open, selection: this.#opening(open) };
   }
 
   /** Returns, for the arguments that begin at `open`, the index of each value. */
@@ -185,7 +184,7 @@ class Reader {
     if (given !== undefined) this.#edit(given, `$${AFTER} `);
     else if (this.#text(field.open) === '(') this.#edit(field.open, `(after: $${AFTER}, `);
     else this.#edit(field.name, `${this.#text(field.name)}(after: $${AFTER})`);
-    const named = /^\w/.test(this.#text(keyword + 1)) ? keyword + 1 : keyword;
+    const named = keyword + Number(/^\w/.test(this.#text(keyword + 1)));
     const defined = `($${AFTER}: Cursor`;
     if (this.#text(named + 1) === '(') this.#edit(named + 1, `${defined}, `);
     else this.#edit(named, `${this.#text(named)}${defined})`);
