@@ -144,10 +144,44 @@ it('the client of graphql-sse ends all streams of its source when it is disposed
   const both = [streamed(source), streamed(source)];
   await until(() => open.length === 2);
   source.client.dispose();
-  // They have ended, and no error of the connection is told.
-  expect(await Promise.all(both)).toEqual([undefined, undefined]);
-  expect(await streamed(source)).toBeUndefined();
+  // They were not complete.
+  const disposed = expect.objectContaining({ name: 'ConnectionLost', message: 'The client was disposed.' });
+  expect(await Promise.all(both)).toEqual([disposed, disposed]);
+  expect(await streamed(source)).toEqual(disposed);
   expect(open.every(({ aborted }) => aborted)).toBe(true);
+});
+
+it('what is watched over graphql-sse does not end where its client is disposed before the final state', async () => {
+  const state = { data: { transactionStatus: { status: 'INITIALIZED' } } };
+  const fetch = async (_: unknown, init?: RequestInit) => {
+    const body = new ReadableStream({
+      start(stream) {
+        stream.enqueue(new TextEncoder().encode(`event: next\ndata: ${JSON.stringify(state)}\n\n`));
+        init?.signal?.addEventListener('abort', () => stream.error(init.signal?.reason));
+      },
+    });
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  };
+  const source = createEventStreams({ url: 'http://gateway/graphql', token: () => 'a token', fetch });
+  const document = typed<{ readonly transactionStatus: { readonly status: string } }>(
+    'subscription { transactionStatus(transactionId: "x") { status } }',
+  );
+  const watched = watch(source, document, {}, () => () => {});
+  const reader = watched[Symbol.asyncIterator]();
+  expect((await reader.next()).value).toEqual({ status: 'INITIALIZED' });
+  let isOver = false;
+  const next = reader.next().then(() => {
+    isOver = true;
+  });
+  const disposed = new Promise<void>((resolve) => {
+    watched.onChange(() => watched.status === 'offline' && resolve());
+  });
+  source.client.dispose();
+  await Promise.race([disposed, next]);
+  expect(isOver).toBe(false);
+  expect(watched.problem).toMatchObject({ message: 'The client was disposed.' });
+  watched.close();
+  await next;
 });
 
 describe.each([

@@ -4,7 +4,7 @@ import { checkable, createFetch, type FetchOptions, unreachable, waitOf } from '
 import { tellAll } from './listeners.ts';
 import { ConnectionLost } from './lost.ts';
 import { requestOf } from './request.ts';
-import type { Answer, Source } from './source.ts';
+import type { Answer, Sink, Source } from './source.ts';
 import { hear, type Shown, tokens } from './tokens.ts';
 
 /** A source over server-sent events, by the client of graphql-sse, for apps that use it already. */
@@ -38,13 +38,14 @@ export function createEventStreams(options: FetchOptions): EventStreams {
   });
   const client = createClient(clientOptions());
   const streams = new Set<Client>();
-  let isDisposed = false;
+  /** Why streams end once the client was disposed: graphql-sse says of them that they are complete. */
+  let disposed: Error | undefined;
   return {
     ...createFetch(options),
     client: {
       ...client,
       dispose() {
-        isDisposed = true;
+        disposed = new ConnectionLost('The client was disposed.');
         for (const each of [client, ...streams]) each.dispose();
       },
     },
@@ -58,7 +59,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
         }),
       );
       streams.add(own);
-      if (isDisposed) own.dispose();
+      if (disposed) own.dispose();
       return own.subscribe(
         request,
         {
@@ -70,12 +71,11 @@ export function createEventStreams(options: FetchOptions): EventStreams {
           },
           error(cause) {
             streams.delete(own);
-            tellAll([() => onConnection?.({ state: 'lost', code: codeOf(cause), cause })]);
-            sink.ended(waiting(cause));
+            lose(cause, sink, onConnection);
           },
           complete() {
             streams.delete(own);
-            sink.ended();
+            sink.ended(disposed);
           },
         },
         {
@@ -89,16 +89,15 @@ export function createEventStreams(options: FetchOptions): EventStreams {
   };
 }
 
-/** Adds to an error how long its answer asks to wait, if it has one. */
-function waiting(cause: unknown): unknown {
-  const { response } = Object(cause) as { response?: Response };
-  return response ? Object.assign(Object(cause), { extensions: waitOf(response) }) : cause;
-}
-
-/** Returns the HTTP status of an error, if it has one. That of graphql-sse has the answer. */
-function codeOf(cause: unknown): number | undefined {
+/** Tells why a stream broke. An error of graphql-sse has the answer, with its status, and with how long it asks to wait. */
+function lose(
+  cause: unknown,
+  sink: Pick<Sink<never>, 'ended'>,
+  onConnection: FetchOptions['onConnection'],
+): void {
   const { code, response } = Object(cause) as { code?: number; response?: Response };
-  return code ?? response?.status;
+  tellAll([() => onConnection?.({ state: 'lost', code: code ?? response?.status, cause })]);
+  sink.ended(response ? Object.assign(Object(cause), { extensions: waitOf(response) }) : cause);
 }
 
 /**
