@@ -365,6 +365,17 @@ const end = async (fake: FakeSource, code: number) =>
   (await until(() => fake.subscriptions[0])).sink.ended(lost(code));
 
 describe.each(Object.keys(LIBRARIES))('over %s', (library) => {
+  it('what is watched, and cannot be sent, ends with a sentence', async () => {
+    // A request over 64 KiB.
+    const long = typed(`subscription { cepStatus(transactionId: "${'x'.repeat(70_000)}") { kind } }`);
+    socket = createSocket({ url: 'ws://127.0.0.1:9', token: () => 'any' });
+    const watched = watch(LIBRARIES[library]?.(socket) ?? socket, long, {}, () => () => {});
+    await expect(watched[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      name: 'Refused',
+      message: expect.stringContaining('64 KiB'),
+    });
+  });
+
   it.each([1009, 4400, 4401, 4406, 4409, 4429])(
     'a feed that is closed with %i ends with a sentence',
     async (code) => {

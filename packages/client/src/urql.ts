@@ -1,12 +1,11 @@
 import {
   type Client,
-  type CombinedError,
   createRequest,
-  type DocumentInput,
   type Exchange,
   type ExecutionResult,
   type OperationResult,
   subscriptionExchange,
+  type TypedDocumentNode,
 } from '@urql/core';
 import { filter, onEnd, pipe, subscribe, take } from 'wonka';
 import { nodeOf } from './parse.ts';
@@ -33,7 +32,7 @@ export const sourceExchange = (source: Source): Exchange =>
           // specification.
           sink.next({
             data,
-            ...(isFirst && errors === undefined ? {} : { errors: errors ?? [] }),
+            ...((!isFirst || errors) && { errors: errors ?? [] }),
           } as ExecutionResult);
           isFirst = false;
         };
@@ -43,8 +42,13 @@ export const sourceExchange = (source: Source): Exchange =>
         const details = { extensions, headers: headers as Details['headers'] };
         const ended = (cause?: unknown) => (cause === undefined ? sink.complete() : sink.error(cause));
         if (kind === 'subscription') {
-          const observer = { next, ended };
-          const unsubscribe = subscribeFor(source, query, variables, context[FOLLOWED], observer, details);
+          let unsubscribe = () => {};
+          try {
+            unsubscribe = subscribeFor(source, query, variables, context[FOLLOWED], { next, ended }, details);
+          } catch (cause) {
+            // It cannot be sent, and urql hears of nothing that is thrown here.
+            ended(cause);
+          }
           return { unsubscribe };
         }
         const left = new AbortController();
@@ -68,36 +72,7 @@ export function urqlSource(client: Client): Source {
   let check = (): void => {};
   return {
     check: () => check(),
-    async query<Data, Variables>(
-      document: TypedDocument<Data, Variables>,
-      variables: Variables,
-      signal?: AbortSignal,
-    ): Promise<Answer<Data>> {
-      const node = nodeOf(document) as DocumentInput<Data, Variables & object>;
-      const named = variables as Variables & object;
-      const isMutation = nodeOf(document).definitions.some(
-        (definition) => 'operation' in definition && definition.operation === 'mutation',
-      );
-      const asked = isMutation
-        ? client.mutation(node, named)
-        : client.query(node, named, { requestPolicy: 'network-only' });
-      // Like urql's own promise, but this one can be left.
-      const { data, error } = await within(
-        undefined,
-        (left) =>
-          new Promise<OperationResult<Data, Variables & object>>((resolve) => {
-            const { unsubscribe } = pipe(
-              asked,
-              filter(({ stale, hasNext }) => !stale && !hasNext),
-              take(1),
-              subscribe(resolve),
-            );
-            left.addEventListener('abort', unsubscribe);
-          }),
-        signal,
-      );
-      return answerOf(data, error);
-    },
+    query: querying(client),
     subscribe(document, variables, sink) {
       let beside: readonly Problem[] | undefined;
       const followed: Followed = {
@@ -114,10 +89,12 @@ export function urqlSource(client: Client): Source {
       const { query, variables: named } = requestOf(document, variables);
       // urql would give a second feed the first one's subscription, which has begun. Its own keys are positive.
       lastKey -= 1;
-      const key = lastKey;
       let last: unknown;
       const { unsubscribe } = pipe(
-        client.executeSubscription({ ...createRequest(nodeOf(query), named), key }, { [FOLLOWED]: followed }),
+        client.executeSubscription(
+          { ...createRequest(nodeOf(query), named), key: lastKey },
+          { [FOLLOWED]: followed },
+        ),
         onEnd(() => sink.ended()),
         subscribe(({ data, error }) => {
           // At the end urql repeats the last result, and beside an error the data of the result before.
@@ -133,9 +110,36 @@ export function urqlSource(client: Client): Source {
   };
 }
 
-/** Returns the answer. Throws the error because of which none came. */
-function answerOf<Data>(data: Data | undefined, error: CombinedError | undefined): Answer<Data> {
-  if (error?.networkError) throw error.networkError;
-  const errors: readonly Problem[] | undefined = error?.graphQLErrors;
-  return { data, errors };
-}
+const querying =
+  (client: Client): Source['query'] =>
+  async <Data, Variables>(
+    document: TypedDocument<Data, Variables>,
+    variables: Variables,
+    signal?: AbortSignal,
+  ): Promise<Answer<Data>> => {
+    const node = nodeOf(document) as TypedDocumentNode<Data, Variables & object>;
+    const named = variables as Variables & object;
+    const isMutation = node.definitions.some(
+      (definition) => (definition as { operation?: string }).operation === 'mutation',
+    );
+    const asked = isMutation
+      ? client.mutation(node, named)
+      : client.query(node, named, { requestPolicy: 'network-only' });
+    // Like urql's own promise, but this one can be left.
+    const { data, error } = await within(
+      undefined,
+      (left) =>
+        new Promise<OperationResult<Data, Variables & object>>((resolve) => {
+          const { unsubscribe } = pipe(
+            asked,
+            filter(({ stale, hasNext }) => !stale && !hasNext),
+            take(1),
+            subscribe(resolve),
+          );
+          left.addEventListener('abort', unsubscribe);
+        }),
+      signal,
+    );
+    if (error?.networkError) throw error.networkError;
+    return { data, errors: error?.graphQLErrors };
+  };
