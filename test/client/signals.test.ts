@@ -16,6 +16,7 @@ import { until } from '../helpers/until.ts';
 
 const URL = 'http://127.0.0.1:9/graphql';
 const QUERY = 'query Q { eventCursor }';
+const MUTATION = 'mutation M { pay { __typename } }';
 
 const apolloOf = (source: Source) =>
   new ApolloClient({ cache: new InMemoryCache(), link: createLink(source) });
@@ -80,6 +81,28 @@ describe.each(Object.keys(LIBRARIES))('a query over %s', (library) => {
     }
   });
 });
+
+it.each(Object.keys(LIBRARIES).filter((library) => library !== 'Apollo’s own query'))(
+  'a mutation over %s whose caller leaves is given up beneath',
+  async (library) => {
+    let beneath: AbortSignal | undefined;
+    const source: Source = {
+      ...createFakeSource(),
+      query: (_document, _variables, signal) =>
+        new Promise((_, reject) => {
+          beneath = signal;
+          signal?.addEventListener('abort', () => reject(signal.reason));
+        }),
+    };
+    const leaving = new AbortController();
+    const asked = (LIBRARIES[library]?.(source) ?? source).query(MUTATION, {}, leaving.signal);
+    const failed = expect(asked).rejects.toThrow('left');
+    await until(() => beneath !== undefined);
+    leaving.abort(new Error('left'));
+    await failed;
+    await until(() => beneath?.aborted);
+  },
+);
 
 it('a query over HTTP and over a socket leaves nothing behind on a signal that goes on', async () => {
   await using gateway = await startGateway({ webhooks: false });

@@ -2,7 +2,7 @@ import { ambient, type Timer } from './ambient.ts';
 import { tellAll } from './listeners.ts';
 import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
-import { type Answer, type Details, type Source, within } from './source.ts';
+import { type Answer, type Details, type Source, throwIfLeft, within } from './source.ts';
 import { hear, type Shown, tokens } from './tokens.ts';
 
 export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
@@ -58,6 +58,8 @@ const posting =
   ({ url, fetch = globalThis.fetch }: FetchOptions, token: ReturnType<typeof tokens>): Post =>
   async (accept, { headers }, body, signal) => {
     const shown = await token();
+    // The token may be that of another person by now, and a `fetch` of the app's own may not look at the signal.
+    throwIfLeft(signal);
     const init = {
       method: 'POST',
       headers: {
@@ -113,10 +115,7 @@ const streaming =
       }
       sink.ended(cause);
     };
-    stream().then(
-      () => end(),
-      (cause: unknown) => end(cause ?? new Error('The stream has failed.')),
-    );
+    stream().then(end, (cause: unknown) => end(cause ?? new Error('The stream has failed.')));
     return () => {
       isLeft = true;
       left.abort();

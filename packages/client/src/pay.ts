@@ -3,7 +3,7 @@ import { mutationField, PAYMENT } from './documents.ts';
 import { type Intent, type IntentStore, randomKey } from './intents.ts';
 import { type PaymentResult, type Settled, settle } from './outcome.ts';
 import { askUntilClear, keep, type Payment } from './payment.ts';
-import { ask, type Source, type TypedDocument, throwIfLeft } from './source.ts';
+import { ask, type Source, type TypedDocument } from './source.ts';
 
 /** How long one call may take before it counts as lost, in milliseconds: longer than the gateway takes for an operation. */
 const ANSWER_MS = 35_000;
@@ -118,32 +118,19 @@ async function end<
   { store, patienceMs = PATIENCE_MS, answerMs = ANSWER_MS, signal }: PayOptions,
   isListed: boolean,
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
-  let leave = () => {};
-  const left = new Promise<never>((_, reject) => {
-    leave = () => reject(signal?.reason);
-  });
-  // Nobody may be waiting as it is left.
-  left.catch(leave);
-  signal?.addEventListener('abort', leave);
   const payment: Payment = {
     store,
     signal,
-    orLeft: async (work) => {
-      throwIfLeft(signal);
-      return Promise.race([work(), left]);
-    },
     intent,
     isListed,
     isEntered: false,
     over: undefined,
-    look: (idempotencyKey) => ask(source, PAYMENT, { idempotencyKey }),
+    look: (idempotencyKey) => ask(source, PAYMENT, { idempotencyKey }, undefined, signal),
     ask: ({ input: fields, idempotencyKey }) =>
       // The fields of the caller, with the key that they lacked.
-      ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs),
+      ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs, signal),
   };
-  const settled = await askUntilClear(payment, ambient.now() + patienceMs).finally(() =>
-    signal?.removeEventListener('abort', leave),
-  );
+  const settled = await askUntilClear(payment, ambient.now() + patienceMs);
   return {
     // The result that settled it is one of this mutation.
     ...(settled as Settled<Extract<ResultOf<Data>, PaymentResult>>),

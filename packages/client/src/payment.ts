@@ -13,7 +13,7 @@ import {
   unknown,
 } from './outcome.ts';
 import { Pause } from './pause.ts';
-import { refusalOf, retryAfterOf, throwIfLeft } from './source.ts';
+import { refusalOf, retryAfterOf, throwIfLeft, within } from './source.ts';
 
 /** A payment that is under way in this process. */
 export interface Payment {
@@ -28,11 +28,9 @@ export interface Payment {
   isEntered: boolean;
   /** `DONE` or `REFUSED`, if the gateway has said that the payment has ended so. */
   over: string | undefined;
-  /** Asks what became of a key. That sends no payment. */
+  /** Asks what became of a key. That sends no payment. Rejects once the payment is left, as `ask` does. */
   look(idempotencyKey: string): Promise<PaymentLook>;
   ask(intent: Intent): Promise<object>;
-  /** Begins work, unless the payment was left, and waits for it. Rejects once the payment is left. */
-  orLeft<Value>(work: () => Promise<Value>): Promise<Value>;
 }
 
 /**
@@ -56,7 +54,7 @@ export async function askUntilClear(payment: Payment, until: number): Promise<Se
     let isOver = refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until;
     if (!isOver) {
       // The timer of a pause that was left would go on.
-      await payment.orLeft(() => pause.next(waitMs)).catch(() => pause.wake(true));
+      await within(undefined, () => pause.next(waitMs), payment.signal).catch(() => pause.wake(true));
       isOver = !payment.signal?.aborted && ambient.now() > until + LATEST_MS;
     }
     if (isOver) {
@@ -78,7 +76,7 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
   let told: Settled<PaymentResult>;
   let change: (kept: Intent) => Intent;
   try {
-    const result: unknown = fieldOf(await payment.orLeft(() => payment.ask(intent)));
+    const result: unknown = fieldOf(await payment.ask(intent));
     const read = settle(result);
     if (read === undefined) return result == null ? lost() : incomplete();
     told = read;
@@ -120,7 +118,7 @@ async function send(payment: Payment): Promise<Settled<PaymentResult>> {
 async function hasEnded(payment: Payment): Promise<string | undefined> {
   try {
     if (payment.over === undefined) {
-      const { payment: found } = await payment.orLeft(() => payment.look(payment.intent.idempotencyKey));
+      const { payment: found } = await payment.look(payment.intent.idempotencyKey);
       payment.over = ['DONE', 'REFUSED'].find((state) => state === found?.state);
     }
   } catch {

@@ -51,13 +51,14 @@ export const sourceExchange = (source: Source): Exchange =>
           }
           return { unsubscribe };
         }
-        const left = new AbortController();
+        // urql goes on with a mutation that nobody waits for, so its caller gives what it is left by.
+        const left: AbortController = context[FOLLOWED] ?? new AbortController();
         source.query(query, variables, left.signal, details).then(
           (answer) => {
             next(answer);
             sink.complete();
           },
-          (cause: unknown) => left.signal.aborted || sink.error(cause),
+          (cause: unknown) => ended(left.signal.aborted ? undefined : cause),
         );
         return { unsubscribe: () => left.abort() };
       },
@@ -122,8 +123,9 @@ const querying =
     const isMutation = node.definitions.some(
       (definition) => (definition as { operation?: string }).operation === 'mutation',
     );
+    const leaving = new AbortController();
     const asked = isMutation
-      ? client.mutation(node, named)
+      ? client.mutation(node, named, { [FOLLOWED]: leaving })
       : client.query(node, named, { requestPolicy: 'network-only' });
     // Like urql's own promise, but this one can be left.
     const { data, error } = await within(
@@ -136,7 +138,10 @@ const querying =
             take(1),
             subscribe(resolve),
           );
-          left.addEventListener('abort', unsubscribe);
+          left.addEventListener('abort', () => {
+            unsubscribe();
+            leaving.abort();
+          });
         }),
       signal,
     );
