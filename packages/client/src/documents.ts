@@ -49,18 +49,26 @@ export const PAYMENT: TypedDocument<PaymentLook, { readonly idempotencyKey: stri
   }
 }`);
 
-/** Returns the first field of a mutation besides `__typename`, from its text, its parsed form, or the form of relay-compiler. */
-export function mutationField(document: string | object): string | undefined {
+/** Finds the first field of a mutation besides `__typename` in a text. */
+const FIELD = /\bmutation\b[^{]*\{[\s,]*(?:(?:\w+\s*:\s*)?__typename[\s,]+)*(?:\w+\s*:\s*)?(\w+)/;
+
+/**
+ * Returns the names that a store may have for a mutation, from its text, its parsed form, or the form of relay-compiler. Its field comes first.
+ * Version 0.2.0 read comments too, took `__typename` for a field, and `mutation` where it found none.
+ */
+export function namesOf(document: string | object): readonly string[] {
   // Its members show which form it is.
-  const { definitions, params } = document as Compiled;
-  if (definitions === undefined) {
-    return /\bmutation\b[^{]*\{[\s,]*(?:(?:\w+\s*:\s*)?__typename[\s,]+)*(?:\w+\s*:\s*)?(\w+)/.exec(
-      params?.text ?? String(document),
-    )?.[1];
-  }
-  return definitions
-    .find(({ operation }) => operation === 'mutation')
-    ?.selectionSet.selections.find(({ name }) => name?.value !== '__typename')?.name?.value;
+  const { definitions, params } = Object(document) as Compiled;
+  const text = params?.text ?? String(document);
+  const names = definitions
+    ? [
+        definitions
+          .find(({ operation }) => operation === 'mutation')
+          ?.selectionSet.selections.find(({ name }) => name?.value !== '__typename')?.name?.value,
+      ]
+    : [text.replace(/".*?"|#.*/g, ''), text].map((each) => FIELD.exec(each)?.[1]);
+  if (!names[0]) throw new Error('No mutation, or its field is in a fragment. Nothing was sent.');
+  return [...(names as string[]), 'mutation', '__typename'];
 }
 
 interface Compiled {

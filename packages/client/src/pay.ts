@@ -1,5 +1,5 @@
 import { ambient } from './ambient.ts';
-import { mutationField, PAYMENT } from './documents.ts';
+import { namesOf, PAYMENT } from './documents.ts';
 import { type Intent, type IntentStore, randomKey } from './intents.ts';
 import { type PaymentResult, type Settled, settle } from './outcome.ts';
 import { askUntilClear, keep, type Payment } from './payment.ts';
@@ -69,18 +69,19 @@ export async function pay<
   input: Omit<Input, 'idempotencyKey'>,
   options: PayOptions,
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
-  const { newKey = randomKey, sharedKey = false, keySince } = options;
+  const { newKey = randomKey, sharedKey, keySince } = options;
+  const names = namesOf(mutation);
   const intent: Intent = {
     idempotencyKey: newKey(),
-    mutation: nameOf(mutation),
+    mutation: names[0] as string,
     // A copy: a form may go on with the same object. Proxies can be copied only so.
     input: JSON.parse(JSON.stringify(input)) as Readonly<Record<string, unknown>>,
     createdAt: isoNow(),
-    ...(keySince === undefined ? {} : { keySince: isoOf(keySince) }),
+    ...(keySince !== undefined && { keySince: isoOf(keySince) }),
     // Another device's call counts as one without an answer.
-    unanswered: Number(sharedKey),
+    unanswered: sharedKey ? 1 : 0,
   };
-  return end(source, mutation, intent, options, false);
+  return end(source, mutation, intent, options, names);
 }
 
 /**
@@ -103,9 +104,9 @@ export async function finish<
   intent: Intent,
   options: Omit<PayOptions, 'newKey' | 'sharedKey' | 'keySince'>,
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
-  if (nameOf(mutation) !== intent.mutation)
+  if (!namesOf(mutation).includes(intent.mutation))
     throw new Error(`Give \`finish\` the mutation of its intent, \`${intent.mutation}\`. Nothing was sent.`);
-  return end(source, mutation, intent, options, true);
+  return end(source, mutation, intent, options);
 }
 
 async function end<
@@ -116,15 +117,13 @@ async function end<
   mutation: TypedDocument<Data, { readonly input: Input }>,
   intent: Intent,
   { store, patienceMs = PATIENCE_MS, answerMs = ANSWER_MS, signal }: PayOptions,
-  isListed: boolean,
+  names?: readonly string[],
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
   const payment: Payment = {
     store,
     signal,
     intent,
-    isListed,
-    isEntered: false,
-    over: undefined,
+    names,
     look: (idempotencyKey) => ask(source, PAYMENT, { idempotencyKey }, undefined, signal),
     ask: ({ input: fields, idempotencyKey }) =>
       // The fields of the caller, with the key that they lacked.
@@ -147,8 +146,6 @@ async function end<
 }
 
 type ResultOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | undefined>;
-
-const nameOf = (mutation: string | object): string => mutationField(mutation) ?? 'mutation';
 
 const isoNow = (): string => new Date(ambient.now()).toISOString();
 

@@ -22,12 +22,12 @@ export interface Payment {
   readonly signal: AbortSignal | undefined;
   /** The intent as it was last kept. Before that, the one that is used unless one is known already. */
   intent: Intent;
-  /** True if the store has listed it. Another one is not made in its place. */
-  readonly isListed: boolean;
+  /** The names that its mutation may have in the store; undefined if the store has listed it. Another one is not made in its place then. */
+  readonly names: readonly string[] | undefined;
   /** True once the store was read for this call: the call has been entered, or the store had the end of the payment. */
-  isEntered: boolean;
+  isEntered?: boolean;
   /** `DONE` or `REFUSED`, if the gateway has said that the payment has ended so. */
-  over: string | undefined;
+  over?: string | undefined;
   /** Asks what became of a key. That sends no payment. Rejects once the payment is left, as `ask` does. */
   look(idempotencyKey: string): Promise<PaymentLook>;
   ask(intent: Intent): Promise<object>;
@@ -134,17 +134,19 @@ async function hasEnded(payment: Payment): Promise<string | undefined> {
  * @returns how the payment ended, if nothing is to be sent.
  */
 async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefined> {
-  const { store, intent: own } = payment;
-  const isKept = payment.isListed || payment.isEntered;
+  const { store, intent: own, names } = payment;
+  const isKept = names === undefined || payment.isEntered;
   let known: Settled<PaymentResult> | undefined;
   // Called again if another tab or process was quicker.
   await changeIntents(store, (intents) => {
     throwIfLeft(payment.signal);
-    const earlier = intents.find((kept) => (isKept ? isSame(kept, own) : isAlike(kept, own) && isOpen(kept)));
+    const earlier = intents.find((kept) =>
+      isKept ? isSame(kept, own) : isAlike(kept, own, names) && isOpen(kept),
+    );
     // An intent that an earlier version of the app has made does not say since when its key could be used.
     const before =
       earlier === undefined ? own : { ...(own.keySince && { keySince: own.keySince }), ...earlier };
-    if (!isKept && earlier === undefined && intents.some((kept) => isTaken(kept, own)))
+    if (!isKept && earlier === undefined && intents.some((kept) => isTaken(kept, own, names)))
       throw new Error(TAKEN);
     payment.intent = before;
     known = settle(before.result);
@@ -160,18 +162,18 @@ async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefin
   return known;
 }
 
-/** True if two intents are payments of the same input. */
-const isAlike = (one: Intent, other: Intent): boolean =>
-  one.mutation === other.mutation && isSameInput(one.input, other.input);
+/** True if two intents are payments of the same input. @param names those of the other's mutation */
+const isAlike = (one: Intent, other: Intent, names: readonly string[] = [other.mutation]): boolean =>
+  names.includes(one.mutation) && isSameInput(one.input, other.input);
 
 /** True if they have the same key, too. A `newKey` that derives keys gives the same one for the next press. */
 const isSame = (one: Intent, other: Intent): boolean =>
   one.idempotencyKey === other.idempotencyKey && isAlike(one, other);
 
 /** True if the new key of a payment is that of another input, which has moved money or may. */
-const isTaken = (kept: Intent, own: Intent): boolean =>
+const isTaken = (kept: Intent, own: Intent, names: Payment['names']): boolean =>
   kept.idempotencyKey === own.idempotencyKey &&
-  !isAlike(kept, own) &&
+  !isAlike(kept, own, names) &&
   isSent(kept) &&
   settle(kept.result)?.status !== 'refused';
 
