@@ -1,8 +1,8 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
-import { parsed, readable, readingOf, storeAnswer, stored } from './answers.ts';
+import { parsed, readable, storedOutcome } from './answers.ts';
 import { askedToWaitMs, backoff, RETRY_WINDOW_MS } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls } from './call.ts';
-import { outcomeOf, type UnknownReason } from './outcome.ts';
+import type { UnknownReason } from './outcome.ts';
 import { isStopped } from './payments-off.ts';
 import { RecordsUnavailableError, type Sent, type StoredAnswer } from './record.ts';
 import { OtherRefundError } from './record-parts.ts';
@@ -109,17 +109,13 @@ async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promi
     if (attempt > 1) void call.records.sentAgain(call.name, order.requestId).catch(() => undefined);
     const happened = await send(call, sent.body, attempt);
     if (mayHaveLeft(happened)) call.onSent();
-    const isFirst = fresh && repeat === 0;
-    const outcome = await stored(call, outcomeOf(order.mutation, isFirst, happened, readingOf(call)));
+    // Stored before the repeats, so that a process which dies among them leaves no permission to go on with what is closed.
+    const outcome = await storedOutcome(call, fresh && repeat === 0, happened);
     if (outcome.kind === 'nothing-moved') {
       return giveUp(call, sent, { kind: 'nothing-moved', because: happened });
     }
     if (outcome.kind !== 'unknown') return { ...outcome, replayed: false };
-    if (outcome.close !== undefined) {
-      closed = true;
-      // Written before the repeats, so that a process which dies among them leaves no permission to go on.
-      await storeAnswer(call, 'unknown', outcome.close);
-    }
+    if (outcome.close !== undefined) closed = true;
     if (outcome.unread !== undefined) {
       call.onUnread({ mutation: order.mutation, name: call.name }, outcome.unread);
     }

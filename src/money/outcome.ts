@@ -102,7 +102,10 @@ function accepted(
 }
 
 /** Returns the outcome of an order after a 2xx that is not the answer to it. */
-export function mismatched(mutation: MoneyMutation, answer: UpstreamAnswer): Outcome {
+export function mismatched(
+  mutation: MoneyMutation,
+  answer: UpstreamAnswer,
+): Extract<Outcome, { kind: 'unknown' }> {
   const { next } = unknown(mutation, 'ANSWER_DOES_NOT_MATCH');
   const reason = 'ANSWER_DOES_NOT_MATCH';
   // The service repeats its first answer, so a repeat shows whether somebody on the way had mixed answers up.
@@ -127,9 +130,13 @@ function denied(
       ? unknown(mutation, 'NO_ANSWER')
       : { kind: 'unknown', reason: 'NO_ANSWER', next: 'report' };
   }
-  if (status === 409 && mutation === 'createMoneyOut') return conflict(first, answer);
+  if (isConflict(mutation, answer)) return conflict(first, answer);
   return isService ? { kind: 'refused', answer } : unread(mutation, attempt);
 }
+
+/** True for the 409 of money out: it settles or closes the payment as the answer to the first request under its key, and to no repeat. */
+export const isConflict = (mutation: MoneyMutation, { status }: Pick<UpstreamAnswer, 'status'>): boolean =>
+  status === 409 && mutation === 'createMoneyOut';
 
 /**
  * The upstream's 409 of money out means "in progress" or "other body", and no documented field tells which

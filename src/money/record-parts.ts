@@ -24,6 +24,11 @@ export interface StoredAnswer {
   readonly text: string;
   /** Where no answer came, and it was found by `evidence`: the journal says so. Undefined in what is read of a record. */
   readonly by?: 'evidence' | undefined;
+  /**
+   * The call that this is the answer to, where it says so only as the answer to a first request: it settles and closes nothing that another
+   * has taken over. Undefined in what is read of a record.
+   */
+  readonly onlyOf?: string | undefined;
 }
 
 /** A request that has been sent to the upstream, or may have been. */

@@ -119,7 +119,7 @@ export type Claimed =
  *   `passed-over` while the client's payment may have moved.
  * - A record that is `sent` never goes back to `claimed`. It vanishes only by `release` of its own owner.
  * - The first `done` or `refused` stays. Any process that learns it may write it, also after its lease was taken over: an answer is a fact about
- *   the intent, not about who holds it.
+ *   the intent, not about who holds it. The exception is one that says so only as the answer to a first request (`onlyOf`).
  * - Every step may be repeated with the same arguments: it does nothing the second time.
  *
  * Not guaranteed:
@@ -156,7 +156,8 @@ export interface MoneyRecords extends OpenRecords {
    * @param code of a refusal, for the journal
    * @param begun what a call has claimed by. Another call may have released the record since, or the store has lost it: it is begun
    *   again then, so that the answer is the owner's and no stranger's. Without it such a record says nothing of its order and its owner.
-   * @returns false if the transaction is known as another payment's, of the last two days at least: nothing was written.
+   * @returns false if nothing was written: the transaction is known as another payment's, of the last two days at least; or the answer is
+   *   {@link StoredAnswer.onlyOf} a call from which another has taken the payment over, or somebody has settled it otherwise.
    */
   answer(
     name: RecordName,

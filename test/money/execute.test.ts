@@ -637,6 +637,23 @@ describe('createMoneyOut', () => {
     expect(steps).toEqual(['sent', 'unknown', 'sent', 'done']);
   });
 
+  it('is refused by a first 409 only once the record has that, as somebody may have taken it over and go on', async () => {
+    upstream.faults.push({ page: 409, served: false, words: 'external_transfer_not_allowed' });
+    const leaving = new AbortController();
+    const failing = moneyOver({
+      async answer(...args) {
+        if (leaving.signal.aborted) return records.answer(...args);
+        leaving.abort();
+        throw new RecordsUnavailableError('test', new Error('away'));
+      },
+    });
+    const open = { kind: 'unknown', reason: 'STILL_PROCESSING', safeToRetry: true };
+    const left = limits(LONG, leaving.signal);
+    expect(await failing.execute(make('createMoneyOut'), left)).toMatchObject(open);
+    await failing.stop();
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'refused', replayed: true });
+  });
+
   it('is sent again also while the record cannot say whether payments are stopped', async () => {
     upstream.faults.push('reset-after');
     const silent = moneyOver({

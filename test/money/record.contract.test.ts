@@ -499,6 +499,32 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await claim(two, name, 'b')).toEqual({ state: 'answered', answer: DONE });
   });
 
+  it.each(['unknown', 'refused'] as const)(
+    'is %s by the answer to a first request while nobody has taken the payment over from its sender, or settled it',
+    async (kind) => {
+      const first = { kind, status: 409, text: 'first' } as const;
+      const told = async (name: RecordName) => (await two.read(name))?.answer;
+      const [own, taken, done, lost] = [freshName(), freshName(), freshName(), freshName()];
+      for (const name of [own, taken, done]) {
+        await claim(one, name, 'a');
+        await one.markSent(name, 'a', '{}');
+        await one.renew(name, 'a', 0);
+      }
+      for (const name of [taken, done]) expect(await claim(two, name, 'b')).toMatchObject({ state: 'sent' });
+      await two.answer(done, HASH, DONE);
+      // What is repeated, as its reply was lost, says the same.
+      for (const _time of ['once', 'again']) {
+        for (const name of [own, lost])
+          expect(await one.answer(name, HASH, { ...first, onlyOf: 'a' })).toBe(true);
+        for (const name of [taken, done])
+          expect(await one.answer(name, HASH, { ...first, onlyOf: 'a' })).toBe(false);
+      }
+      expect(await Promise.all([own, lost, taken, done].map(told))).toEqual([first, first, null, DONE]);
+      expect(await two.answer(taken, HASH, { ...first, onlyOf: 'b' })).toBe(true);
+      expect(await told(taken)).toEqual(first);
+    },
+  );
+
   it('notes no sending of what is answered, though its end is unknown', async () => {
     const name = freshName();
     const unknown = { kind: 'unknown', status: 409, text: 'in progress' } as const;

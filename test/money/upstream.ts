@@ -6,6 +6,8 @@ import { text } from 'node:stream/consumers';
 interface Page {
   readonly page: number;
   readonly served: boolean;
+  /** What it says; its number without that. */
+  readonly words?: string;
 }
 
 /**
@@ -86,7 +88,7 @@ export async function startUpstream(): Promise<Upstream> {
     if (typeof fault === 'number') return reply(response, fault, serviceError(fault));
     if (typeof fault === 'object') {
       if (fault.served) serve(call);
-      return reply(response, fault.page, `<html><h1>${fault.page}</h1></html>`);
+      return reply(response, fault.page, `<html><h1>${fault.words ?? fault.page}</h1></html>`);
     }
     if (fault === 'reset-before') return void request.socket.resetAndDestroy();
     if (fault === 'hang-before') return;

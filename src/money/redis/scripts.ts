@@ -212,9 +212,10 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
 
 /**
  * KEYS: record, twins where it is a customer's (as CLAIM has them). ARGV: input hash, kind, status, text, retention, letter and rest of its line, the owner of the key and the line that
- * begins the payment where there is no record (empty where they are not known), then its transaction and the part that is in, where
- * there is one. What is settled is written again as it stands, so that WAIT proves it, and is kept no longer. Returns `anothers`, and
- * writes nothing, where another record has the transaction.
+ * begins the payment where there is no record (empty where they are not known), the call whose alone the answer is (empty where it is
+ * anybody's), then its transaction and the part that is in, where there is one. What is settled is written again as it stands, so that WAIT
+ * proves it, and is kept no longer. Writes nothing, and returns `anothers`, where another record has the transaction, or `taken`, where
+ * the payment was taken over from that call, or is settled otherwise.
  *
  * A record that is settled is deleted and written again, as a hash of Redis does not give back the room of fields that are deleted. It
  * keeps the fields that versions before read. A payment that is done has its HTTP status at the end of `past`, and not in `status`, where
@@ -225,8 +226,12 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED} 
   local state, input, kind, whose, line, askedAt, sentAt, attempts =
     unpack(redis.call('HMGET', key, 'state', 'input', 'kind', 'whose', 'line', 'askedAt', 'sentAt', 'attempts'))
   if state and input ~= ARGV[1] then return end
+  if ARGV[10] ~= '' then
+    local isSettledOtherwise = state == 'answered' and kind ~= 'unknown' and kind ~= ARGV[2]
+    if isSettledOtherwise or (state == 'sent' and redis.call('HGET', key, 'owner') ~= ARGV[10]) then return 'taken' end
+  end
   if not (state == 'answered' and kind ~= 'unknown') then
-    if ARGV[10] and isAnothers(ARGV[10], ARGV[11]) then return 'anothers' end
+    if ARGV[11] and isAnothers(ARGV[11], ARGV[12]) then return 'anothers' end
     local isGone = not state and ARGV[9] ~= ''
     if isGone then line, whose = journal(ARGV[9]), ARGV[8] end
     if kind ~= ARGV[2] then journal(ARGV[6] .. (line or (':' .. hash)) .. ARGV[7]) end
@@ -249,7 +254,7 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED} 
     if status then fields[#fields + 1], fields[#fields + 2] = 'status', status end
     redis.call('HSET', key, unpack(fields))
     if ARGV[2] ~= 'unknown' then file(ARGV[2]) end
-    if ARGV[10] then named(ARGV[10], ARGV[11]) end
+    if ARGV[11] then named(ARGV[11], ARGV[12]) end
     if isGone and KEYS[2] then nameTwin(KEYS[2], ARGV[1], ARGV[5]) end
     redis.call('PEXPIRE', key, ARGV[5])
   else

@@ -117,13 +117,15 @@ export class RedisSteps {
     code: string | undefined,
     begun: Begun | undefined,
   ): Promise<boolean> {
-    const { kind, status, text } = answer;
+    const { kind, status, text, onlyOf = '' } = answer;
     const line = partsOf(answeredLine(answer, transactionId, code));
     const again = begun && [begun.keyOwner, askedLine(begun.asked, inputHash, name, begun.requestId ?? '')];
     const named = transactionId === undefined ? [] : transactionName(transactionId);
-    const args = [inputHash, kind, status, text, RETENTION_MS, ...line, ...(again ?? ['', '']), ...named];
+    const told = [inputHash, kind, status, text, RETENTION_MS, ...line];
+    const args = [...told, ...(again ?? ['', '']), onlyOf, ...named];
     const keys = begun?.isCustomers ? [keyOf(name), twinsKey(name.clientId, begun.twin)] : [keyOf(name)];
-    return (await this.#write('answer', ANSWER, keys, args)) !== 'anothers';
+    const reply = await this.#write('answer', ANSWER, keys, args);
+    return reply !== 'anothers' && reply !== 'taken';
   }
 
   async sentAgain(name: RecordName, requestId: string): Promise<void> {

@@ -106,7 +106,7 @@ export class SqliteSteps {
    * A record that no longer says when it was sent gets the time of its end, as a search finds what was sent.
    *
    * @param beginAgain makes the record where there is none
-   * @returns false, and writes nothing, if another record has the transaction
+   * @returns false, and writes nothing, if another record has the transaction, or as `StoredAnswer.onlyOf` says
    */
   answer(
     name: RecordName,
@@ -120,13 +120,17 @@ export class SqliteSteps {
   ): boolean {
     const { clientId, hash } = name;
     const { clock, clocks } = this.#parts;
-    const { kind, status, text } = told;
+    const { kind, status, text, onlyOf } = told;
     const expiresAt = clock.now() + RETENTION_MS;
     const settledAt = kind === 'unknown' ? null : clocks.now();
     const named = { settledAt, transactionId: transactionId?.toLowerCase() ?? null };
     const row = this.#read.get(clientId, hash);
     const before = row?.['answer_kind'];
     const isSettled = before === 'done' || before === 'refused';
+    if (onlyOf !== undefined && row?.['input_hash'] === inputHash) {
+      const isTaken = row['state'] === 'sent' && row['owner'] !== onlyOf;
+      if (isTaken || (isSettled && before !== kind)) return false;
+    }
     const isAnothers = this.#another.get(clientId, named.transactionId, hash) !== undefined;
     if (isAnothers && !isSettled) return false;
     if (row === undefined) beginAgain?.();

@@ -124,6 +124,7 @@ function leveled(reply: unknown, names: Map<string, string>): unknown {
   if (Array.isArray(reply)) return reply.map((item) => leveled(item, names));
   if (typeof reply !== 'string') return reply;
   return reply
+    .replaceAll(/\b\d{13}-\d+,\d+,\d+\b/g, 'times of a payment')
     .replaceAll(/\b\d{13}-\d+\b/g, (id) => {
       const name = names.get(id) ?? `id ${names.size}`;
       names.set(id, name);
@@ -143,7 +144,7 @@ function stepFrom(chance: Chance): readonly string[] {
   const log = ['{c}:meta', '{c}:log'];
   const index = ['{c}:index', '{c}:names', '{c}:indexed'];
   const seen = `{c}:seen:${chance.below(12)}`;
-  const record = `pasarela:money:{c}:${chance.below(4)}`;
+  const record = `pasarela:money:{c}:${chance.below(50)}`;
   const owner = chance.pick(['one', 'two']);
   const input = chance.pick(['input', 'input', 'other']);
   const asked = JSON.stringify([1, 'createMoneyOut', chance.pick(['', 'customer'])]);
@@ -237,7 +238,18 @@ function stepFrom(chance: Chance): readonly string[] {
       run(
         ANSWER,
         [record, `pasarela:money:{c}:transaction:${record.slice(-1)}`],
-        [input, chance.pick(['done', 'refused', 'unknown']), 200, 'text', 6_000_000, 1],
+        [
+          input,
+          chance.pick(['done', 'refused', 'unknown']),
+          200,
+          'text',
+          6_000_000,
+          '["answered"',
+          ']',
+          chance.pick(['me', 'you']),
+          chance.pick(['', asked]),
+          chance.pick(['', owner]),
+        ],
       ),
     () => run(RENEW, [record], [owner, 600_000]),
     () => run(SENT_AGAIN, [record], []),
