@@ -916,6 +916,30 @@ describe('the record over Redis', () => {
     await records.stop();
   });
 
+  it('writes something also when a step is repeated, as WAIT counts the writes of its own connection', async () => {
+    const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+    const changes = async () =>
+      Number(/rdb_changes_since_last_save:(\d+)/.exec(await redis.admin.info('persistence'))?.[1]);
+    const [answered, freed] = [freshName(), freshName()];
+    for (const name of [answered, freed]) {
+      await records.claim(name, { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS });
+      await records.markSent(name, 'a', '{}');
+    }
+    const steps = [
+      () => records.answer(answered, HASH, DONE),
+      () => records.release(freed, 'a'),
+      () => records.holdPayments(),
+    ];
+    for (const step of steps) {
+      await step();
+      const before = await changes();
+      await step();
+      expect(await changes(), String(step)).toBeGreaterThan(before);
+    }
+    await records.resume();
+    await records.stop();
+  });
+
   it('refuses on a primary whose replica has just turned away, as it does to take its place', async () => {
     await using primary = await startRedis(PROMPT_REPLICAS);
     await using replica = await startRedis();

@@ -261,10 +261,17 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED} 
     redis.call('HSET', key, 'kind', kind)
   end`);
 
-/** KEYS: record. ARGV: owner, letter and rest of its line. Returns 1 where there is no such record now. */
+/**
+ * KEYS: record. ARGV: owner, letter and rest of its line. Returns 1 where there is no such record now. Where there was none, writes something
+ * that nobody needs, so that WAIT proves it: the record may have been deleted on a connection that has broken since, and WAIT counts the
+ * writes of its own.
+ */
 export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
   local state, owner, line = unpack(redis.call('HMGET', key, 'state', 'owner', 'line'))
-  if not state then return 1 end
+  if not state then
+    redis.call('SET', base .. ':probe', '', 'PX', 60000)
+    return 1
+  end
   if owner ~= ARGV[1] or state == 'answered' then return 0 end
   journal(ARGV[2] .. (line or (':' .. hash)) .. ARGV[3])
   file('none')
