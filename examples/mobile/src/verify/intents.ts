@@ -1,5 +1,6 @@
 import {
   finish,
+  forget,
   forgetSettled,
   type Intent,
   type IntentStore,
@@ -59,6 +60,15 @@ const those = async (
   ...standings: readonly (Standing | undefined)[]
 ): Promise<readonly Intent[]> =>
   (await store.load()).filter((intent) => standings.includes(standingOf(intent)));
+
+/** Lets go of one that is unpaid. A call of it may have been sent since it was listed: it stays then. */
+async function dropUnpaid(store: IntentStore, key: string): Promise<void> {
+  for (;;) {
+    const before = await store.load();
+    const after = before.filter((each) => each.idempotencyKey !== key || standingOf(each) !== 'unpaid');
+    if (after.length === before.length || (await store.save(after, before)) !== false) return;
+  }
+}
 
 /**
  * What the store keeps of verifications of which nobody has seen the end.
@@ -122,7 +132,12 @@ export function useIntents(source: Source, owner: string, signal: AbortSignal, u
   // `pay` would send another one where it has ended meanwhile.
   const goOn = (intent: Intent) =>
     ask(inputOf(intent), () => finish(source, START_VERIFICATION, intent, { store, signal }));
-  return { store, open, refusals, addRefusal, dropRefusal, unclear, setUnclear, asked, look, press, goOn };
+  const letGo = async (intent: Intent): Promise<void> => {
+    const { idempotencyKey: key } = intent;
+    await (standingOf(intent) === 'unpaid' ? dropUnpaid(store, key) : forget(store, key)).catch(untold);
+    await look();
+  };
+  return { open, refusals, addRefusal, dropRefusal, unclear, setUnclear, asked, look, press, goOn, letGo };
 }
 
 /** True if the gateway knows how a payment has ended. Asking for that sends nothing. */

@@ -1,4 +1,4 @@
-import { forget, type Intent, type Outcome, type Source, type Standing, standingOf } from '@pasarela/client';
+import { type Intent, type Outcome, type Source, type Standing, standingOf } from '@pasarela/client';
 import { useCallback, useEffect, useState } from 'react';
 import { useSpeech } from '../ui/i18n.tsx';
 import type { Messages } from '../ui/messages.ts';
@@ -75,13 +75,12 @@ export function usePayments(source: Source, owner: string, isLive: boolean, sign
   const [problem, setProblem] = useState<string>();
   const untold = useCallback(() => setProblem(t.unstorable), [t]);
   const intents = useIntents(source, owner, signal, untold);
-  const { open, refusals, unclear, setUnclear, look, press, goOn, store } = intents;
+  const { open, refusals, unclear, setUnclear, look, press, goOn } = intents;
   const { sending, shown, setShown, show } = useShown(intents.dropRefusal, setProblem);
   useGoingOn(source, isLive, intents, show);
-  const letGo = async (key: string): Promise<void> => {
+  const letGo = (intent: Intent): void => {
     setProblem(undefined);
-    await forget(store, key).catch(untold);
-    await look();
+    void intents.letGo(intent);
   };
   return {
     open: open?.flatMap((intent) => {
@@ -94,7 +93,7 @@ export function usePayments(source: Source, owner: string, isLive: boolean, sign
         input: inputOf(intent),
         standing,
         ask: () => void show(goOn(intent)),
-        forget: isFree ? () => void letGo(key) : undefined,
+        forget: isFree ? () => letGo(intent) : undefined,
       };
     }),
     refused: refusals.map((refusal) => ({
