@@ -18,6 +18,15 @@ it('the examples keep persons of one client apart, and customers of one person',
   expect(owners.every((owner) => owner.startsWith(CLIENT))).toBe(true);
 });
 
+it('the examples keep customers apart where the token names no person', () => {
+  const owners = ['c1', 'c2'].map((customer_id) => ownerOf(tokenOf({ customer_id }), CLIENT));
+  expect(new Set([...owners, CLIENT, ownerOf(tokenOf({ sub: 'c1' }), CLIENT)]).size).toBe(4);
+  // A `sub` that is the client says no more than none.
+  expect(['c1', 'c2'].map((customer_id) => ownerOf(tokenOf({ sub: CLIENT, customer_id }), CLIENT))).toEqual(
+    owners,
+  );
+});
+
 it('the examples know a person again under another token', () => {
   const [first, second] = [1, 2].map((exp) => ownerOf(tokenOf({ sub: 'ana', exp }), CLIENT));
   expect(second).toBe(first);
