@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { showFeed, startState } from '../../packages/client/src/feed-state.ts';
-import { follow, isGap, memoryStore, type Store, typed } from '../../packages/client/src/index.ts';
+import { follow, isGap, memoryStore, Refused, type Store, typed } from '../../packages/client/src/index.ts';
 import { createFakeGateway } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
 
@@ -34,6 +34,30 @@ it('a list whose last event the log no longer holds is loaded once for a gap, an
   feed.close();
   await ended;
 });
+
+it.each(['EVENTS_GAP', 'CURSOR_INVALID'])(
+  'a list whose next page is %s is loaded anew, and the feed goes on',
+  async (code) => {
+    const gateway = createFakeGateway();
+    const first = { id: '1', cursor: gateway.deliver({ id: '1' }) };
+    const lists = [
+      () => {
+        throw new Refused({ message: 'Gone.', extensions: { code } });
+      },
+      () => [first],
+    ];
+    const feed = follow(gateway.connect(), EVENTS, { getState: async () => lists.shift()?.() ?? [] });
+    const seen: unknown[] = [];
+    const ended = (async () => {
+      for await (const item of feed) seen.push(isGap(item) ? item.events : item);
+    })();
+    await Promise.race([ended, until(() => feed.status === 'live')]);
+    expect(seen).toEqual([[first]]);
+    expect(feed.problem).toBeUndefined();
+    feed.close();
+    await ended;
+  },
+);
 
 it('a gap is kept before the list that was loaded for it, so that an app that ends before it is told of the gap shows it', async () => {
   const gateway = createFakeGateway();

@@ -130,11 +130,11 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
           this.#full = false;
           await this.#pause.wait();
         } else {
-          const { code, extensions } = this.#refusal;
-          if (!isGapCode(code)) throw this.#refusal;
+          const refusal = this.#refusal;
+          if (!isGapCode(refusal.code)) throw refusal;
           this.#refusal = undefined;
           this.#connection = undefined;
-          yield* this.#begin(code, extensions);
+          yield* this.#begin(refusal.code, refusal.extensions);
         }
       }
     } finally {
@@ -213,7 +213,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       } catch (cause) {
         if (this.#left.signal.aborted) return false;
         const refusal = refusalOf(cause);
-        if (refusal) throw refusal;
+        // What `getState` was reading is gone from the log: it begins anew.
+        if (refusal && !isGapCode(refusal.code)) throw refusal;
         this.#failure = cause;
         this.#change({ problem: cause });
         await this.#pause.next(retryAfterOf(cause));
