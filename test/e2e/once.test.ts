@@ -52,6 +52,23 @@ it('two tabs show each credit once between them, though both save it, and it com
   expect(await one.evaluate('store.load()')).toMatchObject({ cursor: 'c' });
 });
 
+it('a credit that was refused before its banner was shown gets none, unless it is accepted after that', async () => {
+  const tab = await openTab();
+  await save(tab, 'a');
+  await save(tab, 'a', 'a refused', 'REJECTED');
+  await save(tab, 'b');
+  await show(tab);
+  await expect.poll(() => shown).toContain('b');
+  expect(shown).toEqual(['b']);
+  await save(tab, 'a', 'a accepted');
+  await expect.poll(() => shown).toEqual(['b', 'a']);
+  // One that was shown stays the only one.
+  await save(tab, 'a', 'a refused again', 'REJECTED');
+  await save(tab, 'a', 'a accepted again');
+  await save(tab, 'c');
+  await expect.poll(() => shown).toEqual(['b', 'a', 'c']);
+});
+
 it('a credit that was saved as its page ended is shown by the next, and by a tab that goes on for one that has gone', async () => {
   const first = await openTab();
   await save(first, 'a');
