@@ -17,6 +17,8 @@ registerHooks({
     if (/^@react-native-async-storage|^expo-crypto$|\/i18n\.tsx$|\/gql\/index\.ts$/.test(specifier))
       return next(PARTS, context);
     if (specifier === '@pasarela/client') return next(CLIENT, context);
+    // Of urql they import the class of its errors, which @urql/core has.
+    if (specifier === 'urql') return next('@urql/core', { ...context, parentURL: import.meta.url });
     return next(specifier, specifier.startsWith('.') ? context : { ...context, parentURL: import.meta.url });
   },
 });

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { type Intent, intentStore } from '../../packages/client/src/index.ts';
+import { createFakeSource } from '../../packages/client/src/testing.ts';
+import { until } from '../helpers/until.ts';
 import { exampleModule, type Payments, showHook } from './example-modules.ts';
 import storage from './example-parts.ts';
 
@@ -33,4 +35,30 @@ it('the example for phones keeps the key of a payment that was sent since it was
   await expect.poll(standings).toEqual([]);
   expect(await store.load()).toEqual([]);
   screen.leave();
+});
+
+it('the web example shows no verification that succeeds as its person signs out: the next one would begin with it', async () => {
+  // What a page has, and Node lacks.
+  Object.assign(globalThis, { location: { hash: '' } });
+  Object.defineProperty(globalThis, 'localStorage', { value: storage });
+  const { usePayments } = await exampleModule('web/src/verify/payments.ts');
+  const source = createFakeSource();
+  const leaving = new AbortController();
+  const screen = showHook<Payments>(() => usePayments({ source, signal: leaving.signal }, 'ana', false));
+  const sent = screen.now.send({ sourceInstrumentId: 'own', destinationInstrumentId: 'theirs' });
+  const call = await until(() => source.calls[0]);
+  const lock = 'pasarela pasarela.intents.ana';
+  await navigator.locks.request(lock, async () => {
+    const transaction = { id: 'transaction-1' };
+    call.answer({
+      data: { createPennyValidation: { __typename: 'CreatePennyValidationSuccess', transaction } },
+    });
+    await until(async () => (await navigator.locks.query()).pending?.some(({ name }) => name === lock));
+    leaving.abort();
+    screen.leave();
+  });
+  await sent;
+  expect(location.hash).toBe('');
+  const [kept] = await intentStore(storage, 'pasarela.intents.ana').load();
+  expect(kept).toMatchObject({ result: { transaction: { id: 'transaction-1' } } });
 });

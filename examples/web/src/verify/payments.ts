@@ -77,7 +77,7 @@ export function usePayments(graph: Graph, owner: string, isLive: boolean): Payme
   const untold = useCallback(() => setProblem(t.unstorable), [t]);
   const intents = useIntents(graph, owner, untold);
   const { open, refusals, unclear, press, goOn } = intents;
-  const { sending, show } = useShown(intents.dropRefusal, setProblem);
+  const { sending, show } = useShown(graph.signal, intents.dropRefusal, setProblem);
   useGoingOn(graph, isLive, intents);
   const letGo = (intent: Intent): void => {
     setProblem(undefined);
@@ -112,7 +112,11 @@ export function usePayments(graph: Graph, owner: string, isLive: boolean): Payme
 type Intents = ReturnType<typeof useIntents>;
 
 /** What the person waits for: the address of a verification, or why there is none. */
-function useShown(dropRefusal: Intents['dropRefusal'], setProblem: (problem: string | undefined) => void) {
+function useShown(
+  signal: AbortSignal,
+  dropRefusal: Intents['dropRefusal'],
+  setProblem: (problem: string | undefined) => void,
+) {
   const { t } = useSpeech();
   const [sending, setSending] = useState(false);
   /** The one that `problem` tells of. */
@@ -124,6 +128,8 @@ function useShown(dropRefusal: Intents['dropRefusal'], setProblem: (problem: str
     setRefusal(undefined);
     if (refusal !== undefined) await dropRefusal(refusal);
     const outcome = await asking;
+    // The address is the next person's by now. The store has what this one is shown at the next sign-in.
+    if (signal.aborted) return;
     setSending(false);
     if (outcome?.status === 'refused') setRefusal(outcome);
     // The address shows it from now on, also after a reload.
