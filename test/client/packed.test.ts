@@ -9,18 +9,18 @@ import { COMPILER, folder, installPackages, run } from '../helpers/packages.ts';
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
 const OWN_BYTES: Readonly<Record<string, number>> = {
-  apollo: 6_140,
-  fetch: 4_770,
-  'graphql-sse': 5_385,
+  apollo: 6_305,
+  fetch: 4_935,
+  'graphql-sse': 5_550,
   'indexed-db': 1_270,
   react: 4_940,
   'react-native': 310,
-  relay: 5_245,
-  request: 3_345,
+  relay: 5_405,
+  request: 3_505,
   schema: 750,
   svelte: 4_135,
-  testing: 4_380,
-  urql: 5_380,
+  testing: 4_540,
+  urql: 5_550,
 };
 /** What an app loads of the package, and the most that it may weigh, compressed. */
 const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {

@@ -31,6 +31,38 @@ it.each([
   'subscription Named($after: Cursor) { events(after: $after) { id cursor } } fragment F on Event @a(b: 1) { id }',
   'mutation M($input: I!) { pay(first: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", second: "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", third: { a: $input }) { __typename } }',
   '{ eventCursor }',
+  '"What it is for." query Named { a } "What\\u007f it has." fragment F on T { a }',
+  '"""One line\nand another""" query { a }',
+  'query Q("the first" $a: ID, $b: String = """x""") { a }',
+  'query Q($a: [String] = ["""x\ny"""], $b: ID) { a }',
+  '{ a(b: "\\b\\t\\u0000\\u007f \\\\u000b \\" é💸") }',
+  '{ a(b: [], c: {}) }',
+  `{ ${'a'.repeat(81)} }`,
+  '{ a(list: ["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"]) }',
+  '{ a(of: { a: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", b: ["bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"] }) }',
 ])('prints as graphql does: %s', (text) => {
   expect(textOf(parse(text))).toBe(print(parse(text)));
+});
+
+it.each(
+  [
+    'x',
+    '',
+    ' x',
+    ' "',
+    '\t\\\\',
+    'x"',
+    'x\\\\',
+    'x\\""" y',
+    'x\\"""',
+    'one\n  two',
+    'one\n\n  two\n three',
+    'one\ntwo',
+    '  one\ntwo',
+    'x'.repeat(71),
+    ` ${'x'.repeat(71)}`,
+  ].map((text) => (/["\\]$/.test(text) ? `${text}\n` : text)),
+)('prints a block as graphql does: %j', (text) => {
+  const document = parse(`{ a(b: """${text}""") { c(d: { e: ["""${text}"""] }) } }`);
+  expect(textOf(document)).toBe(print(document));
 });

@@ -19,6 +19,7 @@ interface Node {
   readonly operation?: string;
   readonly value?: Node | string | boolean;
   readonly block?: boolean;
+  readonly description?: Node;
   readonly alias?: Node;
   readonly name?: Node;
   readonly variable?: Node;
@@ -35,54 +36,69 @@ interface Node {
   readonly fields?: readonly Node[];
 }
 
-/** The longest line of a field whose arguments stand on one line. */
+/** The longest line of a field whose arguments stand on one line, and of a list or an object that does. */
 const LINE = 80;
 const all = (nodes: readonly Node[] = [], between = ' '): string => nodes.map(print).join(between);
 const around = (before: string, text: string, after = ''): string =>
   text === '' ? '' : before + text + after;
 const indented = (text: string): string => text.replaceAll('\n', '\n  ');
 
+/** Nodes on one line, or, where that is too long, each on its own. */
+function among(before: string, nodes: readonly Node[] | undefined, after: string): string {
+  const line = before + all(nodes, ', ') + after;
+  return line.length > LINE ? `${before.trim()}\n  ${indented(all(nodes, '\n'))}\n${after.trim()}` : line;
+}
+
+/** A block string. One line stays beside its quotes where it is short, or begins with a space. */
+function block(text: string): string {
+  const end = /.{71}|[\n\r]|["\\]$/s.test(text) ? '\n' : '';
+  const begin = /^[^ \t]|[\n\r]/.test(text) ? end : '';
+  return `"""${begin}${text.replaceAll('"""', '\\"""')}${end}"""`;
+}
+
 /**
  * Prints a parsed document exactly as graphql does, because a gateway with trusted documents knows a text by its digest. It
- * works without graphql, which an app does not need to follow and to pay.
+ * works without graphql, which an app does not need to follow and to pay. Only of rarer control characters in a text (U+000B, U+0085)
+ * does graphql write some in another way.
  */
 function print(node: Node | undefined): string {
   if (node === undefined) return '';
   const { name, value, directives, selectionSet, typeCondition } = node;
   const marks = around(' ', all(directives));
+  const told = around('', print(node.description), '\n');
   switch (node.kind) {
     case 'Document':
       return all(node.definitions, '\n\n');
     case 'OperationDefinition': {
-      const variables = around('(', all(node.variableDefinitions, ', '), ')');
-      const begin = node.operation + around(' ', print(name) + variables) + marks;
+      const line = around('(', all(node.variableDefinitions, ', '), ')');
+      const variables = line.includes('\n') ? `(\n${all(node.variableDefinitions, '\n')}\n)` : line;
+      const begin = told + node.operation + around(' ', print(name) + variables) + marks;
       return (begin === 'query' ? '' : `${begin} `) + print(selectionSet);
     }
     case 'VariableDefinition':
-      return `${print(node.variable)}: ${print(node.type)}${around(' = ', print(node.defaultValue))}${marks}`;
+      return `${told}${print(node.variable)}: ${print(node.type)}${around(' = ', print(node.defaultValue))}${marks}`;
     case 'SelectionSet':
       return `{\n  ${indented(all(node.selections, '\n'))}\n}`;
     case 'Field': {
       const begin = around('', print(node.alias), ': ') + print(name);
-      const line = begin + around('(', all(node.arguments, ', '), ')');
-      const long = `${begin}(\n  ${indented(all(node.arguments, '\n'))}\n)`;
-      return (line.length > LINE ? long : line) + marks + around(' ', print(selectionSet));
+      const line = node.arguments?.[0] ? among(`${begin}(`, node.arguments, ')') : begin;
+      return line + marks + around(' ', print(selectionSet));
     }
     case 'FragmentSpread':
       return `...${print(name)}${marks}`;
     case 'InlineFragment':
       return `...${around(' on ', print(typeCondition))}${marks} ${print(selectionSet)}`;
     case 'FragmentDefinition':
-      return `fragment ${print(name)} on ${print(typeCondition)}${marks} ${print(selectionSet)}`;
+      return `${told}fragment ${print(name)} on ${print(typeCondition)}${marks} ${print(selectionSet)}`;
     case 'Directive':
       return `@${print(name)}${around('(', all(node.arguments, ', '), ')')}`;
     case 'Argument':
     case 'ObjectField':
       return `${print(name)}: ${print(value as Node)}`;
     case 'ListValue':
-      return `[${all(node.values, ', ')}]`;
+      return among('[', node.values, ']');
     case 'ObjectValue':
-      return `{ ${all(node.fields, ', ')} }`;
+      return among('{ ', node.fields, ' }');
     case 'Variable':
       return `$${print(name)}`;
     case 'ListType':
@@ -92,7 +108,8 @@ function print(node: Node | undefined): string {
     case 'NamedType':
       return print(name);
     case 'StringValue':
-      return JSON.stringify(value);
+      // JSON leaves U+007F as it is, and graphql escapes it.
+      return node.block ? block(value as string) : JSON.stringify(value).replaceAll('\x7f', '\\u007F');
     case 'NullValue':
       return 'null';
     // Names, numbers, enum values, booleans.
