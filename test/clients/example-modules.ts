@@ -36,18 +36,27 @@ export interface Payments {
 // biome-ignore lint/suspicious/noExplicitAny: the root has no types of the packages that it imports.
 export const exampleModule = (path: string): Promise<any> => import(urlOf(`examples/${path}`));
 
-/** Shows a hook, and returns what it has returned last. */
-export function showHook<Result>(hook: () => Result): { readonly now: Result; leave(): void } {
-  let now: Result;
+/** A hook that is shown: what it has returned, and returned last. */
+interface Shown<Result> {
+  readonly told: readonly Result[];
+  readonly now: Result;
+  leave(): void;
+}
+
+/** Shows a hook. */
+export function showHook<Result>(hook: () => Result): Shown<Result> {
+  const told: Result[] = [];
   const Screen = () => {
-    now = hook();
+    told.push(hook());
     return null;
   };
   // React's renderer begins within `act` alone, and goes on by itself outside of it.
   const root = during(() => create(createElement(Screen)));
   return {
+    told,
     get now() {
-      return now;
+      // It is drawn as it is shown.
+      return told.at(-1) as Result;
     },
     leave: () => during(() => root.unmount()),
   };

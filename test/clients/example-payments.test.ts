@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFetch } from '../../packages/client/src/fetch.ts';
-import { type Intent, intentStore } from '../../packages/client/src/index.ts';
+import { type Intent, intentStore, type Source } from '../../packages/client/src/index.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
 import { exampleModule, type Payments, showHook } from './example-modules.ts';
@@ -14,14 +14,35 @@ const INTENT: Intent = {
   unanswered: 0,
 };
 
+const SUCCESS = {
+  data: {
+    createPennyValidation: {
+      __typename: 'CreatePennyValidationSuccess',
+      transaction: { id: 'transaction-1' },
+    },
+  },
+};
+
+// What a page has, and Node lacks.
+Object.assign(globalThis, { location: { hash: '' } });
+Object.defineProperty(globalThis, 'localStorage', { value: storage });
+
+/** Shows a screen of payments of an example. */
+async function screenOf(example: string, source: Source, owner: string, signal: AbortSignal) {
+  const { usePayments } = await exampleModule(`${example}/src/verify/payments.ts`);
+  return showHook<Payments>(() =>
+    example === 'web'
+      ? usePayments({ source, signal }, owner, false)
+      : usePayments(source, owner, false, signal),
+  );
+}
+
 it('the example for phones keeps the key of a payment that was sent since it was listed as never paid', async () => {
-  const { usePayments } = await exampleModule('mobile/src/verify/payments.ts');
   const store = intentStore(storage, 'pasarela.intents.owner');
   await store.save([INTENT], []);
   // Nothing is sent here: nobody asks for it, and the gateway is not there.
   const source = createFetch({ url: 'http://127.0.0.1:1/graphql', token: () => 'token' });
-  const { signal } = new AbortController();
-  const screen = showHook<Payments>(() => usePayments(source, 'owner', false, signal));
+  const screen = await screenOf('mobile', source, 'owner', new AbortController().signal);
   const standings = () => screen.now.open?.map(({ standing }) => standing);
   await expect.poll(standings).toEqual(['unpaid']);
   const [listed] = screen.now.open ?? [];
@@ -37,22 +58,38 @@ it('the example for phones keeps the key of a payment that was sent since it was
   screen.leave();
 });
 
+it.each(['web', 'mobile'])(
+  'the example %s lists no payment as never paid that a screen that was left still sends, and then its end',
+  async (example) => {
+    const source = createFakeSource();
+    const { signal } = new AbortController();
+    const first = await screenOf(example, source, example, signal);
+    const sent = first.now.send({ sourceInstrumentId: 'own', destinationInstrumentId: 'theirs' });
+    const store = intentStore(storage, `pasarela.intents.${example}`);
+    const [error] = [{ message: 'Away.', extensions: { code: 'UPSTREAM_UNAVAILABLE' } }];
+    (await until(() => source.calls[0])).answer({ errors: [error] });
+    await until(async () => (await store.load()).some(({ unanswered }) => unanswered === 0));
+    first.leave();
+    const next = await screenOf(example, source, example, signal);
+    const again = await until(() => source.calls[0]);
+    expect(next.told.flatMap(({ open = [] }) => open)).toEqual([]);
+    again.answer(SUCCESS);
+    await sent;
+    await expect.poll(() => next.now.open?.map(({ standing }) => standing)).toEqual(['done']);
+    next.leave();
+  },
+);
+
 it('the web example shows no verification that succeeds as its person signs out: the next one would begin with it', async () => {
-  // What a page has, and Node lacks.
-  Object.assign(globalThis, { location: { hash: '' } });
-  Object.defineProperty(globalThis, 'localStorage', { value: storage });
-  const { usePayments } = await exampleModule('web/src/verify/payments.ts');
+  location.hash = '';
   const source = createFakeSource();
   const leaving = new AbortController();
-  const screen = showHook<Payments>(() => usePayments({ source, signal: leaving.signal }, 'ana', false));
+  const screen = await screenOf('web', source, 'ana', leaving.signal);
   const sent = screen.now.send({ sourceInstrumentId: 'own', destinationInstrumentId: 'theirs' });
   const call = await until(() => source.calls[0]);
   const lock = 'pasarela pasarela.intents.ana';
   await navigator.locks.request(lock, async () => {
-    const transaction = { id: 'transaction-1' };
-    call.answer({
-      data: { createPennyValidation: { __typename: 'CreatePennyValidationSuccess', transaction } },
-    });
+    call.answer(SUCCESS);
     await until(async () => (await navigator.locks.query()).pending?.some(({ name }) => name === lock));
     leaving.abort();
     screen.leave();

@@ -13,7 +13,7 @@ import {
 } from '@pasarela/client';
 import AsyncStorage from '@react-native-async-storage/async-storage';
 import { randomUUID } from 'expo-crypto';
-import { useCallback, useMemo, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import { BECAME, START_VERIFICATION } from './documents.ts';
 
@@ -70,6 +70,17 @@ async function dropUnpaid(store: IntentStore, key: string): Promise<void> {
   }
 }
 
+/** Those that are asked about, by session: a screen that is left goes on asking, and the next one has to know. */
+const askedIn = new WeakMap<AbortSignal, Set<string>>();
+/** Has each screen that is shown read its list again. */
+const looks = new Set<() => Promise<unknown>>();
+
+function askedOf(session: AbortSignal): Set<string> {
+  const asked = askedIn.get(session) ?? new Set();
+  askedIn.set(session, asked);
+  return asked;
+}
+
 /**
  * What the store keeps of verifications of which nobody has seen the end.
  *
@@ -77,8 +88,7 @@ async function dropUnpaid(store: IntentStore, key: string): Promise<void> {
  */
 export function useIntents(source: Source, owner: string, signal: AbortSignal, untold: () => void) {
   const store = useMemo(() => storeOf(owner), [owner]);
-  /** Those that are asked about. */
-  const asked = useMemo(() => new Set<string>(), []);
+  const asked = useMemo(() => askedOf(signal), [signal]);
   const [open, setOpen] = useState<readonly Intent[]>();
   const [refusals, setRefusals] = useState<readonly Refusal[]>([]);
   /** Keys of those of which asking tells nothing more. */
@@ -106,7 +116,11 @@ export function useIntents(source: Source, owner: string, signal: AbortSignal, u
     const shown = found.filter((each) => standingOf(each) !== 'unpaid' || !asked.has(nameOf(inputOf(each))));
     setOpen(shown);
     return shown;
-  }, [store, untold]);
+  }, [store, asked, untold]);
+  useEffect(() => {
+    looks.add(look);
+    return () => void looks.delete(look);
+  }, [look]);
   /** @returns undefined if the phone could not keep the intent: nothing was sent without it. */
   const ask = async (
     input: Verification,
@@ -124,6 +138,8 @@ export function useIntents(source: Source, owner: string, signal: AbortSignal, u
         ...(isOne ? [idempotencyKey] : []),
       ]);
     }
+    // Another screen may have taken the place of this one.
+    for (const each of looks) if (each !== look) void each();
     await look();
     return outcome;
   };

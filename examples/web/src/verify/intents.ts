@@ -11,7 +11,7 @@ import {
   type Standing,
   standingOf,
 } from '@pasarela/client';
-import { useCallback, useMemo, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import type { Graph } from '../graph/graph.ts';
 import { askToKeep, keysWith, storage } from '../ui/storage.ts';
@@ -73,6 +73,17 @@ async function dropUnpaid(store: IntentStore, key: string): Promise<void> {
   }
 }
 
+/** Those that are asked about, by session: a screen that is left goes on asking, and the next one has to know. */
+const askedIn = new WeakMap<AbortSignal, Set<string>>();
+/** Has each screen that is shown read its list again. */
+const looks = new Set<() => Promise<unknown>>();
+
+function askedOf(session: AbortSignal): Set<string> {
+  const asked = askedIn.get(session) ?? new Set();
+  askedIn.set(session, asked);
+  return asked;
+}
+
 /**
  * What the store keeps of verifications of which nobody has seen the end.
  *
@@ -80,8 +91,7 @@ async function dropUnpaid(store: IntentStore, key: string): Promise<void> {
  */
 export function useIntents({ source, signal }: Graph, owner: string, untold: () => void) {
   const store = useMemo(() => storeOf(owner), [owner]);
-  /** Those that are asked about. */
-  const asked = useMemo(() => new Set<string>(), []);
+  const asked = useMemo(() => askedOf(signal), [signal]);
   const [open, setOpen] = useState<readonly Intent[]>([]);
   const [refusals, setRefusals] = useState<readonly Refusal[]>([]);
   /** Keys of those of which asking tells nothing more. */
@@ -109,7 +119,11 @@ export function useIntents({ source, signal }: Graph, owner: string, untold: () 
     const shown = found.filter((each) => standingOf(each) !== 'unpaid' || !asked.has(nameOf(inputOf(each))));
     setOpen(shown);
     return shown;
-  }, [store, untold]);
+  }, [store, asked, untold]);
+  useEffect(() => {
+    looks.add(look);
+    return () => void looks.delete(look);
+  }, [look]);
   /** @returns undefined if the browser could not keep the intent: nothing was sent without it. */
   const ask = async (
     input: Verification,
@@ -127,6 +141,8 @@ export function useIntents({ source, signal }: Graph, owner: string, untold: () 
         ...(isOne ? [idempotencyKey] : []),
       ]);
     }
+    // Another screen may have taken the place of this one.
+    for (const each of looks) if (each !== look) void each();
     await look();
     return outcome;
   };
