@@ -32,7 +32,11 @@ export type FindOwner = (
 /** What is known of the owners of transactions, and how more is found out. */
 export interface SourceOwnerReads {
   /** What `find` gives without a call; undefined where it has to ask. */
-  known(clientId: string, transactionId: string): { readonly owner: string | null | undefined } | undefined;
+  known(
+    clientId: string,
+    transactionId: string,
+    isSettled: boolean,
+  ): { readonly owner: string | null | undefined } | undefined;
   readonly find: FindOwner;
 }
 
@@ -67,7 +71,9 @@ export function createReceiptOwner(
       return null;
     };
     if (bodyId === null || !isUuid(bodyId)) return giveUp('unnamed');
-    const found = known(clientId, bodyId);
+    const ageMs = (): number => clock.now() - Date.parse(event.receivedAt);
+    const isSettled = ageMs() > FRESH_MS;
+    const found = known(clientId, bodyId, isSettled);
     if (found?.owner !== undefined) return found.owner;
     const key = `${clientId} ${bodyId.toLowerCase()}`;
     if (refused.has(key)) return giveUp('refused');
@@ -75,9 +81,10 @@ export function createReceiptOwner(
     // The service may fail for this receipt alone, and answer for others that are asked about meanwhile.
     const own = new ReceiptPatience();
     for (let attempt = 0; ; attempt += 1) {
-      const isFresh = clock.now() - Date.parse(event.receivedAt) <= FRESH_MS && attempt < LAGS.length;
+      const isFresh = ageMs() <= FRESH_MS && attempt < LAGS.length;
       try {
-        const owner = await findOnce(clientId, bodyId, !isFresh, reader);
+        // The last look is no other than those before it: what an older receipt has found meanwhile would answer it.
+        const owner = await findOnce(clientId, bodyId, isSettled, reader);
         patience.succeeded();
         if (owner !== undefined) return owner;
         if (!isFresh) return giveUp('unknown');
@@ -119,7 +126,7 @@ function findingOnce({ known, find }: SourceOwnerReads, timeoutMs: number): Find
     const underWay = readings.get(key);
     // What all others have given up ends without an answer.
     if (underWay !== undefined && !underWay.isGone) return underWay.wait(asker, LATE);
-    if (known(clientId, transactionId) === undefined && !mayAsk()) {
+    if (known(clientId, transactionId, isSettled) === undefined && !mayAsk()) {
       throw new LogReadingError('it has the service asked whose too many receipts are');
     }
     const reading = new SharedWork<Awaited<ReturnType<FindOwner>>>();

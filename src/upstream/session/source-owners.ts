@@ -14,13 +14,17 @@ const UNKNOWN_FOR_MS = 60_000;
 /** Finds the owner of the instrument from which the money of a transaction came. */
 export interface SourceOwners {
   /** Returns the answer of `find` if that needs no call, else undefined. */
-  known(clientId: string, transactionId: string): { readonly owner: string | null | undefined } | undefined;
+  known(
+    clientId: string,
+    transactionId: string,
+    isSettled: boolean,
+  ): { readonly owner: string | null | undefined } | undefined;
   /**
    * Returns the owner's id; null if the transaction names no source, or its instrument no owner or two; undefined if the service
    * knows no such transaction, or no such instrument.
    *
-   * @param isSettled true if a transaction that is unknown now is not about to appear: it is then not asked for again for a
-   * minute.
+   * @param isSettled true if a transaction that is unknown now is not about to appear: such questions then have it asked for
+   * once in a minute. One that may be about to appear is asked for each time.
    */
   find(rest: Rest, transactionId: string, isSettled: boolean): Promise<string | null | undefined>;
 }
@@ -29,11 +33,16 @@ export interface SourceOwners {
 export function createSourceOwners(): SourceOwners {
   const known = new Lru<{ readonly owner: string | null | undefined }>(REMEMBERED);
   const keyOf = (clientId: string, transactionId: string) => `${clientId} ${transactionId}`.toLowerCase();
+  const knownOf: SourceOwners['known'] = (clientId, transactionId, isSettled) => {
+    const found = known.get(keyOf(clientId, transactionId));
+    // A transaction that was asked for too soon may be there by the time of its next message.
+    return isSettled || found?.owner !== undefined ? found : undefined;
+  };
   return {
-    known: (clientId, transactionId) => known.get(keyOf(clientId, transactionId)),
+    known: knownOf,
     async find(rest, transactionId, isSettled) {
       const key = keyOf(rest.clientId, transactionId);
-      const found = known.get(key);
+      const found = knownOf(rest.clientId, transactionId, isSettled);
       if (found !== undefined) return found.owner;
       const transaction = await readTransaction(rest, transactionId);
       const owner = transaction === null ? undefined : await ownerOfSource(rest, transaction);

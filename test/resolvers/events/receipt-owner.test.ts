@@ -8,6 +8,8 @@ import { LogReadingError } from '../../../src/resolvers/errors.ts';
 import { createReceiptOwner, type FindOwner } from '../../../src/resolvers/events/receipt-owner.ts';
 import { errorOfAnswer, UpstreamError } from '../../../src/upstream/call/errors.ts';
 import { ReceiptPatience } from '../../../src/upstream/session/receipt-patience.ts';
+import { createSourceOwners } from '../../../src/upstream/session/source-owners.ts';
+import { json, startUpstream } from '../../helpers/http-stub.ts';
 
 const CLIENT = randomUUID();
 const OWNER = randomUUID();
@@ -212,4 +214,39 @@ it('one that the reader may not ask for is asked of nobody, and no answer is giv
   await expect(
     ownerOf(CLIENT, receiptOf(randomUUID()), { ...readerOf(), mayAsk: () => false }),
   ).rejects.toThrow(LogReadingError);
+});
+
+/** A service that shows a transaction from its n-th look on, and what asks it whose a receipt of that transaction is. */
+async function startLate(appearsAt: number) {
+  const id = randomUUID();
+  const upstream = await startUpstream((_request, response) => {
+    if (upstream.requests.length < appearsAt) json(response, {}, 404);
+    else json(response, { id, sourceInstrument: { id: randomUUID(), ownerId: OWNER } });
+  });
+  const owners = createSourceOwners();
+  const find: FindOwner = (_party, clientId, id, isSettled) =>
+    owners.find(upstream.restOf({ clientId, deadline: Date.now() + 600_000 }), id, isSettled);
+  const ownerOf = createReceiptOwner({ known: owners.known, find }, 600_000, () => {});
+  return {
+    upstream,
+    /** Asks whose a receipt is that comes now, or came long ago. */
+    ask: (receivedAt?: Date, mayAsk = () => true) =>
+      ownerOf(CLIENT, receiptOf(id, receivedAt), { ...readerOf(), mayAsk }),
+    [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose](),
+  };
+}
+
+it('one that comes once its transaction is there is told, though an older one of it came too soon', async () => {
+  await using service = await startLate(2);
+  expect(await service.ask(new Date(0))).toBeNull();
+  await expect(service.ask(new Date(), () => false)).rejects.toThrow(LogReadingError);
+  expect(await service.ask(new Date())).toBe(OWNER);
+  expect(service.upstream.requests).toHaveLength(2);
+});
+
+it('one that has just come is looked for five times in all, though an older one found nothing', async () => {
+  await using service = await startLate(6);
+  expect(await service.ask(new Date(0))).toBeNull();
+  expect(await service.ask(new Date())).toBe(OWNER);
+  expect(service.upstream.requests).toHaveLength(6);
 });

@@ -22,7 +22,7 @@ async function start() {
     requests: upstream.requests,
     find: (clientId: string, isSettled: boolean) =>
       owners.find(upstream.restOf({ clientId, deadline: Date.now() + 10_000 }), TRANSACTION, isSettled),
-    isKnown: (clientId: string) => owners.known(clientId, TRANSACTION.toUpperCase()),
+    isKnown: (clientId: string) => owners.known(clientId, TRANSACTION.toUpperCase(), true),
     [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose](),
   };
 }
@@ -47,6 +47,9 @@ it('a transaction that may be about to appear is asked for until it does, anothe
   expect(await service.find(OTHER, true)).toBeUndefined();
   expect(await service.find(OTHER, true)).toBeUndefined();
   expect(service.requests).toHaveLength(3);
+  // Another message of the same transaction.
+  service.known.set(OTHER, 'owner of the other');
+  expect(await service.find(OTHER, false)).toBe('owner of the other');
 });
 
 it('one that was not known is asked for again after a minute, and then known', async () => {
@@ -83,7 +86,7 @@ it('where the transaction does not say whose its source is, the instrument does 
   ] as const) {
     const rest = upstream.restOf({ clientId: ONE, deadline: Date.now() + 10_000 });
     for (let time = 0; time < 2; time += 1) expect(await owners.find(rest, id, true), id).toBe(owner);
-    expect(owners.known(ONE, id)).toEqual({ owner });
+    expect(owners.known(ONE, id, true)).toEqual({ owner });
   }
   expect(upstream.requests.filter((url) => url.includes('instruments'))).toHaveLength(3);
 });
@@ -100,7 +103,7 @@ it('an instrument that was not there for a moment is asked for again, as the tra
   const find = (isSettled: boolean) =>
     owners.find(upstream.restOf({ clientId: ONE, deadline: Date.now() + 600_000 }), TRANSACTION, isSettled);
   expect(await find(false)).toBeUndefined();
-  expect(owners.known(ONE, TRANSACTION)).toBeUndefined();
+  expect(owners.known(ONE, TRANSACTION, true)).toBeUndefined();
   expect(await find(true)).toBeUndefined();
   isThere = true;
   await time.pass(59_000);
