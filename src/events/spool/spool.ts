@@ -97,7 +97,7 @@ export class Spool {
 
   /** Keeps an event, or recognises it. Throws `StoreUnavailableError`. */
   async add(clientId: string, event: NewEvent): Promise<Appended> {
-    // Here too, as a new event of the same turn that fails takes the whole batch with it.
+    // Here too, as a new event of the same turn that fails may take the whole batch with it.
     const waiting = await this.#alone(() => this.find(clientId, event));
     if (waiting !== undefined) return waiting;
     const known = await this.#write(() => {

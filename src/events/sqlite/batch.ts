@@ -9,12 +9,15 @@ interface Job {
   reject(error: unknown): void;
 }
 
+const SQLITE_FULL = 13;
+
 /** The file of a database, and the one that holds its last commits. */
 const SUFFIXES = ['', '-wal'];
 
 /**
  * Collects the writes of one turn of the event loop into one transaction. A synced commit costs the same for one write as for
- * a hundred, and blocks the loop while it lasts. If one fails, all of them are rolled back and rejected. So they are where the
+ * a hundred, and blocks the loop while it lasts. If one fails, all of them are rolled back and rejected. Where the disk has no room
+ * for all of them, each gets a transaction of its own, so that a small one does not fail for a large one. All are rejected where the
  * file was deleted, moved or replaced: SQLite would write on into a file without a name, which ends with the process.
  */
 export class SqliteBatch {
@@ -28,7 +31,7 @@ export class SqliteBatch {
     this.#assertInPlace();
   }
 
-  /** Resolves with what `work` returned once that is on disk. */
+  /** Resolves with what `work` returned once that is on disk. It may be called twice: what the first call wrote is rolled back then. */
   run<T>(work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       let result: T;
@@ -46,13 +49,18 @@ export class SqliteBatch {
   #flush(): void {
     const jobs = this.#jobs;
     this.#jobs = [];
+    this.#commit(jobs);
+  }
+
+  #commit(jobs: readonly Job[]): void {
     try {
       this.#assertInPlace();
       transaction(this.#database, () => {
         for (const job of jobs) job.work();
       });
     } catch (error) {
-      for (const job of jobs) job.reject(error);
+      if (jobs.length > 1 && isFull(error)) for (const job of jobs) this.#commit([job]);
+      else for (const job of jobs) job.reject(error);
       return;
     }
     for (const job of jobs) job.resolve();
@@ -72,3 +80,6 @@ export class SqliteBatch {
     }
   }
 }
+
+const isFull = (error: unknown): boolean =>
+  error instanceof Error && 'errcode' in error && error.errcode === SQLITE_FULL;

@@ -7,6 +7,7 @@ import { StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { Spool } from '../../../src/events/spool/spool.ts';
 import { openSpool } from '../../../src/events/spool/spool-files.ts';
 import { moneyIn } from '../../helpers/events.ts';
+import { withRoom } from '../../helpers/small-disk.ts';
 
 let dataDir: string;
 let spool: Spool;
@@ -69,6 +70,19 @@ it('a message that waits is recognised also beside a new one of the same turn fo
   expect(kept).toMatchObject({ status: 'rejected', reason: expect.any(StoreUnavailableError) });
   const recognised = { answer: { status: 201 }, duplicate: true, conflict: false };
   expect(repeated).toMatchObject({ status: 'fulfilled', value: recognised });
+});
+
+it('what there is room for is kept, also beside a look at the disk and a larger message of the same turn', async () => {
+  spool.close();
+  spool = withRoom(6, () => openSpool(dataDir));
+  const done = await Promise.allSettled([
+    spool.probe(),
+    spool.add('client', moneyIn()),
+    spool.add('client', moneyIn({ payload: 'x'.repeat(64 * 1024) })),
+    spool.add('other', moneyIn()),
+  ]);
+  expect(done.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled']);
+  expect([spool.size, spool.first('client').length, spool.first('other').length]).toEqual([5, 4, 1]);
 });
 
 it('a spool whose file has gone takes no event, also before its first one, and says why', async () => {

@@ -13,6 +13,7 @@ import { SqliteBatch } from '../../../src/events/sqlite/batch.ts';
 import { SqliteSource } from '../../../src/events/sqlite/source.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
 import { ids, moneyIn } from '../../helpers/events.ts';
+import { withRoom } from '../../helpers/small-disk.ts';
 import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
 import { describeSearch } from '../search.contract.ts';
@@ -449,6 +450,21 @@ describe('a disk that fails beneath the embedded log', () => {
     while (!(await source.catchUp('client')));
     expect((await find())?.entries).toHaveLength(5);
     database.close();
+  });
+
+  it('takes an event that it has room for, also beside a look at the disk in the same turn', async () => {
+    const dataDir = await newFolder();
+    const options = { dataDir, retention: 1000, metrics: silentMetrics, now: Date.now };
+    const log = withRoom(12, () => new SqliteLog(options));
+    const [health, appended, again] = await Promise.all([
+      log.health(),
+      log.append('client', moneyIn()),
+      log.append('client', moneyIn()),
+    ]);
+    expect(health).toMatchObject({ writable: false, reasons: [expect.stringContaining('full')] });
+    expect([appended, again]).toMatchObject([{ duplicate: false }, { duplicate: false }]);
+    expect((await log.readAfter('client', null, 10)).events).toHaveLength(2);
+    await log.stop();
   });
 
   it('is away where it cannot be read', async () => {
