@@ -8,6 +8,37 @@ import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
 export type EndsVerdict = 'as known' | 'grown' | 'changed';
 
 /**
+ * Reads the first page of a list, and the last ones. Where the last page of the index does not come, and the first one shows that the
+ * list is another, it returns the first one alone: the service may refuse a page beyond the end.
+ *
+ * @param size of the pages that the index was made from.
+ * @throws UpstreamError
+ */
+export async function readEnds<T extends object>(
+  reader: ListReader<T>,
+  index: PlaceIndex,
+  size: number,
+): Promise<readonly ListSlice<T>[]> {
+  const last = Math.max(0, Math.ceil(index.size / size) - 1);
+  const [head, tail] = await Promise.allSettled([
+    reader.page(0, size),
+    last === 0 ? undefined : reader.page(last, size),
+  ]);
+  if (head.status === 'rejected') throw head.reason;
+  const slices = [head.value];
+  const { total } = head.value;
+  if (tail.status === 'rejected') {
+    // A list that has grown has that page. Here its items would join the index, too.
+    if (total > index.size || compareEnds(reader, index, size, slices) !== 'changed') throw tail.reason;
+    return slices;
+  }
+  if (tail.value !== undefined) slices.push(tail.value);
+  // New items at the end may stand on a page of their own.
+  if (Math.ceil(total / size) === last + 2) slices.push(await reader.page(last + 1, size));
+  return slices;
+}
+
+/**
  * Compares the ends of a list with the index, and adds the items that have come at one of them.
  *
  * @param size of the pages that the index was made from.

@@ -2,7 +2,7 @@ import type { Logger } from '../../common/logger.ts';
 import { Lru } from '../../common/lru.ts';
 import { SharedWork } from '../call/shared-work.ts';
 import { changesTooFast } from './envelope.ts';
-import { compareEnds } from './list-ends.ts';
+import { compareEnds, readEnds } from './list-ends.ts';
 import { NamedItems } from './named-items.ts';
 import type { PlaceIndex } from './place-index.ts';
 import type { ListReader } from './reader.ts';
@@ -170,7 +170,7 @@ export class ListPlaces<T extends object> {
         if (this.#confirmableMs > 0 && age > RENEW_AFTER * this.#confirmableMs) this.#beginWalk(reader);
         return;
       }
-      if (!(await this.#confirm(reader))) await this.walk(reader);
+      if (!(await this.confirm(reader))) await this.walk(reader);
     }
     if (!this.#isComplete(reader, since)) throw changesTooFast(reader.route);
   }
@@ -243,8 +243,11 @@ export class ListPlaces<T extends object> {
     return maxAgeMs === 0 ? 0 : Math.max(CONFIRMED_AGES * maxAgeMs, CONFIRMED_WALKS * this.#walkMs);
   }
 
-  /** Finds out from the list's two ends whether the index still holds all items. All who wait under one identity share one comparison. */
-  async #confirm(reader: ListReader<T>): Promise<boolean> {
+  /**
+   * Finds out from the list's two ends whether the index still holds all items; false also where it is too old for that. All who wait
+   * under one identity share one comparison.
+   */
+  async confirm(reader: ListReader<T>): Promise<boolean> {
     const { identity } = reader.rest;
     const others = this.#confirmations.get(identity);
     if (others?.isGone === false) {
@@ -252,7 +255,7 @@ export class ListPlaces<T extends object> {
       const confirmed = await reader.rest.within(others, stillReading(reader)).catch((error: unknown) => {
         if (this.#confirmations.get(identity) === others) throw error;
       });
-      return confirmed ?? this.#confirm(reader);
+      return confirmed ?? this.confirm(reader);
     }
     const walked = this.#walked;
     if (walked === undefined || !this.#isConfirmable) return false;
@@ -271,12 +274,7 @@ export class ListPlaces<T extends object> {
   async #compare(reader: ListReader<T>, walked: Walked): Promise<boolean> {
     const { index, size } = walked;
     const started = this.moment();
-    const lastPage = Math.max(0, Math.ceil(index.size / size) - 1);
-    const ends = lastPage === 0 ? [0] : [0, lastPage];
-    const slices = await Promise.all(ends.map((page) => reader.page(page, size)));
-    const pages = Math.ceil((slices[0]?.total ?? 0) / size);
-    // New items at the end may stand on a page of their own.
-    if (pages === lastPage + 2) slices.push(await reader.page(lastPage + 1, size));
+    const slices = await readEnds(reader, index, size);
     if (this.#walked !== walked) return true;
     const verdict = compareEnds(reader, index, size, slices);
     this.#isConfirmable = verdict !== 'changed';

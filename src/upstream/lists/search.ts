@@ -1,3 +1,4 @@
+import { UpstreamError } from '../call/errors.ts';
 import { present } from '../call/json.ts';
 import { changesTooFast } from './envelope.ts';
 import { comparable, type Question } from './listing.ts';
@@ -30,7 +31,7 @@ export async function search<T extends object>(
   for (let round = 0; round < ROUNDS; round += 1) {
     const { version } = places;
     // Only a complete index shows that there are no further items. It is confirmed beside the reads.
-    const [missing] = await Promise.all([
+    const [{ missing, refusal }] = await Promise.all([
       new Round(reader, places, answers).look(open),
       open.some(({ all }) => all) ? places.ensureComplete(reader, since) : undefined,
     ]);
@@ -39,8 +40,13 @@ export async function search<T extends object>(
     if (open.length === 0 || (missing.length === 0 && places.version === version)) {
       return questions.map((question) => answers.get(question) ?? []);
     }
-    // The index has positions that are wrong.
-    if (missing.length > 0 && places.version === version) await places.walk(reader);
+    if (missing.length > 0 && places.version === version) {
+      const isConfirmed = refusal !== undefined && (await places.confirm(reader));
+      // The list ends where it did: it has the page that does not come.
+      if (isConfirmed && places.version === version) throw refusal;
+      // The index has positions that are wrong.
+      if (!isConfirmed) await places.walk(reader);
+    }
     for (const question of open) answers.delete(question);
   }
   throw changesTooFast(reader.route);
@@ -51,6 +57,15 @@ interface Placed<T> {
   readonly question: Sought<T>;
   readonly at: readonly number[];
 }
+
+/** What a round has not found, and why. */
+interface Looked<T> {
+  readonly missing: readonly Sought<T>[];
+  readonly refusal: UpstreamError | undefined;
+}
+
+/** Errors of an answer: the service may give one to a page beyond the end. */
+const OF_ANSWERS: ReadonlySet<string> = new Set(['REFUSED', 'UPSTREAM_INVALID']);
 
 /** One round of reading the pages that hold the items of the questions. */
 class Round<T extends object> {
@@ -63,6 +78,7 @@ class Round<T extends object> {
   readonly #read = new Map<number, T>();
   /** How far items were found from their places in the index. */
   readonly #shifts: { readonly place: number; readonly by: number }[] = [];
+  #refusal: UpstreamError | undefined;
 
   constructor(reader: ListReader<T>, places: ListPlaces<T>, answers: Map<Sought<T>, readonly T[]>) {
     this.#reader = reader;
@@ -72,20 +88,22 @@ class Round<T extends object> {
   }
 
   /**
-   * Reads the places of the index, then the places to which items may have moved. @returns the questions whose items are at
-   * neither.
+   * Reads the places of the index, then the places to which items may have moved. @returns the questions whose items are at neither,
+   * and the error that the service answered with where the index has a page: the list may have lost it.
    */
-  async look(questions: readonly Sought<T>[]): Promise<readonly Sought<T>[]> {
+  async look(questions: readonly Sought<T>[]): Promise<Looked<T>> {
     const index = await this.#places.index(this.#reader);
     const asked = questions.map((question) => ({ question, at: index.places(question.key, question.value) }));
     await this.#readRanges(asked.flatMap(({ at }) => at));
     let missing = this.#answer(asked);
+    // What comes later is an answer to a guess, which may lie beyond the end.
+    const refusal = this.#refusal;
     for (const read of [this.#readRanges, this.#readFullPages]) {
-      if (missing.length === 0) break;
+      if (missing.length === 0 || refusal !== undefined) break;
       await read.call(this, this.#moved(missing.flatMap(({ at }) => at)));
       missing = this.#answer(asked);
     }
-    return missing.map(({ question }) => question);
+    return { missing: missing.map(({ question }) => question), refusal };
   }
 
   /** Answers the questions that can be answered now. @returns the questions whose items have not been read. */
@@ -141,9 +159,7 @@ class Round<T extends object> {
   async #readRanges(places: readonly number[]): Promise<void> {
     const ranges = this.#byPage(places.filter((place) => !this.#read.has(place)));
     await Promise.all(
-      ranges.map(async ({ least, most }) => {
-        for (const slice of await this.#reader.range(least, most - least + 1)) this.#take(slice);
-      }),
+      ranges.map(({ least, most }) => this.#takeAll(this.#reader.range(least, most - least + 1))),
     );
   }
 
@@ -151,8 +167,18 @@ class Round<T extends object> {
   async #readFullPages(places: readonly number[]): Promise<void> {
     const size = this.#places.pageSize(this.#reader);
     await Promise.all(
-      this.#byPage(places).map(async ({ page }) => this.#take(await this.#reader.page(page, size))),
+      this.#byPage(places).map(({ page }) => this.#takeAll(this.#reader.page(page, size).then((it) => [it]))),
     );
+  }
+
+  /** Takes a page that is answered with an error for one without items. */
+  async #takeAll(reading: Promise<readonly ListSlice<T>[]>): Promise<void> {
+    try {
+      for (const slice of await reading) this.#take(slice);
+    } catch (error) {
+      if (!(error instanceof UpstreamError && OF_ANSWERS.has(error.code))) throw error;
+      this.#refusal ??= error;
+    }
   }
 
   /** Returns, for each page of the index that has some of the places, the least and the greatest of them. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../../src/common/logger.ts';
 import { leaverOf } from '../../../src/common/waiters.ts';
 import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
@@ -30,13 +30,18 @@ let gate: Promise<void> | undefined;
 let beforeAnswer: (request: IncomingMessage, number: number) => number | undefined;
 /** What an answer with another status says of when to come back. */
 let retryAfter: string | undefined;
+/** What comes for a page beyond the end: a page without items, the last page again, or this status. */
+let beyondEnd: 'no items' | 'the last page' | number;
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const status = beforeAnswer(request, upstream.requests.length);
   const query = new URL(request.url ?? '', 'http://x').searchParams;
-  const page = Number(query.get('page') ?? 1);
   const perPage = Math.min(PAGE, Number(query.get('per_page') ?? 50));
   const seen = seenBy.get(request.headers.authorization ?? '') ?? items;
+  const asked = Number(query.get('page') ?? 1);
+  const last = Math.ceil(seen.length / perPage);
+  if (asked > last && typeof beyondEnd === 'number') return json(response, {}, beyondEnd);
+  const page = beyondEnd === 'the last page' ? Math.min(asked, last) : asked;
   const data = seen.slice((page - 1) * perPage, page * perPage);
   if (query.has('per_page')) await gate;
   if (retryAfter !== undefined && status !== undefined) response.setHeader('retry-after', retryAfter);
@@ -50,6 +55,7 @@ beforeEach(async () => {
   now = 0;
   gate = undefined;
   retryAfter = undefined;
+  beyondEnd = 'no items';
   beforeAnswer = () => undefined;
   lists = createClientLists({
     maxAgeMs: MAX_AGE_MS,
@@ -355,3 +361,60 @@ it('each token asks once for what it is to believe, with the index of all', asyn
     0, 2, 0, 0,
   ]);
 });
+
+describe.each(['no items', 'the last page', 404, 400] as const)(
+  'a list that has lost its last page, where %s comes for one beyond the end',
+  (comes) => {
+    beforeEach(async () => {
+      beyondEnd = comes;
+      // One stands alone on the last page.
+      items = items.slice(0, SIZE - PAGE + 1);
+      await find('account-0');
+      items.splice(5, 1);
+    });
+    const last = `account-${SIZE - PAGE}`;
+
+    it('is gone through again by who asks for all that somebody has', async () => {
+      now += MAX_AGE_MS + 1;
+      const all = await operation().where('ownerId', 'owner-7');
+      expect(all.map(({ id }) => id)).toEqual(['account-14', 'account-15']);
+      expect(await absent()).toBe(0);
+    });
+
+    it('is gone through again by who asks for the one that stood there', async () => {
+      expect(await find(last)).toMatchObject({ id: last });
+    });
+
+    it('fails nobody who asks in the same operation', async () => {
+      const loader = operation();
+      const found = await Promise.all(['account-7', 'account-5', last].map((id) => loader.find('id', id)));
+      expect(found.map((account) => account?.id)).toEqual(['account-7', undefined, last]);
+    });
+  },
+);
+
+it('two that have changed places are found, though one is looked for beyond the end, which the service refuses', async () => {
+  beyondEnd = 404;
+  await find('account-0');
+  const [one, other] = [items[130], items[880]];
+  if (one === undefined || other === undefined) throw new Error('the list is long enough');
+  [items[130], items[880]] = [other, one];
+  expect(await find('account-880')).toMatchObject({ id: 'account-880' });
+});
+
+it.each([450, SIZE - 1])(
+  'item %i that the service refuses to show is told as refused, and the list is not gone through for it',
+  async (number) => {
+    await find('account-0');
+    const pages = [
+      `page=${number + 1}&per_page=1`,
+      `page=${Math.ceil((number + 1) / PAGE)}&per_page=${PAGE}`,
+    ];
+    beforeAnswer = ({ url = '' }) => (pages.some((page) => url.endsWith(page)) ? 400 : undefined);
+    const before = upstream.requests.length;
+    await expect(find(`account-${number}`)).rejects.toMatchObject({ code: 'REFUSED' });
+    // The page, and the two ends.
+    expect(upstream.requests.length - before).toBeLessThanOrEqual(3);
+    expect(await find('account-7')).toMatchObject({ id: 'account-7' });
+  },
+);
