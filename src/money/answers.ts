@@ -16,7 +16,7 @@ import type { StoredAnswer } from './record.ts';
  * Returns how answers are read for {@link outcomeOf}. An answer that is not the answer to its order is logged and counted for
  * the operator.
  */
-export function readingOf(call: Call): AnswerReading {
+function readingOf(call: Call): AnswerReading {
   const { order } = call;
   return {
     isServiceError: (answer) => readable(call, () => order.calls.isServiceError(answer), false),
