@@ -183,7 +183,7 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
   const { eventCursor } = Head.parse(await query(graph, HEAD, {}));
   const variables = { types, after: after ?? eventCursor };
   const again = () => remark(`Connected again; going on after ${variables.after}.`);
-  const trouble = (reason: string) => remark(`${reason} Trying again.`);
+  const trouble = (reason: string) => remark(`${reason.replace(/\.?$/, '.')} Trying again.`);
   remark(`Following ${graph.url} after ${variables.after}. Ctrl-C ends it.`);
   for (;;) {
     for await (const step of subscribe(graph, NEWS, variables, again, trouble)) {

@@ -7,14 +7,22 @@ import { NOBODYS, order, repeatable } from './orders.ts';
 import { STORES } from './stores.ts';
 import { startUpstream } from './upstream.ts';
 
+async function recordsIn(
+  makeStore: (typeof STORES)[number][1],
+  cleanup: AsyncDisposableStack,
+): Promise<MoneyRecords> {
+  const store = await makeStore();
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  return records;
+}
+
 it.each(STORES)(
   'a call that gives up what another has taken over does not say that nothing will move, over %s',
   async (_kind, makeStore) => {
     await using cleanup = new AsyncDisposableStack();
-    const store = await makeStore();
-    cleanup.defer(() => store.close());
-    const records = await store.open();
-    cleanup.defer(() => records.stop());
+    const records = await recordsIn(makeStore, cleanup);
     await using upstream = await startUpstream();
     const leaving = new AbortController();
     const amount = '10.00';
@@ -47,10 +55,7 @@ it.each(STORES)(
   'a customer’s call that stalls before it sends does not pay what one for the whole client then paid, over %s',
   async (_kind, makeStore) => {
     await using cleanup = new AsyncDisposableStack();
-    const store = await makeStore();
-    cleanup.defer(() => store.close());
-    const records = await store.open();
-    cleanup.defer(() => records.stop());
+    const records = await recordsIn(makeStore, cleanup);
     await using upstream = await startUpstream();
     const limits = { deadline: Date.now() + 60_000, signal: new AbortController().signal };
     const whole = createMoney({ records, logger });
@@ -121,10 +126,7 @@ it.each(CASES)(
   'a 409 neither closes nor refuses what $taker has taken over, whatever it says: $words, over $kind',
   async ({ makeStore, take, words }) => {
     await using cleanup = new AsyncDisposableStack();
-    const store = await makeStore();
-    cleanup.defer(() => store.close());
-    const records = await store.open();
-    cleanup.defer(() => records.stop());
+    const records = await recordsIn(makeStore, cleanup);
     await using upstream = await startUpstream();
     const leaving = new AbortController();
     const amount = '10.00';

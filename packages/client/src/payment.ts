@@ -22,7 +22,7 @@ export interface Payment {
   readonly signal: AbortSignal | undefined;
   /** The intent as it was last kept. Before that, the one that is used unless one is known already. */
   intent: Intent;
-  /** The names that its mutation may have in the store; undefined if the store has listed it. Another one is not made in its place then. */
+  /** The names that its mutation may have in the store. Undefined where the store has listed this very payment: no other one is made in its place. */
   readonly names: readonly string[] | undefined;
   /** True once the store was read for this call: the call has been entered, or the store had the end of the payment. */
   isEntered?: boolean;

@@ -10,6 +10,7 @@ import type { Appended, NewEvent } from '../../../src/events/log.ts';
 import { type EventMetrics, silentMetrics } from '../../../src/events/metrics.ts';
 import { Quarantine } from '../../../src/events/quarantine.ts';
 import type { RemoteLog } from '../../../src/events/spool/remote-log.ts';
+import type { Spool } from '../../../src/events/spool/spool.ts';
 import { openSpool } from '../../../src/events/spool/spool-files.ts';
 import { SpooledLog } from '../../../src/events/spool/spooled-log.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
@@ -148,10 +149,17 @@ it('a damaged spool is told of once, and without what it holds, though it is tri
   expect(JSON.stringify(logger.lines)).not.toContain('Ana');
 });
 
-it('events of others leave a damaged spool, many steps of them, and nothing is added to it meanwhile', async () => {
-  const dataDir = await newFolder();
-  const [lost, other] = ['00000000-0000-4000-8000-000000000000', 'ffffffff-ffff-4fff-8fff-ffffffffffff'];
-  const [unreadable, events] = [moneyIn(), Array.from({ length: 200 }, () => moneyIn())];
+/** A spool of an earlier process in which the event of one client cannot be read, and those of another can. */
+async function damagedSpool(
+  dataDir: string,
+  waiting: {
+    readonly lost: string;
+    readonly unreadable: NewEvent;
+    readonly other: string;
+    readonly events: readonly NewEvent[];
+  },
+): Promise<Pick<Spool, 'name'>> {
+  const { lost, unreadable, other, events } = waiting;
   const spool = openSpool(dataDir);
   await spool.add(lost, unreadable);
   await Promise.all(events.map((event) => spool.add(other, event)));
@@ -159,6 +167,14 @@ it('events of others leave a damaged spool, many steps of them, and nothing is a
   const database = new DatabaseSync(spool.path);
   database.prepare('UPDATE spool SET event = ? WHERE client = ?').run('damaged', lost);
   database.close();
+  return spool;
+}
+
+it('events of others leave a damaged spool, many steps of them, and nothing is added to it meanwhile', async () => {
+  const dataDir = await newFolder();
+  const [lost, other] = ['00000000-0000-4000-8000-000000000000', 'ffffffff-ffff-4fff-8fff-ffffffffffff'];
+  const [unreadable, events] = [moneyIn(), Array.from({ length: 200 }, () => moneyIn())];
+  const spool = await damagedSpool(dataDir, { lost, unreadable, other, events });
   const opened = Promise.withResolvers<void>();
   remote.gate = opened.promise;
   const log = open(dataDir);
@@ -183,13 +199,7 @@ it('a message of a client whose events cannot be read is asked for while those o
   const dataDir = await newFolder();
   const [lost, other] = ['00000000-0000-4000-8000-000000000000', 'ffffffff-ffff-4fff-8fff-ffffffffffff'];
   const unreadable = moneyIn();
-  const spool = openSpool(dataDir);
-  await spool.add(lost, unreadable);
-  await spool.add(other, moneyIn());
-  spool.close();
-  const database = new DatabaseSync(spool.path);
-  database.prepare('UPDATE spool SET event = ? WHERE client = ?').run('damaged', lost);
-  database.close();
+  await damagedSpool(dataDir, { lost, unreadable, other, events: [moneyIn()] });
   const opened = Promise.withResolvers<void>();
   remote.gate = opened.promise;
   const log = open(dataDir);
