@@ -24,7 +24,7 @@ class SlowestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     sequence: { sequencer: SlowestFirst },
-    setupFiles: ['test/helpers/tell-waits.ts'],
+    setupFiles: ['test/helpers/tell-failures.ts'],
     // How long until a test that hangs is ended. Beside busy neighbours a test takes ten times as long as alone.
     testTimeout: 300_000,
     expect: { poll: { timeout: 200_000 } },

@@ -9,6 +9,7 @@ import {
 import { clock, type Timer } from '../common/clock.ts';
 import { saidBy } from '../common/openssl-error.ts';
 import { LastingCluster } from './cluster.ts';
+import { readsBeforeSilence, readsBeforeTimeout, TIMED_OUT } from './in-time.ts';
 import { tlsOptions } from './tls-options.ts';
 import { parseRedisUrl, type RedisNode, type RedisTarget } from './url.ts';
 
@@ -87,6 +88,7 @@ class LastingRedis extends Redis {
   /** @param sentinels connections that announce failovers. They end with this connection. */
   constructor(options: Omit<RedisOptions, 'replyMapping'>, sentinels: readonly Redis[] = []) {
     super(options);
+    readsBeforeSilence(this);
     this.#sentinels = sentinels;
     const { reconnectOnError } = this.options;
     // ioredis tells nobody why it connects again.
@@ -155,11 +157,12 @@ class LastingRedis extends Redis {
    * the next connection that is ready, however late that is.
    */
   override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
+    readsBeforeTimeout(command);
     // Of a pipeline all are sent, or none: the first of them decides.
     const decides = stream === undefined || command.pipelineIndex === 0;
     if (decides && command.isSettled) this.#overdue.add(stream ?? command);
     if (!this.#overdue.has(stream ?? command)) return super.sendCommand(command, stream);
-    command.reject(new Error('Command timed out'));
+    command.reject(new Error(TIMED_OUT));
     return command.promise;
   }
 

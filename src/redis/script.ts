@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ChainableCommander } from 'ioredis';
 import type { RedisClient } from './connection.ts';
+import { TIMED_OUT } from './in-time.ts';
 
 /**
  * A Lua function that Redis runs as one step. Redis out of memory refuses it at its first command by which memory may grow, unless it has
@@ -54,8 +55,7 @@ export function withoutCommand(error: unknown): Error {
 }
 
 /** True if the client has given up waiting for a reply (`commandTimeout` of ioredis). */
-export const isTimeOut = (error: unknown): boolean =>
-  error instanceof Error && error.message === 'Command timed out';
+export const isTimeOut = (error: unknown): boolean => error instanceof Error && error.message === TIMED_OUT;
 
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');

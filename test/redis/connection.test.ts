@@ -8,6 +8,7 @@ import { logOutages } from '../../src/redis/outages.ts';
 import { parseRedisUrl, withTlsFiles } from '../../src/redis/url.ts';
 import { recordingLogger } from '../helpers/events.ts';
 import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
+import { startCluster } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 
 const plain = {
@@ -203,6 +204,48 @@ it('a command that has timed out is not sent when the connection is made again',
     for (const socket of sockets) socket.destroy();
   }
 });
+
+it.each([
+  ['one Redis', () => startRedis()],
+  ['a Cluster', () => startCluster()],
+])(
+  'an answer of %s that came while the process was busy counts, however late it is read',
+  async (_, start) => {
+    await using redis = await start();
+    const client = connectRedis(redis.url, {
+      maxRetriesPerRequest: 0,
+      commandTimeout: 100,
+      socketTimeout: 100,
+    });
+    client.on('error', () => {});
+    const [alone, piped] = ['{of one slot}', '{of one slot}:piped'];
+    try {
+      await until(() =>
+        client.set(alone, 'before').then(
+          () => true,
+          () => false,
+        ),
+      );
+      const answers = Promise.all([
+        client.get(alone),
+        client.pipeline().set(piped, '').get(piped).exec(),
+        inTime(client.set(alone, 'after'), 100),
+      ]);
+      // Commands leave in this turn of the event loop; their answers lie in the socket when it ends.
+      await clock.immediate();
+      const begun = performance.now();
+      while (performance.now() - begun < 1_000);
+      const pipeline = [
+        [null, 'OK'],
+        [null, ''],
+      ];
+      expect(await answers).toEqual(['before', pipeline, 'OK']);
+      expect(client.status).toBe('ready');
+    } finally {
+      client.disconnect();
+    }
+  },
+);
 
 it('why a connection could not be made is not told of the silence that comes after it was', async () => {
   await using redis = await startRedis();
