@@ -2,6 +2,7 @@ import {
   ingressTarget,
   ingressToken,
   ingressUrl,
+  isIngressAddress,
   isMaskedIngressUrl,
   maskIngressUrl,
 } from '../ingress/addresses.ts';
@@ -30,6 +31,7 @@ export function createOwnAddresses({
       url: (clientId, type) => publicUrl && ingressUrl(publicUrl, clientId, type, signing),
       token: (clientId, type) => ingressToken(clientId, type, signing),
       target: (url) => (publicUrl === undefined ? undefined : ingressTarget(publicUrl, url, secrets)),
+      isOwn: (url) => publicUrl !== undefined && isIngressAddress(publicUrl, url),
       mask: maskIngressUrl,
       isMasked: isMaskedIngressUrl,
     },

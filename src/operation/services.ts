@@ -69,6 +69,8 @@ export interface IngressAddresses {
   token(clientId: string, type: EventType): string;
   /** Whose deliveries, and of which type, it takes in at this address; undefined if it takes none there. */
   target(url: string): { readonly clientId: string; readonly type: EventType } | undefined;
+  /** Whether an address leads to it, where it may refuse what comes. */
+  isOwn(url: string): boolean;
   /** The address with its signature masked; any other address as it is. */
   mask(url: string): string;
   /** Whether an address is one that was masked so. */

@@ -76,13 +76,21 @@ const readWebhook = (body: unknown): Webhook | undefined =>
 const invalid = (field: readonly string[], message: string): ValidationError =>
   new ValidationError('INVALID_INPUT', message, { field });
 
-/** @throws ValidationError for an address as `Webhook.url` shows it: the gateway takes nothing in that is delivered to it. */
+/** @throws ValidationError for an address of a gateway at which nothing is taken in: as `Webhook.url` shows it, or the own one in part. */
 function assertWhole(url: string | null | undefined, { services: { ingress } }: Context): void {
-  if (url == null || !ingress.isMasked(url)) return;
-  throw invalid(
-    ['input', 'url'],
-    'input.url has *** in place of its signature, as Webhook.url shows it. No delivery to it would be taken in: leave it out, or give the whole address.',
-  );
+  if (url == null) return;
+  if (ingress.isMasked(url)) {
+    throw invalid(
+      ['input', 'url'],
+      'input.url has *** in place of its signature, as Webhook.url shows it. No delivery to it would be taken in: leave it out, or give the whole address.',
+    );
+  }
+  if (ingress.isOwn(url) && ingress.target(url) === undefined) {
+    throw invalid(
+      ['input', 'url'],
+      "input.url leads to this gateway, which would take no delivery in there: its signature is not the gateway's, or something follows it, such as a query. createWebhook without input.url fills in the right address.",
+    );
+  }
 }
 
 /**

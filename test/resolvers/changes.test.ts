@@ -80,7 +80,14 @@ const contextOf = (rest: object, forget: () => void) =>
   ({
     identity: { caller: { clientId: CLIENT_ID } },
     reads: { session: { rest, clientId: CLIENT_ID }, forget, forgetLists: forget },
-    services: { ingress: { target: () => undefined, token: () => undefined, isMasked: () => false } },
+    services: {
+      ingress: {
+        target: () => undefined,
+        token: () => undefined,
+        isMasked: () => false,
+        isOwn: () => false,
+      },
+    },
   }) as unknown as Context;
 
 it.each(CHANGES)(

@@ -341,6 +341,25 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       expect((await change(CREATE_WEBHOOK, { type: 'CEP', url: starred })).webhook.url).toBe(starred);
     });
 
+    it.each<[string, (address: string) => string]>([
+      ['with a query', (address) => `${address}?env=prod`],
+      ['with a fragment', (address) => `${address}#x`],
+      ['under another signature', (address) => `${address.slice(0, -1)}${address.endsWith('A') ? 'B' : 'A'}`],
+      ['cut short', (address) => address.slice(0, -20)],
+    ])('has not the gateway’s own address %s, at which it takes nothing in', async (_how, spoil) => {
+      const { webhook } = await change(CREATE_WEBHOOK, { type: 'MONEY_IN' });
+      const before = await webhooks();
+      const refused = { __typename: 'ValidationError', code: 'INVALID_INPUT', field: ['input', 'url'] };
+      for (const type of ['MONEY_IN', 'STATUS_UPDATE'] as const) {
+        const url = spoil(gateway.ingress.url(world.clientId, type) ?? '');
+        const input = { type: 'MONEY_IN', url };
+        expect(await change(CREATE_WEBHOOK, input)).toMatchObject(refused);
+        expect(await change(CREATE_LEGACY, { ...input, token: 'theirs' })).toMatchObject(refused);
+        expect(await change(UPDATE_WEBHOOK, { id: webhook.id, url })).toMatchObject(refused);
+      }
+      expect(await webhooks()).toEqual(before);
+    });
+
     it('that feeds the gateway keeps the token that its receiver checks, and an address of its own type', async () => {
       const own = await change(CREATE_WEBHOOK, { type: 'CEP' });
       const other = await change(CREATE_WEBHOOK, { type: 'MONEY_IN' });
