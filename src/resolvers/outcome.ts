@@ -16,7 +16,7 @@ export interface SendOnce extends RefusalRules {
 /**
  * The success of a request that was sent once and moves no money.
  *
- * @param read what the body of a 2xx says; undefined when it cannot be read.
+ * @param read what the body of a 2xx says; undefined, or an UpstreamError, when it cannot be read.
  * @throws UserError of the union, for a refusal.
  * @throws OutcomeUnknown when the request left and no clear answer came.
  * @throws UpstreamError when nothing can have happened, or where the union has no place for it.
@@ -28,11 +28,8 @@ export function successOf<T>(attempt: Attempt, read: (body: unknown) => T | unde
   }
   const { status, body } = attempt;
   switch (verdictOf(status)) {
-    case 'accepted': {
-      const value = read(body);
-      if (value !== undefined) return value;
-      throw unclear(new UpstreamError('UPSTREAM_INVALID', "The service's answer cannot be read."), rules);
-    }
+    case 'accepted':
+      return acceptedOf(body, read, rules);
     case 'turned-away':
       // Somebody on the way may turn away the answer, and not know what became of the request.
       if (attempt.synthesized === true || isDocumentedError(attempt)) throw errorOfAnswer(attempt);
@@ -42,6 +39,18 @@ export function successOf<T>(attempt: Attempt, read: (body: unknown) => T | unde
     case 'unclear':
       throw unclear(errorOfAnswer(attempt), rules);
   }
+}
+
+/** What the body of a 2xx says. One that cannot be read may be the answer to a change that was made. */
+function acceptedOf<T>(body: unknown, read: (body: unknown) => T | undefined, rules: SendOnce): T {
+  let value: T | undefined;
+  try {
+    value = read(body);
+  } catch (error) {
+    throw error instanceof UpstreamError ? unclear(error, rules) : error;
+  }
+  if (value !== undefined) return value;
+  throw unclear(new UpstreamError('UPSTREAM_INVALID', "The service's answer cannot be read."), rules);
 }
 
 const unclear = (error: UpstreamError, rules: SendOnce): Error =>

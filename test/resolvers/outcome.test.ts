@@ -59,6 +59,20 @@ describe('a request sent once', () => {
     expect(error).toMatchObject({ code });
   });
 
+  it('has an unknown outcome where reading a 2xx throws the error of an answer that cannot be read', () => {
+    const error = new UpstreamError('UPSTREAM_INVALID', 'The service sent an account without an id.');
+    const readOf = (unclear: 'data' | 'error') => () =>
+      successOf(
+        answered(201, { id: '' }),
+        () => {
+          throw error;
+        },
+        { members, unclear },
+      );
+    expect(readOf('data')).toThrow(OutcomeUnknown);
+    expect(readOf('error')).toThrow(error);
+  });
+
   it('has not happened when it was never dispatched: a top-level error, also where the union has OutcomeUnknown', () => {
     expect(thrown(failed(false), 'data')).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', dispatched: false });
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
-import { KEYLESS_CHANGES } from '../helpers/keyless-changes.ts';
+import { documentOf, KEYLESS_CHANGES, matchOf } from '../helpers/keyless-changes.ts';
 import { VARIANTS } from '../helpers/variants.ts';
 
 const UNKNOWN = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
@@ -20,6 +20,13 @@ const UPDATE_WEBHOOK = `mutation ($input: UpdateWebhookInput!) { result: updateW
 const DELETE_WEBHOOK = `mutation ($input: DeleteWebhookInput!) { result: deleteWebhook(input: $input) { __typename ${ERRORS} ... on DeleteWebhookSuccess { id } } }`;
 const CREATE_LEGACY = `mutation ($input: CreateLegacyWebhookInput!) { result: createLegacyWebhook(input: $input) { __typename ${ERRORS}
   ... on CreateWebhookSuccess { token webhook { id url type } } } }`;
+/** What the readers of new accounts, instruments and webhooks look for, with an empty id. */
+const WITHOUT_ID = {
+  ...{ id: '', accountId: 'a', ownerId: 'o', clientBankAdapterId: 'c', accountNumber: '1', clabeNumber: '2' },
+  ...{ accountType: 'PRIVATE_ACCOUNT', accountStatus: 'ACTIVE', availableBalance: '0.00' },
+  ...{ alias: 'a', type: 'RECEIVER', rfc: 'ND' },
+  ...{ url: 'https://example.mx/h', webhookType: 'CEP', webhookStatus: 'ACTIVE' },
+};
 const ISSUE_TOKEN = `mutation ($input: IssueCredentialTokenInput!) { result: issueCredentialToken(input: $input) { __typename ${ERRORS}
   ... on CredentialToken { id token status clientId expiresAt createdAt deletedAt } } }`;
 
@@ -467,6 +474,19 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       });
     });
   });
+
+  it.each(KEYLESS_CHANGES.filter(({ isRenewed }) => isRenewed === undefined))(
+    '$name is unknown where the id in its answer is empty',
+    async ({ name, route, input }) => {
+      const { method, path } = matchOf(route);
+      await fault(method, path, { status: 201, body: WITHOUT_ID });
+      expect(await change(documentOf(name, UNCLEAR), input(world))).toEqual({
+        __typename: 'OutcomeUnknown',
+        safeToRetry: false,
+        retryUntil: null,
+      });
+    },
+  );
 
   it('each change without an idempotency key has succeeded in a test above', () => {
     expect([...done].toSorted()).toEqual(KEYLESS_CHANGES.map(({ name }) => name).toSorted());
