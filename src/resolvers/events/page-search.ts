@@ -30,7 +30,8 @@ export interface Wanted {
 interface Asked {
   readonly event: Event | undefined;
   readonly cursor: string;
-  readonly verdict: MaybePromise<boolean>;
+  /** The error where the operation may have no more owners asked for. */
+  readonly verdict: MaybePromise<boolean | LogReadingError>;
 }
 
 /** What was found. */
@@ -64,6 +65,8 @@ export class PageSearch {
   readonly #found: Event[] = [];
   #scanned = 0;
   #position: string | null = null;
+  /** The bound that came; undefined where it is that of time, or none. */
+  #bound: LogReadingError | undefined;
 
   constructor(wanted: Wanted, context: SearchContext) {
     this.#wanted = wanted;
@@ -98,7 +101,7 @@ export class PageSearch {
         continue;
       }
       if (page === undefined) return this.#stopped(scan);
-      if ((await this.#look(page.events)) === 'late') return this.#stopped(scan);
+      if ((await this.#look(page.events)) === 'stopped') return this.#stopped(scan);
       if (this.#found.length > size) return this.#ended(scan, true);
       if (!page.hasMore) return this.#ended(scan, false);
     }
@@ -125,8 +128,8 @@ export class PageSearch {
     return isBack ? { ...page, events: page.events.toReversed() } : page;
   }
 
-  /** Looks through a batch until one event more is found than the page holds. Returns whether the time was enough. */
-  async #look(batch: readonly StoredEvent[]): Promise<'late' | 'in time'> {
+  /** Looks through a batch until one event more is found than the page holds. Returns whether a bound came first. */
+  async #look(batch: readonly StoredEvent[]): Promise<'stopped' | 'done'> {
     const { matches, size } = this.#wanted;
     const reading = this.#context.budget.log;
     for (let next = 0; next < batch.length && this.#found.length <= size; ) {
@@ -137,19 +140,25 @@ export class PageSearch {
         if (stored === undefined) break;
         const event = decodeEvent(stored);
         const verdict = event !== undefined && matches(event);
-        asked.push({ event, cursor: stored.cursor, verdict });
-        if (typeof verdict !== 'boolean') waiting += 1;
+        const isKnown = typeof verdict === 'boolean';
+        asked.push({ event, cursor: stored.cursor, verdict: isKnown ? verdict : verdict.catch(boundOf) });
+        if (!isKnown) waiting += 1;
       }
       const verdicts = Promise.all(asked.map(({ verdict }) => verdict));
       const known = waiting === 0 ? await verdicts : await reading.inTime(verdicts);
-      if (known === undefined) return 'late';
+      if (known === undefined) return 'stopped';
       for (const [index, { event, cursor }] of asked.entries()) {
         if (this.#found.length > size) break;
-        if (event !== undefined && known[index] === true) this.#found.push(event);
+        const verdict = known[index];
+        if (verdict instanceof LogReadingError) {
+          this.#bound = verdict;
+          return 'stopped';
+        }
+        if (event !== undefined && verdict === true) this.#found.push(event);
         this.#position = cursor;
       }
     }
-    return 'in time';
+    return 'done';
   }
 
   /** The page is full, or the log has ended. */
@@ -169,10 +178,16 @@ export class PageSearch {
     const ended = this.#ended(scan, true);
     if (this.#isNarrowed && ended.events.length === this.#wanted.size) return ended;
     if (this.#isNarrowed || this.#position === this.#wanted.from) {
-      throw new LogReadingError('reading the event log takes longer than it may');
+      throw this.#bound ?? new LogReadingError('reading the event log takes longer than it may');
     }
     return { ...ended, end: this.#position };
   }
+}
+
+/** Returns the error of a bound as what is known of an event: those before it may fill the page. */
+function boundOf(error: unknown): LogReadingError {
+  if (error instanceof LogReadingError) return error;
+  throw error;
 }
 
 /** Scans a log whose cursors are given out as they are. */

@@ -12,11 +12,14 @@ import { LogReading } from '../../../src/operation/log-reading.ts';
 import { LogReadingError, TooManyItemsError } from '../../../src/resolvers/errors.ts';
 import { eventNames } from '../../../src/resolvers/events/event-names.ts';
 import { type EventPageArgs, eventPage } from '../../../src/resolvers/events/event-page.ts';
+import { createReceiptOwner } from '../../../src/resolvers/events/receipt-owner.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
 import { moneyIn } from '../../helpers/events.ts';
 
 /** So many events of others are looked through for one page. */
 const SCANNED = 5_000;
+/** Receipts of which an operation may have the service asked whose they are. */
+const OWNERS = 250;
 const CLABE = '646180157000000004';
 
 let dataDir: string;
@@ -265,6 +268,46 @@ describe('a page of a narrowed caller', () => {
       await expect(page({ [end]: 2 }, { narrowed: true, reading: timed() }, hurried)).rejects.toThrow(
         LogReadingError,
       );
+    },
+  );
+
+  it.each([
+    ['forward', 'first', 'hasNextPage', 0],
+    ['forward', 'first', 'hasNextPage', OWNERS - 1],
+    ['back', 'last', 'hasPreviousPage', 0],
+    ['back', 'last', 'hasPreviousPage', OWNERS - 1],
+  ] as const)(
+    'is answered %s where it is full and no more owners of receipts may be asked for: %s, %s, after %i of others',
+    async (_way, end, more, others) => {
+      const client = randomUUID();
+      const own = randomUUID();
+      const ids = Array.from({ length: OWNERS + 10 }, (_, at) => (at === others ? own : randomUUID()));
+      for (const id of end === 'first' ? ids : ids.toReversed()) {
+        const event = { ...moneyIn(), type: 'CEP' } as const;
+        const body = { id, status: 'AVAILABLE' };
+        await log.append(client, { ...event, payload: JSON.stringify({ id_msg: event.id, body }) });
+      }
+      const receipts = (size: number) => {
+        const { services: _none, ...context } = contextOf({ narrowed: true, ...reading() });
+        const find = async (_party: unknown, _client: string, id: string) => (id === own ? customerId : null);
+        return eventPage(
+          { [end]: size, types: ['CEP'] },
+          {
+            ...context,
+            identity: { caller: { clientId: client, customerId } },
+            services: {
+              receiptOwner: createReceiptOwner({ known: () => undefined, find }, 60_000, () => undefined),
+            },
+          },
+        );
+      };
+      const { nodes, pageInfo } = await receipts(1);
+      expect(nodes).toMatchObject([{ type: 'CEP', bodyId: own }]);
+      const [{ cursor } = { cursor: '' }] = nodes;
+      expect(pageInfo).toMatchObject({ [more]: true, startCursor: cursor, endCursor: cursor });
+      const refused = receipts(2);
+      await expect(refused).rejects.toThrow(LogReadingError);
+      await expect(refused).rejects.toThrow('whose too many receipts are');
     },
   );
 
