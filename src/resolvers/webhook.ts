@@ -93,37 +93,39 @@ function assertWhole(url: string | null | undefined, { services: { ingress } }: 
   }
 }
 
+const LEAVE_OUT =
+  "input.token must be left out for a webhook that feeds this gateway: its receiver checks the gateway's own.";
+const USE_CREATE =
+  'input.token is not the one that this gateway checks of a webhook that feeds it: use createWebhook, without url and token.';
+
 /**
  * Returns the token of a webhook at this address: where it feeds the gateway, the one that the ingress can check, as another
  * would have every delivery refused. Undefined for any other address.
  *
+ * @param given what the input has of address and token.
+ * @param advice what is told of a token that is another.
  * @throws ValidationError where the gateway would take no delivery in.
  */
 function ownToken(
-  url: string,
-  type: string,
-  token: string | null | undefined,
+  { url, type }: { readonly url: string; readonly type: string },
+  given: Pick<UpdateWebhookInput, 'url' | 'token'>,
   { services: { ingress }, reads: { session } }: Context,
+  advice = LEAVE_OUT,
 ): string | undefined {
   const target = ingress.target(url);
   if (target === undefined) return undefined;
   if (target.clientId !== session.clientId || target.type !== type) {
     throw invalid(
-      ['input', 'url'],
+      ['input', given.url == null ? 'token' : 'url'],
       "The address is the gateway's own of another type or client, where no delivery would be taken in: createWebhook without input.url fills in the right one.",
     );
   }
   const own = ingress.token(session.clientId, target.type);
-  if (token != null && token !== own) {
-    throw invalid(
-      ['input', 'token'],
-      "input.token must be left out for a webhook that feeds this gateway: its receiver checks the gateway's own.",
-    );
-  }
+  if (given.token != null && given.token !== own) throw invalid(['input', 'token'], advice);
   return own;
 }
 
-function registration(input: CreateWebhookInput, context: Context): WebhookBody {
+function registration(input: CreateWebhookInput, context: Context, advice?: string): WebhookBody {
   const { services, reads } = context;
   const { ingress } = services;
   assertWhole(input.url, context);
@@ -137,7 +139,7 @@ function registration(input: CreateWebhookInput, context: Context): WebhookBody 
       'input.url must be given: the gateway does not know the address at which it is reached itself, as PUBLIC_URL is not set.',
     );
   }
-  const own = ownToken(url, input.type, token, context);
+  const own = ownToken({ url, type: input.type }, { url: input.url, token }, context, advice);
   return {
     client_id: clientId,
     url,
@@ -151,8 +153,9 @@ async function create(
   send: typeof upstream.createWebhook,
   input: CreateWebhookInput,
   context: Context,
+  advice?: string,
 ): Promise<CreatedWebhook> {
-  const body = registration(input, context);
+  const body = registration(input, context, advice);
   const attempt = await send(context.reads.session.rest, body);
   context.reads.forget();
   return { webhook: successOf(attempt, readWebhook, CREATE_RULES), token: body.token };
@@ -164,7 +167,7 @@ export const createWebhook = (input: CreateWebhookInput, context: Context): Prom
 
 /** Registers a webhook in the way that the upstream deprecates (docs/upstream-api.md, endpoint 19). Sent once. */
 export const createLegacyWebhook = (input: CreateWebhookInput, context: Context): Promise<CreatedWebhook> =>
-  create(upstream.createLegacyWebhook, input, context);
+  create(upstream.createLegacyWebhook, input, context, USE_CREATE);
 
 const AUTH_FIELD = /^auth_[a-z0-9_]{1,64}$/;
 
@@ -198,9 +201,8 @@ async function ownTokenOf(
   const { services, reads } = context;
   if (url == null ? token == null : services.ingress.target(url) === undefined) return undefined;
   const webhook = await reads.session.webhooks.find('id', id);
-  return webhook === null
-    ? undefined
-    : ownToken(url ?? webhookUrl(webhook), webhook.webhookType, token, context);
+  if (webhook === null) return undefined;
+  return ownToken({ url: url ?? webhookUrl(webhook), type: webhook.webhookType }, { url, token }, context);
 }
 
 /** Whatever body a 2xx has: that of this answer is not shown (docs/upstream-api.md, endpoint 18). */

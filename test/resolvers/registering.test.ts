@@ -271,9 +271,14 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       expect(own).toMatchObject({ __typename: 'ValidationError', field: ['input', 'token'] });
       const misled = await change(CREATE_WEBHOOK, { ...again, type: 'CEP' });
       expect(misled).toMatchObject({ __typename: 'ValidationError', field: ['input', 'url'] });
+      const legacy = await change(CREATE_LEGACY, { ...again, token: 'another' });
+      expect(legacy).toMatchObject({ __typename: 'ValidationError', field: ['input', 'token'] });
+      // Its input has no token to leave out.
+      expect(legacy.message).toContain('use createWebhook');
+      expect(legacy.message).not.toContain('left out');
     });
 
-    it('at the address of another type or client does not feed the gateway', async () => {
+    it('at the address of another type or client does not feed the gateway, and no token makes it', async () => {
       const { clientId } = world;
       const otherClient = '11111111-2222-4333-8444-555555555555';
       const urls = [
@@ -282,6 +287,7 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
         gateway.ingress.url(otherClient, 'CEP'),
       ];
       const feeds = [];
+      const refused = [];
       for (const url of urls) {
         const path = `/v1/clients/${clientId}/webhooks`;
         const body = { client_id: clientId, url, token: 'theirs', webhook_type: 'CEP', auth_type: 'AUTH' };
@@ -290,8 +296,12 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
           id,
         });
         feeds.push(data.webhook.feedsGateway);
+        const { code, field } = await change(UPDATE_WEBHOOK, { id, token: 'new' });
+        refused.push({ code, field });
       }
       expect(feeds).toEqual([true, false, false]);
+      // Each is told of what was sent.
+      expect(refused).toEqual(Array(3).fill({ code: 'INVALID_INPUT', field: ['input', 'token'] }));
     });
 
     it('with an address of its own has the token given, or one that the gateway makes', async () => {
