@@ -8,7 +8,7 @@ interface Cover {
 }
 
 /** The sizes that pages may have. */
-interface PageSizes {
+export interface PageSizes {
   readonly smallest: number;
   readonly largest: number;
 }

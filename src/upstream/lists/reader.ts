@@ -1,7 +1,7 @@
 import type { Query, Rest } from '../call/rest.ts';
 import { type Envelope, invalidList, isFull, itemOf, type ListPage, pageIn } from './envelope.ts';
 import { filterKey } from './loader.ts';
-import { coverWindow } from './page-cover.ts';
+import { readRange } from './page-range.ts';
 import type { Paging } from './paging.ts';
 
 /** The definition of a noun's list. */
@@ -134,13 +134,12 @@ export class ListReader<T extends object> {
 
   /**
    * Reads the one or two pages that hold the items from `offset` to `offset + length - 1`; more if the service gives smaller
-   * pages.
+   * pages. Those behind the end may be left out.
    *
    * @param isFresh true for no answers that were kept of earlier operations.
    */
   async range(offset: number, length: number, isFresh = false): Promise<readonly ListSlice<T>[]> {
-    const cover = coverWindow(offset, length, this.paging);
-    return Promise.all(cover.pages.map((page) => this.page(page - 1, cover.size, isFresh)));
+    return readRange(this, offset, length, isFresh);
   }
 
   /**

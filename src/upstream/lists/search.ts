@@ -1,7 +1,8 @@
-import { UpstreamError } from '../call/errors.ts';
+import type { UpstreamError } from '../call/errors.ts';
 import { present } from '../call/json.ts';
 import { changesTooFast } from './envelope.ts';
 import { comparable, type Question } from './listing.ts';
+import { isOfAnswer } from './page-range.ts';
 import type { ListPlaces, Moment } from './places.ts';
 import type { ListReader, ListSlice } from './reader.ts';
 
@@ -63,9 +64,6 @@ interface Looked<T> {
   readonly missing: readonly Sought<T>[];
   readonly refusal: UpstreamError | undefined;
 }
-
-/** Errors of an answer: the service may give one to a page beyond the end. */
-const OF_ANSWERS: ReadonlySet<string> = new Set(['REFUSED', 'UPSTREAM_INVALID']);
 
 /** One round of reading the pages that hold the items of the questions. */
 class Round<T extends object> {
@@ -176,7 +174,7 @@ class Round<T extends object> {
     try {
       for (const slice of await reading) this.#take(slice);
     } catch (error) {
-      if (!(error instanceof UpstreamError && OF_ANSWERS.has(error.code))) throw error;
+      if (!isOfAnswer(error)) throw error;
       this.#refusal ??= error;
     }
   }

@@ -1,0 +1,48 @@
+import { UpstreamError } from '../call/errors.ts';
+import { coverWindow, type PageSizes } from './page-cover.ts';
+
+/** Errors of an answer: the service may give one to a page beyond the end. */
+const OF_ANSWERS: ReadonlySet<string> = new Set(['REFUSED', 'UPSTREAM_INVALID']);
+
+/** True for an error that the service has answered with, or that its answer is. */
+export const isOfAnswer = (error: unknown): error is UpstreamError =>
+  error instanceof UpstreamError && OF_ANSWERS.has(error.code);
+
+/** The list that pages are read of. */
+interface PagedList<Slice> {
+  readonly paging: PageSizes;
+  /** Reads the page of this index, from 0. */
+  page(index: number, size: number, isFresh: boolean): Promise<Slice>;
+}
+
+/**
+ * Reads the pages that hold the items from `offset` to `offset + length - 1`, by the sizes that the service has given so far.
+ *
+ * The service may answer a page that it does not have with an error: one behind the end, or one whose number is of a size that it does not
+ * give. So where a page comes as an error, the first one shows the size and the total, and those pages that there are by these are
+ * asked for once more.
+ *
+ * @param isFresh true for no answers that were kept of earlier operations.
+ * @throws UpstreamError that of the page, where the first page shows nothing else of it, or no page of the range is there.
+ */
+export async function readRange<Slice extends { readonly total: number }>(
+  list: PagedList<Slice>,
+  offset: number,
+  length: number,
+  isFresh: boolean,
+): Promise<readonly Slice[]> {
+  const { size, pages } = coverWindow(offset, length, list.paging);
+  const read = (of: number, numbers: readonly number[], areFresh: boolean) =>
+    Promise.all(numbers.map((page) => list.page(page - 1, of, areFresh)));
+  try {
+    return await read(size, pages, isFresh);
+  } catch (error) {
+    if (!isOfAnswer(error) || pages.at(-1) === 1) throw error;
+    const { total } = await list.page(0, size, true);
+    const cover = coverWindow(offset, length, list.paging);
+    const there = cover.pages.filter((page) => (page - 1) * cover.size < total);
+    const isOther = cover.size !== size || there.length < pages.length;
+    if (there.length === 0 || !isOther) throw error;
+    return read(cover.size, there, true);
+  }
+}
