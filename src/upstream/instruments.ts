@@ -2,6 +2,7 @@ import type { Audit } from './audit.ts';
 import { UpstreamError } from './call/errors.ts';
 import type { Attempt } from './call/http.ts';
 import { identified, identifiedBy, type Optional, present } from './call/json.ts';
+import { idKey } from './call/path.ts';
 import type { Rest, RestChanges } from './call/rest.ts';
 import { type CustomerScope, customerScope } from './customer-scope.ts';
 import type { ClientLists } from './lists/client-lists.ts';
@@ -120,7 +121,8 @@ export async function listsOwnInstruments(rest: Rest): Promise<boolean> {
   const { route, envelope, identify } = instrumentList(customerScope(undefined));
   const body = await rest.get(route, { query: { page: 1, per_page: 1 } });
   const items = pageIn(route, envelope, body).items.map((item, at) => itemOf(identify, item, at));
-  return items.every(({ clientId }) => clientId === rest.clientId);
+  const own = idKey(rest.clientId);
+  return items.every(({ clientId }) => typeof clientId === 'string' && idKey(clientId) === own);
 }
 
 /**

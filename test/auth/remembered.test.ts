@@ -233,15 +233,17 @@ describe('a token that the service decides on', () => {
 
   /** A service that accepts and refuses as it is told. */
   const start = async () => {
-    const service: { status: number; held?: Promise<void> | undefined; refusal: object; refuses: string } = {
-      status: 200,
-      refusal: {},
-      refuses: '',
-    };
+    const service: {
+      status: number;
+      held?: Promise<void> | undefined;
+      refusal: object;
+      refuses: string;
+      instruments: object[];
+    } = { status: 200, refusal: {}, refuses: '', instruments: [] };
     const upstream = await startUpstream(async ({ url = '' }, response) => {
-      const { status, held } = service;
+      const { status, held, instruments } = service;
       await held;
-      const found = { data: [], currentPage: 1, perPage: 1, totalItems: 0 };
+      const found = { data: instruments, currentPage: 1, perPage: 1, totalItems: instruments.length };
       const accepts = status === 200 || !url.includes(service.refuses);
       json(response, accepts ? found : service.refusal, accepts ? 200 : status);
     });
@@ -273,6 +275,22 @@ describe('a token that the service decides on', () => {
       );
     return { service, upstream, identify, queues, auth };
   };
+
+  it('is accepted where its client differs from that of the instruments in the case of its letters alone', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const named = 'A1B2C3D4-2222-4333-8444-55555555ABCD';
+    const listed = async (clientId: unknown, name: string) => {
+      service.instruments = [{ id: 'one', ownerId: clientId, clientId }];
+      return identify(tokenOf({ client_id: named }, name));
+    };
+    // Keys of payments go by the spelling of the token.
+    expect(await listed(named.toLowerCase(), 'small')).toMatchObject({ clientId: named });
+    expect(await listed(named, 'the same')).toMatchObject({ clientId: named });
+    for (const clientId of [OTHER, undefined, null]) {
+      await expect(listed(clientId, `of ${clientId}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    }
+  });
 
   it('is asked about again where that is asked for, though it was refused a moment ago', async () => {
     const { service, upstream, identify } = await start();
