@@ -1,3 +1,4 @@
+import type { Authenticator } from '../auth/authenticator.ts';
 import { createExpiryWatch, type ExpiryWatch } from '../auth/expiry-watch.ts';
 import { Guesses, KEY_GUESSES } from '../auth/guesses.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
@@ -34,7 +35,7 @@ export interface Operations {
   readonly shared: QueryDeduplication;
   readonly documents: DocumentCache;
   /** Called before a caller is told of an event. From then on, what it asks must be read afresh. */
-  onTold(credential: string, clientId: string): void;
+  onTold(authorization: string, clientId: string): void;
   /** To be called after something was sent for a client, in no operation, that may have changed what its lists show. */
   readonly onSent: (clientId: string) => void;
   readonly ingress: Ingress;
@@ -104,11 +105,19 @@ export function createOperations(base: Base, stores: Stores): Operations {
     expiries,
     shared,
     documents: new DocumentCache(KEPT_DOCUMENTS_BYTES),
-    onTold: (credential, clientId) => shared.forget(credential, auth.upstreamIdentity(credential, clientId)),
+    onTold: onToldOf(shared, callerKeys, auth),
     onSent: noteChange,
     ingress: ingressOf(base, stores, lists, noteChange),
   };
 }
+
+/** Queries over HTTP may write the told caller's token otherwise, or bring an API key with it. */
+const onToldOf =
+  (shared: QueryDeduplication, callerKeys: CallerKeys, auth: Authenticator): Operations['onTold'] =>
+  (authorization, clientId) => {
+    const credential = callerKeys.tokenOf(authorization) ?? authorization;
+    shared.forget(credential, auth.upstreamIdentity(credential, clientId));
+  };
 
 function pollsOf({ clock, config, metrics }: Base): Polls {
   const polls = new Polls(clock, config.pollsPerSecond);

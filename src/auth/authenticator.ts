@@ -50,7 +50,7 @@ export interface Authenticator {
    * Returns the identity under which the REST service sees the bearer of a credential. Callers with the same identity may
    * share its answers.
    *
-   * @param credential all that tells who is calling.
+   * @param credential the same for one token, however its `Authorization` was written.
    * @param clientId the client that it stands for.
    */
   upstreamIdentity(credential: string, clientId: string): string;

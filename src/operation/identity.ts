@@ -130,10 +130,12 @@ export class Identity {
     return known?.turnKey ?? addressKey(this.address);
   }
 
-  /** All that tells who is calling. Operations with the same are one caller's. */
+  /**
+   * Who is calling: the token, however its `Authorization` is written, else what was brought in its place. The API key is no part
+   * of it, as no socket brings one: what a caller is told over a socket holds for its requests over HTTP too.
+   */
   get credential(): string {
-    const { authorization = '', apiKey } = this.#incoming;
-    return apiKey === undefined ? authorization : `${authorization} ${apiKey}`;
+    return this.token ?? this.#incoming.authorization ?? '';
   }
 
   /** The same for all whom the REST service takes for one. Throws like `caller`. */

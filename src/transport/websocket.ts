@@ -20,8 +20,8 @@ const MAX_PIECES = 1_024;
 const CLOSE_TIMEOUT_MS = 3_000;
 
 export interface WebSocketOptions extends UpgradeOptions, ProtocolOptions {
-  /** Called with a caller's credential, and the client that it stands for, before it is told of an event. */
-  onTold(credential: string, clientId: string): void;
+  /** Called with a caller's `Authorization`, and the client that it stands for, before it is told of an event. */
+  onTold(authorization: string, clientId: string): void;
   /** Called with what an operation has failed with in a way that nobody has thought of. */
   onFailed(error: unknown): void;
   /** The lifetime of a socket, in milliseconds; 0 for no end. */

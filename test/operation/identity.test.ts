@@ -235,14 +235,13 @@ it('does what waits for the right to a change once, and not for a caller who is 
   expect(done).toEqual(['before', 'after']);
 });
 
-it('tells callers apart by all that they present', () => {
-  const credentials = [
-    { apiKey: 'k1' },
-    { apiKey: 'k2' },
-    {},
-    { authorization: 'Bearer t2', apiKey: 'k1' },
-  ].map((incoming) => operation({ incoming }).identity.credential);
-  expect(new Set(credentials).size).toBe(credentials.length);
+it('tells callers apart by their tokens, however these are written, and whichever API key comes with them', () => {
+  const credentialsOf = (brought: readonly Partial<Incoming>[]) =>
+    new Set(brought.map((incoming) => operation({ incoming }).identity.credential));
+  const ofOne = [{}, { authorization: 'bearer  t1 ' }, { apiKey: 'k1' }, { apiKey: 'k2' }];
+  expect(credentialsOf(ofOne).size).toBe(1);
+  const ofSeveral = [{}, ...['Bearer t2', 'Basic t1', undefined].map((authorization) => ({ authorization }))];
+  expect(credentialsOf(ofSeveral).size).toBe(ofSeveral.length);
 });
 
 const REFUSED = new UnauthenticatedError('no');

@@ -10,6 +10,8 @@ import { type PreparedOperation, preparedOperation } from '../documents/prepared
 interface SharingContext {
   readonly identity: {
     readonly credential: string;
+    /** Two fields are read under it; undefined where the caller brought none. */
+    readonly apiKey: string | undefined;
     /** The same for all whom the REST service takes for one; known once the caller is identified. */
     readonly upstreamIdentity: string;
     /** Runs work once the caller is known to have the right to a change that it asks for. */
@@ -41,9 +43,12 @@ interface QueryDetails {
   shared: boolean;
 }
 
-/** The same for the same question. */
-const keyOf = (operation: PreparedOperation, { variableValues }: ExecutionArgs): string =>
-  `${operation.id} ${JSON.stringify(variableValues)}`;
+/** The same for the same question: another API key may have another answer. */
+const keyOf = (
+  operation: PreparedOperation,
+  { variableValues }: ExecutionArgs,
+  { identity }: SharingContext,
+): string => `${operation.id} ${JSON.stringify([variableValues, identity.apiKey])}`;
 
 /**
  * A query is not joined any more when it was asked this long ago, in milliseconds: what it has read may be that old, and who joins has
@@ -100,13 +105,14 @@ class QueriesUnderWay {
 
   /** The same query of the same caller, where it may still be joined. */
   find(
-    { identity: { credential, isOverSocket } }: SharingContext,
+    context: SharingContext,
     operation: PreparedOperation,
     args: ExecutionArgs,
   ): Flight<ExecutionResult, QueryDetails> | undefined {
+    const { credential, isOverSocket } = context.identity;
     // Most queries come while their caller has nothing under way: those need no key.
     if (!this.#flights.isUnderWay(credential)) return undefined;
-    const flight = this.#flights.underWay(credential, keyOf(operation, args));
+    const flight = this.#flights.underWay(credential, keyOf(operation, args, context));
     if (flight === undefined) return undefined;
     const { budget, identity } = flight.details.first;
     return budget.waiters?.isGone === true || identity.isOverSocket !== isOverSocket ? undefined : flight;
@@ -147,7 +153,7 @@ const sharing = (queries: QueriesUnderWay): Plugin<SharingContext> => ({
       const flight = queries.find(context, operation, args);
       if (flight !== undefined) return join(context, flight, () => executeFn(args));
       const result = executeFn(args);
-      return isPromise(result) ? queries.register(context, keyOf(operation, args), result) : result;
+      return isPromise(result) ? queries.register(context, keyOf(operation, args, context), result) : result;
     });
     return undefined;
   },

@@ -22,8 +22,8 @@ export type Arrival = Pick<Peer, 'authorization' | 'address' | 'turnKey' | 'seat
 
 /** What all sockets share. */
 export interface PeerOptions {
-  /** Called with a caller's credential, and the client that it stands for, before it is told of an event. */
-  onTold(credential: string, clientId: string): void;
+  /** Called with a caller's `Authorization`, and the client that it stands for, before it is told of an event. */
+  onTold(authorization: string, clientId: string): void;
   /** Called with what an operation has failed with in a way that nobody has thought of, before its socket is closed. */
   onFailed(error: unknown): void;
   /** Gives the turns in which messages are taken. The first message of a socket does not wait for one. */

@@ -11,6 +11,7 @@ import { until } from '../../helpers/until.ts';
 
 interface Asking {
   readonly credential?: string;
+  readonly apiKey?: string;
   readonly document?: ReturnType<typeof parse>;
   readonly operationName?: string;
   readonly variables?: Record<string, unknown>;
@@ -54,6 +55,7 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
     contextValue: {
       identity: {
         credential: asking.credential ?? 'one',
+        apiKey: asking.apiKey,
         upstreamIdentity: asking.credential ?? 'one',
         onceMayChange: (work: () => void) => work(),
         identify: asking.identify ?? (() => ({})),
@@ -124,6 +126,7 @@ describe('queries of one caller in the same words', () => {
 describe('an execution is not shared', () => {
   it.each<[string, Asking]>([
     ['with another credential', { credential: 'two' }],
+    ['with another API key, though the caller is the same', { apiKey: 'k1' }],
     ['with other variables', { variables: { n: 2 } }],
     ['with another operation of the document', { operationName: 'B' }],
     ['with another document', { document: parse('{ client { id } }') }],
@@ -167,6 +170,19 @@ describe('an execution is not shared', () => {
     void ask();
     expect(executions).toHaveLength(2);
     expect(forgotten).toEqual(['one']);
+  });
+
+  it('across such an event, whichever API keys have come with the queries', () => {
+    const keys = ['k1', 'k2', undefined];
+    const askWithEach = () => {
+      for (const apiKey of keys) void ask(apiKey === undefined ? {} : { apiKey });
+    };
+    askWithEach();
+    askWithEach();
+    expect(executions).toHaveLength(keys.length);
+    shared.forget('one', 'one');
+    askWithEach();
+    expect(executions).toHaveLength(2 * keys.length);
   });
 });
 
