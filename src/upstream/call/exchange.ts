@@ -124,11 +124,15 @@ export function exchange(
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | undefined;
     let givenUp: Error | undefined;
+    let isOver = false;
+    /** Of the answer, that have come. */
+    let pieces = 0;
     let status = 0;
     let headers: RawAnswer['headers'] = {};
     const reader = new JsonReader();
 
     const stopWatching = (): void => {
+      isOver = true;
       clock.clearTimeout(timer);
       unwatch();
     };
@@ -138,11 +142,17 @@ export function exchange(
       resolve({ cause, dispatched: controller !== undefined });
     };
     const giveUp = (reason: Error): void => {
+      if (isOver) return;
       givenUp = reason;
       controller?.abort(reason);
       fail(reason);
     };
-    const timer = clock.setTimeout(() => giveUp(new CallTimeout()), timeoutMs);
+    const tooLate = (): void => giveUp(new CallTimeout());
+    // What has not left yet must not leave after its time.
+    const timer = clock.setTimeout(
+      () => (controller === undefined ? tooLate() : afterReading(() => pieces, tooLate)),
+      timeoutMs,
+    );
     const unwatch = party.watch({ left: () => party.isGone && giveUp(new Error('The caller is gone.')) });
 
     const handler: Dispatcher.DispatchHandler = {
@@ -152,10 +162,12 @@ export function exchange(
         controller = started;
       },
       onResponseStart(_controller, statusCode, received) {
+        pieces += 1;
         status = statusCode;
         headers = received;
       },
       onResponseData(_controller, chunk) {
+        pieces += 1;
         reader.push(chunk);
       },
       onResponseEnd() {
@@ -173,6 +185,15 @@ export function exchange(
       fail(asError(error));
     }
   });
+}
+
+/**
+ * Calls back once a turn of the event loop has brought nothing more of an answer. Node calls timers that are due before it reads its
+ * sockets: in a process that was busy, or paused, the answer may lie there.
+ */
+function afterReading(pieces: () => number, callback: () => void): void {
+  const before = pieces();
+  clock.setImmediate(() => (pieces() > before ? afterReading(pieces, callback) : callback()));
 }
 
 const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));
