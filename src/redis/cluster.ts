@@ -1,5 +1,5 @@
 import { Cluster, type ClusterOptions, type Redis } from 'ioredis';
-import { readsBeforeSilence, readsBeforeTimeout } from './in-time.ts';
+import { keepsTime } from './in-time.ts';
 import type { RedisNode } from './url.ts';
 
 interface LastingClusterOptions {
@@ -22,7 +22,8 @@ export class LastingCluster extends Cluster {
     };
     this.on('+node', (node: Redis) => {
       node.on('error', keep);
-      readsBeforeSilence(node);
+      // Here and not for the whole Cluster, because what must be on replicas is written by the node itself.
+      keepsTime(node);
       // ioredis asks by a connection of its own which server owns which slots, and drops its errors.
       const duplicate = node.duplicate.bind(node);
       node.duplicate = (override) => duplicate(override).on('error', keep);
@@ -37,11 +38,6 @@ export class LastingCluster extends Cluster {
     return event === 'error' && error instanceof Error && 'lastNodeError' in error
       ? this.#tell(error.lastNodeError ?? error)
       : super.emit(event, ...args);
-  }
-
-  override sendCommand(...[command, ...rest]: Parameters<Cluster['sendCommand']>): unknown {
-    readsBeforeTimeout(command);
-    return super.sendCommand(command, ...rest);
   }
 
   override disconnect(reconnect = false): void {

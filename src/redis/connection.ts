@@ -9,7 +9,7 @@ import {
 import { clock, type Timer } from '../common/clock.ts';
 import { saidBy } from '../common/openssl-error.ts';
 import { LastingCluster } from './cluster.ts';
-import { readsBeforeSilence, readsBeforeTimeout, TIMED_OUT } from './in-time.ts';
+import { keepsTime } from './in-time.ts';
 import { tlsOptions } from './tls-options.ts';
 import { parseRedisUrl, type RedisNode, type RedisTarget } from './url.ts';
 
@@ -82,13 +82,11 @@ class LastingRedis extends Redis {
   #sentinelFailure: Error | undefined;
   #wanted = true;
   #revival: Timer | undefined;
-  /** Pipelines of which nothing is sent again. */
-  readonly #overdue = new WeakSet<object>();
 
   /** @param sentinels connections that announce failovers. They end with this connection. */
   constructor(options: Omit<RedisOptions, 'replyMapping'>, sentinels: readonly Redis[] = []) {
     super(options);
-    readsBeforeSilence(this);
+    keepsTime(this);
     this.#sentinels = sentinels;
     const { reconnectOnError } = this.options;
     // ioredis tells nobody why it connects again.
@@ -150,20 +148,6 @@ class LastingRedis extends Redis {
       // ioredis takes a connection into use once this command has ended, however it has.
       return new Promise<'OK'>(() => {});
     }
-  }
-
-  /**
-   * Sends nothing whose caller was told that it failed. ioredis keeps a command that has timed out where no reply came, and sends it on
-   * the next connection that is ready, however late that is.
-   */
-  override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
-    readsBeforeTimeout(command);
-    // Of a pipeline all are sent, or none: the first of them decides.
-    const decides = stream === undefined || command.pipelineIndex === 0;
-    if (decides && command.isSettled) this.#overdue.add(stream ?? command);
-    if (!this.#overdue.has(stream ?? command)) return super.sendCommand(command, stream);
-    command.reject(new Error(TIMED_OUT));
-    return command.promise;
   }
 
   override disconnect(reconnect = false): void {

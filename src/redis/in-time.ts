@@ -20,10 +20,33 @@ export async function inTime<T>(answer: Promise<T>, milliseconds: number): Promi
 }
 
 /**
- * Has a command of ioredis read what has arrived before its `commandTimeout` ends it. ioredis ends it by a timer alone, and fails
- * answered commands in a process that was busy, or paused, for longer than that time.
+ * Has a connection of ioredis keep to `commandTimeout` and `socketTimeout` as its callers are told of them:
+ *
+ * - It reads what has arrived before either ends anything. ioredis goes by timers alone: in a process that was busy, or paused, for
+ *   longer, it fails answered commands and ends their connection.
+ * - It sends nothing whose caller was told that it failed. ioredis keeps a command that has timed out where no reply came, and sends
+ *   it on the next connection that is ready, however late that is.
  */
-export function readsBeforeTimeout(command: Command): void {
+export function keepsTime(redis: Redis): void {
+  /** Commands and pipelines of which nothing is sent any more. */
+  const overdue = new WeakSet<object>();
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    readsBeforeTimeout(command);
+    // Of a pipeline all are sent, or none: the first of them decides.
+    const decides = stream === undefined || command.pipelineIndex === 0;
+    if (decides && (command.isSettled || timedOut.has(command))) overdue.add(stream ?? command);
+    if (!overdue.has(stream ?? command)) return send(command, stream);
+    command.reject(new Error(TIMED_OUT));
+    return command.promise;
+  };
+  redis.on('connect', () => readsBeforeSilence(redis.stream));
+}
+
+/** ioredis begins the commands of a Cluster's pipeline anew once all have failed, also where it then sends none of them again. */
+const timedOut = new WeakSet<Command>();
+
+function readsBeforeTimeout(command: Command): void {
   let timer: Timer | undefined;
   const settled = (): void => {
     clock.clearTimeout(timer);
@@ -32,26 +55,24 @@ export function readsBeforeTimeout(command: Command): void {
   command.setTimeout = (milliseconds) => {
     if (timer !== undefined) return;
     timer = afterReading(() => {
-      if (!command.isSettled) command.reject(new Error(TIMED_OUT));
+      if (command.isSettled) return;
+      timedOut.add(command);
+      command.reject(new Error(TIMED_OUT));
     }, milliseconds);
     command.promise.then(settled, settled);
   };
 }
 
-/** The same for `socketTimeout`, which ends a connection on which nothing came for so long. */
-export function readsBeforeSilence(redis: Redis): void {
-  redis.on('connect', () => {
-    const { stream } = redis;
-    const destroy = stream.destroy.bind(stream);
-    stream.destroy = (error) => {
-      if (error?.message.startsWith('Socket timeout.') !== true) return destroy(error);
-      const { bytesRead } = stream;
-      clock.setImmediate(() => {
-        if (stream.bytesRead === bytesRead) destroy(error);
-      });
-      return stream;
-    };
-  });
+function readsBeforeSilence(stream: Redis['stream']): void {
+  const destroy = stream.destroy.bind(stream);
+  stream.destroy = (error) => {
+    if (error?.message.startsWith('Socket timeout.') !== true) return destroy(error);
+    const { bytesRead } = stream;
+    clock.setImmediate(() => {
+      if (stream.bytesRead === bytesRead) destroy(error);
+    });
+    return stream;
+  };
 }
 
 /** What ioredis says of a command whose `commandTimeout` is over. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { Cluster } from 'ioredis';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { connectRedis, silenceOf } from '../../src/redis/connection.ts';
 import { durableScript } from '../../src/redis/durable-script.ts';
@@ -66,6 +67,32 @@ it('is connected to over TLS by names alone where its servers announce theirs', 
   const redis = connected(withTlsFiles(`rediss+cluster://localhost:${node?.tlsPort}`, { ca, cert, key }));
   await once(redis, 'ready');
   expect(await redis.set('key', 'kept')).toBe('OK');
+});
+
+it('is not sent by a node what that node could not send in its time', async () => {
+  await using cluster = await startCluster();
+  const node = await cluster.nodeOf('client');
+  const redis = connected(cluster.url);
+  await once(redis, 'ready');
+  const connection =
+    redis instanceof Cluster && redis.nodes().find(({ options }) => options.port === node.port);
+  // ioredis connects to a node once it needs it, and then commands wait for that.
+  expect(connection).toMatchObject({ status: 'wait' });
+  node.freeze();
+  const late = new Error('Command timed out');
+  const sent = [redis.set('{client}:alone', ''), redis.pipeline().set('{client}:piped', '').exec()];
+  expect(await Promise.allSettled(sent)).toEqual([
+    { status: 'rejected', reason: late },
+    { status: 'fulfilled', value: [[late]] },
+  ]);
+  node.thaw();
+  await until(() =>
+    redis.set('{client}:after', '').then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await redis.mget('{client}:alone', '{client}:piped')).toEqual([null, null]);
 });
 
 it('says why none of its nodes can be asked', async () => {
