@@ -127,8 +127,7 @@ export function exchange(
     let isOver = false;
     /** Of the answer, that have come. */
     let pieces = 0;
-    let status = 0;
-    let headers: RawAnswer['headers'] = {};
+    let head: Pick<RawAnswer, 'status' | 'headers'> = { status: 0, headers: {} };
     const reader = new JsonReader();
 
     const stopWatching = (): void => {
@@ -161,10 +160,9 @@ export function exchange(
         if (givenUp !== undefined) throw givenUp;
         controller = started;
       },
-      onResponseStart(_controller, statusCode, received) {
+      onResponseStart(_controller, status, headers) {
         pieces += 1;
-        status = statusCode;
-        headers = received;
+        head = { status, headers };
       },
       onResponseData(_controller, chunk) {
         pieces += 1;
@@ -172,7 +170,7 @@ export function exchange(
       },
       onResponseEnd() {
         stopWatching();
-        resolve({ status, headers, read: () => reader.end() });
+        resolve({ ...head, read: () => reader.end() });
       },
       onResponseError(_controller, error) {
         fail(error);
