@@ -79,6 +79,15 @@ export class Clock {
     return this.#steps;
   }
 
+  /**
+   * Begins what is due now, in order, and awaits none of it: for a caller whose own answer a task that is under way may be
+   * waiting for.
+   */
+  beginDue(): void {
+    ambient.clearTimeout(this.#timer);
+    this.#runDue();
+  }
+
   /** Nothing runs any more. */
   stop(): void {
     this.#stopped = true;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Control, completionOrder, creditOrder, receiptOrder, refundOrder } from './control.ts';
+import type { Control } from './control.ts';
+import { completionOrder, creditOrder, receiptOrder, refundOrder } from './control-orders.ts';
 import { notFound } from './errors.ts';
 import { faultRule } from './faults.ts';
 import { type App, operation, pathId, readBody } from './http.ts';

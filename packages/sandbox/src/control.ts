@@ -1,7 +1,8 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { ambient } from './ambient.ts';
 import { parseCents } from './amounts.ts';
 import { activeCredential, issueToken } from './auth.ts';
+import type { completionOrder, creditOrder, receiptOrder, refundOrder } from './control-orders.ts';
 import {
   type AccountView,
   type ClientView,
@@ -14,8 +15,7 @@ import {
 } from './control-views.ts';
 import { dataError, notFound } from './errors.ts';
 import { Faults } from './faults.ts';
-import { uuid } from './http.ts';
-import { showReceiptAs } from './operations/cep.ts';
+import { decideReceipt } from './operations/cep.ts';
 import { receiveSpeiCredit, refundCredit } from './operations/credits.ts';
 import { someExternalPayer } from './operations/instruments.ts';
 import {
@@ -24,45 +24,14 @@ import {
   viewOverview,
   viewTransactionDetail,
 } from './overview.ts';
+import type { Tell } from './pending.ts';
 import { RequestCounts } from './request-counts.ts';
 import type { RestCustomer, RestNewTransaction, RestTransaction } from './rest.ts';
 import type { Seeded } from './seed.ts';
-import type { Cep, Client, Token, WebhookType } from './state.ts';
+import type { Client, Token, WebhookType } from './state.ts';
 import { formatTimestamp } from './timestamps.ts';
 import { viewCustomer, viewNewTransaction, viewTransaction } from './views.ts';
 import type { World } from './world.ts';
-
-export const creditOrder = z.strictObject({
-  clabe: z.string(),
-  amount: z.string(),
-  payerName: z.string().min(1).default('Ordenante Externo'),
-  concept: z.string().default('Pago recibido'),
-});
-
-export const refundOrder = z.strictObject({
-  transactionId: uuid.optional(),
-  reason: z.string().min(1).default('Devolucion'),
-});
-
-export const completionOrder = z.strictObject({
-  id: uuid,
-  outcome: z.enum(['done', 'failed']).default('done'),
-});
-
-export const receiptOrder = z.strictObject({
-  transactionId: uuid,
-  receipt: z.union([
-    z.enum(['now', 'late', 'never', 'other-holder']),
-    z.strictObject({
-      status: z.string().regex(/^(?!(?:COMPLETED|FAILED)$)[A-Z_]{1,40}$/, {
-        error: 'a state such as "REJECTED"; for COMPLETED or FAILED complete it',
-      }),
-    }),
-  ]),
-});
-
-/** What becomes of a receipt, or the state that it shows until it ends. */
-export type ReceiptWish = z.infer<typeof receiptOrder>['receipt'];
 
 /** Simulated time. */
 export interface ClockView {
@@ -160,8 +129,8 @@ export class Control {
   async complete({ id, outcome }: z.infer<typeof completionOrder>): Promise<Completed> {
     const world = this.#world;
     const key = id.toLowerCase();
-    if (!(await world.pending.complete(key, outcome))) throw notFound('nothing_pending');
-    await world.clock.advance(0);
+    const isFound = await this.#telling((tell) => world.pending.complete(key, outcome, tell));
+    if (!isFound) throw notFound('nothing_pending');
     const transaction = world.state.transactions.get(key);
     if (transaction !== undefined) return { transaction: viewTransaction(world, transaction) };
     const customer = world.state.customers.get(key);
@@ -180,18 +149,27 @@ export class Control {
     transactionId,
     receipt,
   }: z.infer<typeof receiptOrder>): Promise<{ transaction: RestTransaction }> {
-    const { state, pending, clock } = this.#world;
-    const transaction = state.transactions.get(transactionId.toLowerCase());
-    const cep = transaction?.cep;
-    if (transaction === undefined || cep === undefined || !isOnTheWay(cep)) throw notFound('nothing_pending');
-    if (typeof receipt === 'object') {
-      // The first attempt may be due, and its message comes before this one.
-      await clock.advance(0);
-      showReceiptAs(this.#world, transaction, cep, receipt.status);
-    } else if (receipt !== 'now') cep.wish = receipt;
-    if (receipt === 'now' || receipt === 'other-holder') await pending.complete(transaction.id, 'done');
-    await clock.advance(0);
-    return { transaction: viewTransaction(this.#world, transaction) };
+    const world = this.#world;
+    const transaction = await this.#telling((tell) =>
+      decideReceipt(world, transactionId.toLowerCase(), receipt, tell),
+    );
+    return { transaction: viewTransaction(world, transaction) };
+  }
+
+  /**
+   * Does something, and tries the webhooks of what it tells. It awaits no other message that is under way: who receives that may
+   * be who asks for this, and may answer only then.
+   */
+  async #telling<T>(act: (tell: Tell) => Promise<T>): Promise<T> {
+    const { clock, deliveries } = this.#world;
+    // A message that is due, such as that of a receipt's first attempt, leaves before those of the act.
+    clock.beginDue();
+    let sent: Promise<unknown> = Promise.resolve();
+    const result = await act((message) => {
+      sent = sent.then(() => deliveries.send(message));
+    });
+    await sent;
+    return result;
   }
 
   /** What the page at `/` shows, of the demo client. */
@@ -282,8 +260,6 @@ export class Control {
     this.setWebhooksDown(false);
   }
 }
-
-const isOnTheWay = ({ status }: Cep): boolean => status === 'PENDING' || status === 'DELAYED';
 
 /** The client's newest token that is still good for a while, or a fresh one. */
 export async function currentToken(world: World, client: Client): Promise<Token> {

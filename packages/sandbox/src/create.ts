@@ -1,16 +1,13 @@
 import { z } from 'zod';
 import { defaultChoices } from './choices.ts';
+import type { ClockView, Completed, Control, RequestsView } from './control.ts';
 import {
-  type ClockView,
-  type Completed,
-  type Control,
   completionOrder,
   creditOrder,
   type ReceiptWish,
-  type RequestsView,
   receiptOrder,
   refundOrder,
-} from './control.ts';
+} from './control-orders.ts';
 import { loss, step } from './control-routes.ts';
 import type { AccountView, ClientView, DeliveryView, LedgerView } from './control-views.ts';
 import type { Endpoint } from './endpoints.ts';

@@ -1,5 +1,6 @@
 export { alternativeChoices, type Choices, defaultChoices } from './choices.ts';
-export type { ClockView, Completed, ReceiptWish, RequestsView } from './control.ts';
+export type { ClockView, Completed, RequestsView } from './control.ts';
+export type { ReceiptWish } from './control-orders.ts';
 export type {
   AccountView,
   ClientView,

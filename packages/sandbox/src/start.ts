@@ -184,6 +184,7 @@ function makeWorld(
   const ids = new Ids(options.seed);
   const state = new State();
   const webhookHosts = options.webhookHosts ?? [];
+  const deliveries = new Deliveries(choices, clock, ids, state, webhookHosts, agent);
   return {
     choices,
     clock,
@@ -191,9 +192,9 @@ function makeWorld(
     clabes: new ClabeIssuer(OWN_INSTITUTION.slice(-3), ids),
     state,
     ledger: new Ledger(),
-    pending: new Pending(),
+    pending: new Pending((message) => deliveries.enqueue(message)),
     calls: new Calls(),
-    deliveries: new Deliveries(choices, clock, ids, state, webhookHosts, agent),
+    deliveries,
     webhookHosts,
     logger,
     tokenKey: createHmac('sha256', 'sandbox token key').update(String(options.seed)).digest(),

@@ -1,5 +1,8 @@
+import type { ReceiptWish } from '../control-orders.ts';
+import { notFound } from '../errors.ts';
 import { magicOf, says } from '../magic.ts';
 import { cepMessage } from '../messages.ts';
+import type { Tell } from '../pending.ts';
 import type { Cep, Transaction } from '../state.ts';
 import { shownStatus } from '../views.ts';
 import type { World } from '../world.ts';
@@ -29,15 +32,14 @@ const FIRST_DELAYED_ATTEMPT = 4;
  * The CEP of one that says "Other holder" names somebody else than the holder it was registered with.
  */
 export function followCep(world: World, validation: Transaction, cep: Cep): void {
-  const tell = () => tellOf(world, validation, cep);
   const end = world.pending.add(validation.id, {
-    done: () => {
+    done: (tell) => {
       complete(world, validation, cep);
-      tell();
+      tellOf(world, validation, cep, tell);
     },
-    failed: () => {
+    failed: (tell) => {
       cep.status = 'FAILED';
-      tell();
+      tellOf(world, validation, cep, tell);
     },
   });
   const attempt = (number: number) => {
@@ -46,7 +48,7 @@ export function followCep(world: World, validation: Transaction, cep: Cep): void
       return end('done');
     if (number === ATTEMPTS.length) return end('failed');
     cep.status = number >= FIRST_DELAYED_ATTEMPT ? 'DELAYED' : 'PENDING';
-    tell();
+    tellOf(world, validation, cep, (message) => world.deliveries.enqueue(message));
     schedule(number + 1);
   };
   const schedule = (number: number) => {
@@ -56,17 +58,37 @@ export function followCep(world: World, validation: Transaction, cep: Cep): void
   schedule(1);
 }
 
-/** Has a receipt on the way show a state, in reads and in a message now, until it ends. */
-export function showReceiptAs(world: World, validation: Transaction, cep: Cep, status: string): void {
-  cep.shownAs = status;
-  tellOf(world, validation, cep);
+/**
+ * Does to the receipt of a transaction what somebody wishes. Returns the transaction.
+ *
+ * @throws ApiError 404 where no receipt of it is on the way.
+ */
+export async function decideReceipt(
+  world: World,
+  transactionId: string,
+  wish: ReceiptWish,
+  tell: Tell,
+): Promise<Transaction> {
+  const validation = world.state.transactions.get(transactionId);
+  const cep = validation?.cep;
+  if (validation === undefined || cep === undefined || !isOnTheWay(cep)) throw notFound('nothing_pending');
+  if (typeof wish === 'object') {
+    cep.shownAs = wish.status;
+    tellOf(world, validation, cep, tell);
+    return validation;
+  }
+  if (wish !== 'now') cep.wish = wish;
+  if (wish === 'now' || wish === 'other-holder') await world.pending.complete(validation.id, 'done', tell);
+  return validation;
 }
 
-function tellOf(world: World, validation: Transaction, cep: Cep): void {
+const isOnTheWay = ({ status }: Cep): boolean => status === 'PENDING' || status === 'DELAYED';
+
+function tellOf(world: World, validation: Transaction, cep: Cep, tell: Tell): void {
   note(world, validation, cep);
   const idMsg = world.choices.cepSharesMessageId ? cep.messageId : world.ids.uuid('message');
   const message = cepMessage(world, validation, idMsg);
-  if (message !== undefined) world.deliveries.enqueue(message);
+  if (message !== undefined) tell(message);
 }
 
 /** The attempts that find the receipt in a state that it has already are no step of its trail. */

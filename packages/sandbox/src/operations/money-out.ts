@@ -1,6 +1,7 @@
 import { ledgerAccount, SPEI } from '../ledger.ts';
 import { magicOf, refuseByMagic } from '../magic.ts';
 import { statusUpdateMessage } from '../messages.ts';
+import type { Tell } from '../pending.ts';
 import type { Transaction } from '../state.ts';
 import type { World } from '../world.ts';
 import { receiveSpeiCredit } from './credits.ts';
@@ -56,8 +57,8 @@ export function startMoneyOut(
 export function liquidateLater(world: World, transaction: Transaction): void {
   const magic = magicOf(transaction);
   const end = world.pending.add(transaction.id, {
-    done: () => liquidate(world, transaction, magic === 'returned'),
-    failed: () => giveBack(world, transaction),
+    done: (tell) => liquidate(world, transaction, magic === 'returned', tell),
+    failed: (tell) => giveBack(world, transaction, tell),
   });
   if (magic === 'stuck') return;
   const total = settlementSeconds(world, magic) * 1000;
@@ -73,24 +74,29 @@ export function liquidateLater(world: World, transaction: Transaction): void {
 export const settlementSeconds = ({ choices }: World, magic: ReturnType<typeof magicOf>): number =>
   choices.moneyOutSeconds * (magic === 'late' ? LATE_TIMES : 1);
 
-async function liquidate(world: World, transaction: Transaction, isReturned: boolean): Promise<void> {
-  tellStatus(world, transaction, 'LIQUIDATED');
+async function liquidate(
+  world: World,
+  transaction: Transaction,
+  isReturned: boolean,
+  tell: Tell,
+): Promise<void> {
+  tellStatus(world, transaction, 'LIQUIDATED', tell);
   if (!isReturned) return arriveInside(world, transaction);
-  const end = world.pending.add(transaction.id, { done: () => giveBack(world, transaction) });
+  const end = world.pending.add(transaction.id, { done: (late) => giveBack(world, transaction, late) });
   world.clock.schedule(world.clock.now() + RETURNED_AFTER_MS, () => end('done'));
 }
 
 /** The other bank did not take the money, or sends it back. */
-function giveBack(world: World, transaction: Transaction): void {
+function giveBack(world: World, transaction: Transaction, tell: Tell): void {
   const account = accountOf(world, transaction.source);
   if (account !== undefined) post(world, transaction, SPEI, ledgerAccount(account.id));
-  tellStatus(world, transaction, 'REFUNDED');
+  tellStatus(world, transaction, 'REFUNDED', tell);
 }
 
-function tellStatus(world: World, transaction: Transaction, status: string): void {
+function tellStatus(world: World, transaction: Transaction, status: string, tell: Tell): void {
   changeStatus(world, transaction, status);
   const change = { resource: 'TRANSACTION', id: transaction.id, status };
-  world.deliveries.enqueue(statusUpdateMessage(world, transaction.clientId, change));
+  tell(statusUpdateMessage(world, transaction.clientId, change));
 }
 
 /** A transfer to a CLABE of the sandbox's own comes back from SPEI as a credit, also where it was registered as a receiver's. */
