@@ -136,6 +136,34 @@ describe.each(READINGS)('money out, %s choices', (name, choices) => {
     expect((await box.ledger()).balanced).toBe(true);
   });
 
+  test.each(['rejected', 'refunded'])(
+    'where the credit is %s, its payer has the money again, and it is REFUNDED',
+    async (ending) => {
+      await using box = await openSandbox(choices);
+      await using receiver = await openReceiver({ status: ending === 'rejected' ? 422 : 201 });
+      await using told = await openReceiver({ status: 200 });
+      await box.register('MONEY_IN', receiver.url);
+      await box.register('STATUS_UPDATE', told.url);
+      const balances = async () => (await box.ledger()).accounts.map(({ balance }) => balance);
+      const before = await balances();
+      const inside = at(box.seeded.internalInstrumentIds, 2);
+      const { id } = (await box.post(PATH, transfer(box, inside))).as(spec.newTransaction);
+      await box.step(choices.moneyOutSeconds);
+      if (ending === 'refunded') {
+        expect(await balances()).not.toEqual(before);
+        const { body } = spec.moneyIn.parse(at(receiver.received, 0).json);
+        const path = box.of(`/transactions/${body.id}/refund`);
+        expect((await box.post(path, { refundReason: 'x' })).status).toBe(choices.refundCreated);
+        await box.step(0);
+      }
+      expect(await balances()).toEqual(before);
+      expect((await box.ledger()).balanced).toBe(true);
+      const paid = (await box.get(box.of(`/transactions/${id}`))).as(spec.transaction);
+      expect(paid.transactionStatus).toBe('REFUNDED');
+      expect(told.received.map(({ text }) => text.includes(id))).toEqual([true, true]);
+    },
+  );
+
   test('a STATUS_UPDATE tells of its settlement', async () => {
     await using box = await openSandbox(choices);
     await using receiver = await openReceiver({ status: 200 });

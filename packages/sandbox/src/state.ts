@@ -121,6 +121,8 @@ export interface Transaction extends Audit {
   source: Instrument;
   destination: Instrument;
   originalTransactionId?: string;
+  /** Of a credit: the transfer of the sandbox's own that arrived by it. Its payer has the money again when the credit goes back. */
+  comesFrom?: Transaction;
   cep?: Cep;
   /** Each state that it and its receipt have taken, oldest first. */
   trail: Step[];

@@ -2,8 +2,10 @@ import type { Delivery } from '../deliveries.ts';
 import { preconditionFailed } from '../errors.ts';
 import { heldFor, ledgerAccount, SPEI } from '../ledger.ts';
 import { speiCreditMessage } from '../messages.ts';
+import type { Tell } from '../pending.ts';
 import type { Account, Instrument, Transaction } from '../state.ts';
 import type { World } from '../world.ts';
+import { giveBack } from './outcome.ts';
 import { changeStatus, post, recordTransaction } from './record.ts';
 import { checkFunds } from './requests.ts';
 
@@ -14,6 +16,8 @@ export interface IncomingCredit {
   concept: string;
   reference: string;
   trackingId?: string;
+  /** The transfer of the sandbox's own that arrives by it. */
+  comesFrom?: Transaction;
 }
 
 /**
@@ -40,6 +44,7 @@ export function receiveSpeiCredit(
     subCategory: 'SPEI_CREDIT',
     status: 'INITIALIZED',
     ...(credit.trackingId === undefined ? {} : { trackingId: credit.trackingId }),
+    ...(credit.comesFrom === undefined ? {} : { comesFrom: credit.comesFrom }),
   });
   post(world, transaction, SPEI, heldFor(clientId));
   let reason = 'Rejected by the receiver';
@@ -48,8 +53,8 @@ export function receiveSpeiCredit(
       post(world, transaction, heldFor(clientId), ledgerAccount(credit.account.id));
       changeStatus(world, transaction, 'LIQUIDATED');
     },
-    failed: () => {
-      sendBack(world, transaction, heldFor(clientId), reason);
+    failed: (tell) => {
+      sendBack(world, transaction, heldFor(clientId), reason, tell);
     },
   });
   const message = speiCreditMessage(world, transaction, (accepted, refundReason) => {
@@ -80,10 +85,18 @@ export function refundCredit(world: World, credit: Transaction, description: str
   const account = world.state.accounts.get(credit.destination.accountId ?? '');
   if (account === undefined) throw preconditionFailed('The account is not currently active.');
   checkFunds(world, account, credit.amount);
-  return sendBack(world, credit, ledgerAccount(account.id), description);
+  return sendBack(world, credit, ledgerAccount(account.id), description, (message) =>
+    world.deliveries.enqueue(message),
+  );
 }
 
-function sendBack(world: World, credit: Transaction, from: string, description: string): Transaction {
+function sendBack(
+  world: World,
+  credit: Transaction,
+  from: string,
+  description: string,
+  tell: Tell,
+): Transaction {
   const refund = recordTransaction(world, {
     clientId: credit.clientId,
     source: credit.destination,
@@ -98,5 +111,6 @@ function sendBack(world: World, credit: Transaction, from: string, description: 
   });
   post(world, refund, from, SPEI);
   changeStatus(world, credit, 'REFUNDED');
+  if (credit.comesFrom !== undefined) giveBack(world, credit.comesFrom, tell);
   return refund;
 }

@@ -1,13 +1,12 @@
 import { ledgerAccount, SPEI } from '../ledger.ts';
 import { magicOf, refuseByMagic } from '../magic.ts';
-import { statusUpdateMessage } from '../messages.ts';
 import type { Tell } from '../pending.ts';
 import type { Transaction } from '../state.ts';
 import type { World } from '../world.ts';
 import { receiveSpeiCredit } from './credits.ts';
+import { giveBack, tellStatus } from './outcome.ts';
 import { changeStatus, post, recordTransaction } from './record.ts';
 import {
-  accountOf,
   checkActiveDestination,
   checkFunds,
   checkOwnClient,
@@ -86,19 +85,6 @@ async function liquidate(
   world.clock.schedule(world.clock.now() + RETURNED_AFTER_MS, () => end('done'));
 }
 
-/** The other bank did not take the money, or sends it back. */
-function giveBack(world: World, transaction: Transaction, tell: Tell): void {
-  const account = accountOf(world, transaction.source);
-  if (account !== undefined) post(world, transaction, SPEI, ledgerAccount(account.id));
-  tellStatus(world, transaction, 'REFUNDED', tell);
-}
-
-function tellStatus(world: World, transaction: Transaction, status: string, tell: Tell): void {
-  changeStatus(world, transaction, status);
-  const change = { resource: 'TRANSACTION', id: transaction.id, status };
-  tell(statusUpdateMessage(world, transaction.clientId, change));
-}
-
 /** A transfer to a CLABE of the sandbox's own comes back from SPEI as a credit, also where it was registered as a receiver's. */
 async function arriveInside(world: World, transaction: Transaction): Promise<void> {
   const { detail } = transaction.destination;
@@ -111,5 +97,6 @@ async function arriveInside(world: World, transaction: Transaction): Promise<voi
     concept: transaction.description,
     reference: transaction.externalReference,
     trackingId: transaction.trackingId,
+    comesFrom: transaction,
   }).deliveries;
 }

@@ -16,6 +16,7 @@ export interface NewTransaction {
   /** SPEI tracking key of a credit that came from outside, or shared by two legs. */
   trackingId?: string;
   originalTransactionId?: string;
+  comesFrom?: Transaction;
 }
 
 /** Records a transaction of the sandbox's own bank, without moving anything. */
