@@ -15,7 +15,7 @@ import {
 } from './control-views.ts';
 import { dataError, notFound } from './errors.ts';
 import { Faults } from './faults.ts';
-import { decideReceipt } from './operations/cep.ts';
+import { checkReceipt, decideReceipt } from './operations/cep.ts';
 import { receiveSpeiCredit, refundCredit } from './operations/credits.ts';
 import { someExternalPayer } from './operations/instruments.ts';
 import {
@@ -129,9 +129,10 @@ export class Control {
   async complete({ id, outcome }: z.infer<typeof completionOrder>): Promise<Completed> {
     const world = this.#world;
     const key = id.toLowerCase();
+    const transaction = world.state.transactions.get(key);
+    if (outcome === 'done' && transaction !== undefined) checkReceipt(transaction);
     const isFound = await this.#telling((tell) => world.pending.complete(key, outcome, tell));
     if (!isFound) throw notFound('nothing_pending');
-    const transaction = world.state.transactions.get(key);
     if (transaction !== undefined) return { transaction: viewTransaction(world, transaction) };
     const customer = world.state.customers.get(key);
     if (customer === undefined) throw notFound('nothing_pending');
@@ -143,7 +144,7 @@ export class Control {
    * name; `late` has it issued at attempt 6; `never` has it end FAILED, at attempt 17. `{ status }` is shown at once in place of
    * PENDING and DELAYED, and changes nothing of how it ends.
    *
-   * @throws ApiError 404 where no receipt of this transaction is on the way.
+   * @throws ApiError 404 where no receipt of this transaction is on the way; 400 where one is to come of a transfer that came back.
    */
   async receipt({
     transactionId,

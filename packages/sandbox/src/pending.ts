@@ -11,6 +11,8 @@ export type Tell = (message: Message) => void;
 export interface Ends {
   done(tell: Tell): Promise<void> | void;
   failed?(tell: Tell): Promise<void> | void;
+  /** Brings back the money of a transfer that had arrived. */
+  isReturn?: true;
 }
 
 type End = (outcome: Outcome, tell?: Tell) => Promise<void> | void;
@@ -45,13 +47,20 @@ export class Pending {
    * Ends at once all that is pending of an id, in the order in which it began.
    *
    * @param tell sends what the ends tell.
+   * @param isMeant picks the parts that are to end; default all.
    * @returns false where nothing is pending.
-   * @throws ApiError FAILED_PRECONDITION where a part of it cannot fail.
+   * @throws ApiError FAILED_PRECONDITION where no part of it can fail. A part that cannot is left where another can.
    */
-  async complete(id: string, outcome: Outcome, tell: Tell): Promise<boolean> {
-    const all = [...(this.#ends.get(id) ?? [])];
-    if (all.some(({ ends }) => ends[outcome] === undefined)) throw preconditionFailed('It cannot fail.');
-    for (const { end } of all) await end(outcome, tell);
+  async complete(
+    id: string,
+    outcome: Outcome,
+    tell: Tell,
+    isMeant: (ends: Ends) => boolean = () => true,
+  ): Promise<boolean> {
+    const all = [...(this.#ends.get(id) ?? [])].filter(({ ends }) => isMeant(ends));
+    const able = all.filter(({ ends }) => ends[outcome] !== undefined);
+    if (all.length > 0 && able.length === 0) throw preconditionFailed('It cannot fail.');
+    for (const { end } of able) await end(outcome, tell);
     return all.length > 0;
   }
 }

@@ -1,5 +1,5 @@
 import type { ReceiptWish } from '../control-orders.ts';
-import { notFound } from '../errors.ts';
+import { notFound, preconditionFailed } from '../errors.ts';
 import { magicOf, says } from '../magic.ts';
 import { cepMessage } from '../messages.ts';
 import type { Tell } from '../pending.ts';
@@ -61,7 +61,7 @@ export function followCep(world: World, validation: Transaction, cep: Cep): void
 /**
  * Does to the receipt of a transaction what somebody wishes. Returns the transaction.
  *
- * @throws ApiError 404 where no receipt of it is on the way.
+ * @throws ApiError 404 where no receipt of it is on the way; 400 where one is to come of a transfer that came back.
  */
 export async function decideReceipt(
   world: World,
@@ -77,9 +77,20 @@ export async function decideReceipt(
     tellOf(world, validation, cep, tell);
     return validation;
   }
+  if (wish !== 'never') checkReceipt(validation);
   if (wish !== 'now') cep.wish = wish;
-  if (wish === 'now' || wish === 'other-holder') await world.pending.complete(validation.id, 'done', tell);
+  if (wish === 'now' || wish === 'other-holder') {
+    // A transfer that has not settled does so before its receipt comes. Of one that has, the return keeps its time.
+    await world.pending.complete(validation.id, 'done', tell, ({ isReturn }) => isReturn !== true);
+  }
   return validation;
+}
+
+/** @throws ApiError 400 for a transfer that came back while its receipt was on the way: none comes any more. */
+export function checkReceipt({ cep, status }: Transaction): void {
+  if (status === 'REFUNDED' && cep !== undefined && isOnTheWay(cep)) {
+    throw preconditionFailed('The transfer came back: it has no receipt.');
+  }
 }
 
 const isOnTheWay = ({ status }: Cep): boolean => status === 'PENDING' || status === 'DELAYED';
@@ -101,7 +112,7 @@ function note({ clock }: World, { trail }: Transaction, cep: Cep): void {
 function issuedAfterSeconds(world: World, validation: Transaction, { wish }: Cep): number {
   const { destination } = validation;
   const magic = magicOf(validation);
-  if (wish === 'never') return Number.POSITIVE_INFINITY;
+  if (wish === 'never' || validation.status === 'REFUNDED') return Number.POSITIVE_INFINITY;
   if (wish === 'late') return ATTEMPTS[LATE_ATTEMPT - 1] ?? 0;
   // A transfer that has not arrived has no receipt.
   if (magic === 'failed' || magic === 'stuck' || says(destination, 'no receipt'))

@@ -81,7 +81,10 @@ async function liquidate(
 ): Promise<void> {
   tellStatus(world, transaction, 'LIQUIDATED', tell);
   if (!isReturned) return arriveInside(world, transaction);
-  const end = world.pending.add(transaction.id, { done: (late) => giveBack(world, transaction, late) });
+  const end = world.pending.add(transaction.id, {
+    isReturn: true,
+    done: (late) => giveBack(world, transaction, late),
+  });
   world.clock.schedule(world.clock.now() + RETURNED_AFTER_MS, () => end('done'));
 }
 
