@@ -280,6 +280,22 @@ test('the clock stands still until it is stepped, or runs where that is wanted',
 });
 
 test.each([
+  ['seconds until a settlement', { choices: { moneyOutSeconds: undefined } }],
+  ['a seed', { seed: undefined, port: undefined, clock: undefined, choices: undefined }],
+])('%s given as undefined is the default, as JavaScript lets it pass', async (_name, options) => {
+  const start: (options: never) => Promise<TestSandbox> = createSandbox;
+  await using sandbox = await start(options as never);
+  await using ordinary = await createSandbox();
+  expect(sandbox.clientId).toBe(ordinary.clientId);
+  const { id } = await pay(sandbox, MONEY_OUT, sandbox.clabeInstrumentIds[0]);
+  await sandbox.advance({ seconds: 30 });
+  const read = await fetch(`${sandbox.url}/v1/clients/${sandbox.clientId}/transactions/${id}`, {
+    headers: { authorization: `Bearer ${sandbox.accessToken}` },
+  });
+  expect(await read.json()).toMatchObject({ transactionStatus: 'LIQUIDATED' });
+});
+
+test.each([
   ['an option that there is not', { speed: 5 }, 'createSandbox: Unrecognized key: "speed"'],
   ['a choice that there is not', { choices: { leaveOut: true } }, 'createSandbox.choices'],
   ['a seed that is a text', { seed: 'x' }, 'createSandbox.seed'],

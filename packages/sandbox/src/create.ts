@@ -12,6 +12,7 @@ import { loss, step } from './control-routes.ts';
 import type { AccountView, ClientView, DeliveryView, LedgerView } from './control-views.ts';
 import type { Endpoint } from './endpoints.ts';
 import { type FaultView, faultRule, type NamedFault } from './faults.ts';
+import { given } from './given.ts';
 import { check } from './http.ts';
 import { webhookOrder } from './operations/webhooks.ts';
 import type { Outcome } from './pending.ts';
@@ -27,7 +28,7 @@ export interface CreateOptions extends Partial<Omit<SandboxOptions, 'speed'>> {
   clock?: 'stepped' | { speed: number };
 }
 
-const given = z.strictObject({
+const createOptions = z.strictObject({
   seed: z.int(),
   port: z.int(),
   host: z.string(),
@@ -127,8 +128,8 @@ export interface TestSandbox extends Sandbox, Omit<ClientView, 'accounts' | 'cla
 
 /** Starts a sandbox for a test or a program. Rejects when the port is taken, and for an option that there is not. */
 export async function createSandbox(options: CreateOptions = {}): Promise<TestSandbox> {
-  check(given.partial(), options, 'createSandbox');
-  const { clock = 'stepped', ...others } = options;
+  check(createOptions.partial(), options, 'createSandbox');
+  const { clock = 'stepped', ...others } = given(options);
   const speed = clock === 'stepped' ? 0 : clock.speed;
   const started = await startWithControl({ seed: 1, port: 0, ...others, speed });
   const { sandbox, control } = started;

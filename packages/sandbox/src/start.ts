@@ -10,6 +10,7 @@ import { Clock } from './clock.ts';
 import { Control, currentToken } from './control.ts';
 import { addCrowd } from './crowd.ts';
 import { type Agent, Deliveries } from './deliveries.ts';
+import { given } from './given.ts';
 import type { App } from './http.ts';
 import { Ids } from './ids.ts';
 import { Ledger } from './ledger.ts';
@@ -110,7 +111,7 @@ export async function makeSandbox(
   options: Omit<SandboxOptions, 'port' | 'host'>,
   agent?: Agent,
 ): Promise<Made> {
-  const choices = { ...defaultChoices, ...options.choices };
+  const choices = { ...defaultChoices, ...given(options.choices ?? {}) };
   const logger = options.logger ?? silentLogger;
   const world = makeWorld(options, choices, logger, agent);
   const seeded = await seed(world);
