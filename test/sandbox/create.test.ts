@@ -267,6 +267,15 @@ test.each<[string, (sandbox: TestSandbox) => Promise<unknown>, string]>([
   await expect(act(sandbox)).rejects.toThrow(words);
 });
 
+test.each([{ lose: 'Request' }, { lose: undefined }, { answer: 'reset-before' }, { answer: { delayMs: 5 } }])(
+  'the failure %j is refused, and befalls no request, as JavaScript lets it pass',
+  async (failure) => {
+    await using sandbox = await createSandbox();
+    await expect(sandbox.fail(MONEY_OUT, failure as never)).rejects.toThrow('fail.fault');
+    expect(await sandbox.faults()).toEqual([]);
+  },
+);
+
 test('the clock stands still until it is stepped, or runs where that is wanted', async () => {
   await using stepped = await createSandbox();
   await using running = await createSandbox({ clock: { speed: 1_000 } });

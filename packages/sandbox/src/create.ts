@@ -11,7 +11,7 @@ import {
 import { loss, step } from './control-routes.ts';
 import type { AccountView, ClientView, DeliveryView, LedgerView } from './control-views.ts';
 import type { Endpoint } from './endpoints.ts';
-import { type FaultView, faultRule, type NamedFault } from './faults.ts';
+import { type FaultView, faultRule, NAMED_FAULTS, type NamedFault } from './faults.ts';
 import { given } from './given.ts';
 import { check } from './http.ts';
 import { webhookOrder } from './operations/webhooks.ts';
@@ -198,10 +198,16 @@ function ruleOf(endpoint: Endpoint, { times, account, ...failure }: Failure): un
   return { match, fault: faultOf(failure), ...(times === undefined ? {} : { times }) };
 }
 
+const LOSSES: ReadonlyMap<string, NamedFault> = new Map([
+  ['request', 'reset-before'],
+  ['answer', 'reset-after-commit'],
+]);
+const ANSWERS = NAMED_FAULTS.filter((name) => !name.startsWith('reset-'));
+
 function faultOf(failure: Failure): unknown {
-  // Two failures at once are no fault: the check refuses them.
+  // Two failures at once are no fault, nor is a word that there is not: the check refuses them.
   if (Object.keys(failure).length > 1) return failure;
-  if ('lose' in failure) return failure.lose === 'request' ? 'reset-before' : 'reset-after-commit';
-  if ('answer' in failure) return failure.answer;
+  if ('lose' in failure) return LOSSES.get(failure.lose) ?? failure;
+  if ('answer' in failure) return ANSWERS.find((name) => name === failure.answer) ?? failure;
   return failure;
 }
