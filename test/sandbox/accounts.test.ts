@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { clabeCheckDigit } from '../../packages/sandbox/src/clabe.ts';
+import { createSandbox } from '../../packages/sandbox/src/index.ts';
 import { at, expectRefusal, openSandbox, READINGS } from './harness.ts';
 import { tables } from './spec.ts';
 
@@ -95,4 +96,23 @@ describe.each(READINGS)('private accounts, %s choices', (name, choices) => {
     const reply = await box.post(path, {});
     expect(reply.status).toBe(choices.customerAccountRequires.length === 0 ? 200 : 400);
   });
+});
+
+test('a run gives nobody a CLABE that another run of the same seed has given', async () => {
+  const opened = async (run?: string) => {
+    await using sandbox = await createSandbox(run === undefined ? {} : { run });
+    const path = `/v1/clients/${sandbox.clientId}/customers/${at(sandbox.customerIds, 0)}/private_accounts`;
+    const response = await fetch(sandbox.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    return tables(true).privateAccount.parse(await response.json()).clabeNumber;
+  };
+  const clabes = [await opened(), await opened('monday'), await opened('tuesday')];
+  expect(new Set(clabes).size).toBe(3);
+  expect(clabes.map((clabe) => clabeCheckDigit(clabe.slice(0, 17)))).toEqual(
+    clabes.map((clabe) => clabe[17]),
+  );
+  expect(await opened('monday')).toBe(clabes[1]);
 });

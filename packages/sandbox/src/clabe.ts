@@ -22,25 +22,38 @@ export function makeClabe(bankCode: string, plaza: string, account: string): str
   return first17 + clabeCheckDigit(first17);
 }
 
-/** Issues CLABEs of one bank. None is ever issued twice: the account part holds a counter that only grows. */
+const ACCOUNT_DIGITS = 11;
+/** How many accounts share the first four of their digits: a branch. */
+const BRANCH_SIZE = 10 ** 7;
+
+/** Issues CLABEs of one bank. None is ever issued twice: the account part is a counter that only grows. */
 export class ClabeIssuer {
   readonly #bankCode: string;
-  readonly #branch: string;
-  #counter = 0;
+  readonly #ids: Ids;
+  #last: number;
 
   constructor(bankCode: string, ids: Ids) {
     this.#bankCode = bankCode;
-    this.#branch = ids.digits('clabe', 4);
+    this.#ids = ids;
+    this.#last = Number(ids.digits('clabe', 4)) * BRANCH_SIZE;
+  }
+
+  /** From here on it issues what no other run of the same seed has given to somebody: in another branch, from any number on. */
+  beginRun(): void {
+    const branch = this.#branch();
+    do this.#last = Number(this.#ids.digits('clabe', ACCOUNT_DIGITS));
+    while (this.#branch() === branch);
   }
 
   /** The next CLABE, and the 12-digit account number within it. */
   issue(): { clabeNumber: string; accountNumber: string } {
-    this.#counter += 1;
-    const clabeNumber = makeClabe(
-      this.#bankCode,
-      '180',
-      this.#branch + String(this.#counter).padStart(7, '0'),
-    );
+    this.#last = (this.#last + 1) % 10 ** ACCOUNT_DIGITS;
+    const account = String(this.#last).padStart(ACCOUNT_DIGITS, '0');
+    const clabeNumber = makeClabe(this.#bankCode, '180', account);
     return { clabeNumber, accountNumber: clabeNumber.slice(6) };
+  }
+
+  #branch(): number {
+    return Math.floor(this.#last / BRANCH_SIZE);
   }
 }

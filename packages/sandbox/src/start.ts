@@ -41,7 +41,7 @@ export interface SandboxOptions {
   /** The same seed yields the same ids, credentials and CLABEs. */
   seed: number;
   /**
-   * Names this start: what is made after the seed data then has ids of its own, as with a provider that never repeats a
+   * Names this start: what is made after the seed data then has ids and CLABEs of its own, as with a provider that never repeats a
    * message. Needed where a receiver remembers messages for longer than the sandbox lives.
    */
   run?: string;
@@ -118,7 +118,10 @@ export async function makeSandbox(
   const { customers = 0 } = options;
   if (customers > 0 && seeded[0] !== undefined)
     addCrowd(world, seeded[0].client, customers, ownBankId(world));
-  if (options.run !== undefined) world.ids.beginRun(options.run);
+  if (options.run !== undefined) {
+    world.ids.beginRun(options.run);
+    world.clabes.beginRun();
+  }
   const [demo] = seeded;
   if (demo === undefined) throw new Error('the seed data holds no client');
   const { client } = demo;
