@@ -98,6 +98,31 @@ describe.each(READINGS)('private accounts, %s choices', (name, choices) => {
   });
 });
 
+test('an account that is opened is shown by the control, with its balance', async () => {
+  await using sandbox = await createSandbox({ customers: 10 });
+  const call = async (path: string, body?: object) => {
+    const response = await fetch(sandbox.url + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return JSON.parse(await response.text());
+  };
+  const before = sandbox.accounts.length;
+  const customer = at(sandbox.customerIds, 0);
+  const path = `/v1/clients/${sandbox.clientId}/customers/${customer}/private_accounts`;
+  const { id, instrumentId, clabeNumber: clabe } = await call(path, {});
+  await sandbox.credit({ clabe, amount: '12.50' });
+  const [told, overview] = [await call('/sandbox'), await call('/sandbox/overview')];
+  for (const accounts of [sandbox.accounts, told.accounts, overview.accounts]) {
+    expect(accounts).toHaveLength(before + 1);
+    expect(accounts.at(-1)).toMatchObject({ id, clabe, ownerId: customer, availableBalance: '12.50' });
+  }
+  expect(told.accountIds.at(-1)).toBe(id);
+  expect(told.internalInstrumentIds.at(-1)).toBe(instrumentId);
+  expect(told.instruments).toContainEqual(expect.objectContaining({ id: instrumentId, role: 'internal' }));
+});
+
 test('a run gives nobody a CLABE that another run of the same seed has given', async () => {
   const opened = async (run?: string) => {
     await using sandbox = await createSandbox(run === undefined ? {} : { run });

@@ -103,7 +103,9 @@ export interface DeliveryView {
 }
 
 export function viewClient(world: World, seeded: Seeded, token: Token): ClientView {
-  const { client, customers, accounts, internal, clabe, card, history } = seeded;
+  const { client, customers, clabe, card, history } = seeded;
+  const { accounts, instruments } = world.state;
+  const internal = instruments.made(client.id).filter(({ accountId }) => accountId !== undefined);
   const named = (text: string) => clabe.find(({ alias }) => alias === text)?.id ?? null;
   return {
     name: client.name,
@@ -115,7 +117,7 @@ export function viewClient(world: World, seeded: Seeded, token: Token): ClientVi
     clientBankAdapterId: client.adapterId,
     centralizingInstrumentId: client.centralizingInstrumentId,
     customerIds: idsOf(customers),
-    accountIds: idsOf(accounts),
+    accountIds: idsOf(accounts.made(client.id)),
     internalInstrumentIds: idsOf(internal.filter(({ status }) => status === 'ACTIVE')),
     blockedInstrumentIds: idsOf(internal.filter(({ status }) => status === 'BLOCKED')),
     clabeInstrumentIds: idsOf(clabe),
@@ -133,7 +135,7 @@ export function viewClient(world: World, seeded: Seeded, token: Token): ClientVi
       pennyValidationId: history.pennyValidation.id,
     },
     customers: customers.map(({ id, name, validationStatus }) => ({ id, name, validationStatus })),
-    accounts: viewAccounts(world, seeded),
+    accounts: viewAccounts(world, client.id),
     instruments: [
       ...internal.map((instrument) => describe(instrument, 'internal')),
       ...clabe.map((instrument) => describe(instrument, 'clabe')),
@@ -142,9 +144,9 @@ export function viewClient(world: World, seeded: Seeded, token: Token): ClientVi
   };
 }
 
-/** With the balances of this moment. */
-export function viewAccounts({ state, ledger }: World, { accounts }: Seeded): AccountView[] {
-  return accounts.map(({ id, instrumentId, ownerId, clabeNumber, status }) => ({
+/** A client's accounts with the balances of this moment, also those that were opened since the start; without those of the crowd (crowd.ts). */
+export function viewAccounts({ state, ledger }: World, clientId: string): AccountView[] {
+  return state.accounts.made(clientId).map(({ id, instrumentId, ownerId, clabeNumber, status }) => ({
     id,
     instrumentId,
     ownerId,

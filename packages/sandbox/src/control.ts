@@ -72,7 +72,7 @@ export class Control {
 
   /** Those of the demo client, with their balances of this moment. */
   accounts(): AccountView[] {
-    return this.#seeded.slice(0, 1).flatMap((demo) => viewAccounts(this.#world, demo));
+    return this.#seeded.slice(0, 1).flatMap(({ client }) => viewAccounts(this.#world, client.id));
   }
 
   /** An SPEI credit arrives; resolves once each active webhook has been tried once. @throws ApiError */

@@ -68,7 +68,7 @@ export function viewOverview(world: World, demo: Seeded, faults: FaultView[]): O
   return {
     clientId,
     clock: { now: formatTimestamp(clock.now(), 'iso'), speed: clock.speed },
-    accounts: viewAccounts(world, demo),
+    accounts: viewAccounts(world, clientId),
     transactions: newest.reverse().map((one) => viewLine(world, one, sent.get(one.id) ?? [])),
     faults,
     webhooks: {
