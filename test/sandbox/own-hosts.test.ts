@@ -48,7 +48,7 @@ beforeAll(async () => {
     port: 0,
     speed: 0,
     seed: 1,
-    hosts: ['sandbox.internal'],
+    hosts: ['sandbox.internal', 'my_box'],
     webhookHosts: ['gateway.example'],
   });
   clabe = (await control(sandbox, 'GET', '/sandbox')).accounts[0].clabe;
@@ -79,8 +79,18 @@ describe('the sandbox', () => {
     '[::1]',
     '[::1]:4010',
     'sandbox.internal:1',
+    'my_box:4010',
   ])('answers to the name %s', async (host) => {
     expect((await send(`${sandbox.url}/sandbox`, { host })).status).toBe(200);
+  });
+
+  it('answers at its own url where it listens on an address that is none of loopback', async () => {
+    // Any machine has this address of IPv6, under which it reaches its own 127.0.0.1.
+    await using mapped = await startSandbox({ port: 0, speed: 0, seed: 1, host: '::ffff:127.0.0.1' });
+    const answer = await fetch(`${mapped.url}/sandbox`);
+    expect(answer.status).toBe(200);
+    for (const host of ['evil.example', '[::ffff:a00:1]'])
+      expect((await send(`${mapped.url}/sandbox`, { host })).status).toBe(421);
   });
 
   it('changes nothing for a page of another origin, by whatever form', async () => {

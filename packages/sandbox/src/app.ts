@@ -26,7 +26,7 @@ import type { World } from './world.ts';
  * A request to the service meets faults first, so that a fault may befall a refusal, then its credentials, the Idempotency-Key of money
  * out and the delay of a fault, then its route. An answer goes back the same way.
  *
- * @param hosts names that it answers to, besides those of loopback.
+ * @param hosts names that it answers to, besides those of loopback and the address that it listens on.
  */
 export function buildApp(world: World, control: Control, hosts: readonly string[]): App {
   const app = new Hono<Env>();
@@ -43,7 +43,7 @@ export function buildApp(world: World, control: Control, hosts: readonly string[
   });
   app.notFound((c) => refuse(c, notFound('route_not_found')));
 
-  app.use('*', ownHostsOnly(hosts));
+  app.use('*', ownHostsOnly(world, hosts));
   app.use(
     '/v1/*',
     countRequests(control.counts),

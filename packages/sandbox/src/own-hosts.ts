@@ -25,7 +25,7 @@ function isLoopback(host: string): boolean {
  * @param hosts names besides those of loopback, without ports.
  */
 export function isOwnHost(header: string | null | undefined, hosts: readonly string[]): boolean {
-  const host = /^([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i.exec(header ?? '')?.[1];
+  const host = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i.exec(header ?? '')?.[1];
   return host !== undefined && (isLoopback(host) || hosts.includes(host.toLowerCase()));
 }
 
