@@ -2,7 +2,7 @@ import { v4, v5 } from 'uuid';
 import { describe, expect, test } from 'vitest';
 import { ambient, useAmbient } from '../../packages/sandbox/src/ambient.ts';
 import { at, expectRefusal, type Opened, openReceiver, openSandbox, READINGS, transfer } from './harness.ts';
-import { tables } from './spec.ts';
+import { errorBody, tables } from './spec.ts';
 
 const PATH = '/v1/transactions/money_out';
 const method = 'MoneyOut';
@@ -288,4 +288,36 @@ describe.each(READINGS)('money out, %s choices', (name, choices) => {
       expect(reply.status).toBe(choices.idempotencyScope === 'client' ? 200 : 409);
     });
   });
+});
+
+test('a refusal that comes before its route names the operation too', async () => {
+  await using box = await openSandbox();
+  const body = transfer(box, card(box));
+  await pay(box, keyOf('a'), body);
+  // The first call under this key runs until the sandbox ends. Its fault asks for the account, and has been met once the body is read.
+  await box.post('/sandbox/faults', {
+    match: { path: PATH, account: at(box.seeded.accountIds, 0) },
+    fault: { delayMs: 600_000 },
+    times: 1,
+  });
+  const first = pay(box, keyOf('b'), body).catch(() => undefined);
+  await expect
+    .poll(async () => (await box.get('/sandbox/faults')).text, { interval: 5 })
+    .toContain('"used":1');
+  const refusals = [
+    [400, await pay(box, 'not-a-uuid', body)],
+    [409, await pay(box, keyOf('a'), { ...body, more: 1 })],
+    [409, await pay(box, keyOf('b'), body)],
+    [401, await box.call('POST', PATH, body, {})],
+    [403, await box.call('POST', PATH, body, { origin: 'https://elsewhere.example' })],
+  ] as const;
+  for (const [status, reply] of refusals) {
+    expect(reply.status).toBe(status);
+    expect(reply.as(errorBody).details[0].metadata).toMatchObject({
+      module: 'Transactions',
+      method_name: method,
+    });
+  }
+  await box.sandbox.stop();
+  await first;
 });

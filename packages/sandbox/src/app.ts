@@ -4,7 +4,7 @@ import type { Control } from './control.ts';
 import { controlRoutes } from './control-routes.ts';
 import { ApiError, errorResponse, notFound } from './errors.ts';
 import { delayWork, injectFaults } from './faults.ts';
-import type { App, Ctx, Env } from './http.ts';
+import { type App, type Ctx, type Env, nameOperation } from './http.ts';
 import { idempotency } from './idempotency.ts';
 import { magicAnswers } from './magic.ts';
 import { ownHostsOnly } from './own-hosts-only.ts';
@@ -43,7 +43,7 @@ export function buildApp(world: World, control: Control, hosts: readonly string[
   });
   app.notFound((c) => refuse(c, notFound('route_not_found')));
 
-  app.use('*', ownHostsOnly(world, hosts));
+  app.use('*', nameOperation, ownHostsOnly(world, hosts));
   app.use(
     '/v1/*',
     countRequests(control.counts),

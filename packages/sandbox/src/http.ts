@@ -31,13 +31,25 @@ const BODY_LIMIT_BYTES = 1024 * 1024;
 /** A UUID in its text form, of any version. */
 export const uuid = z.guid();
 
+/** By the handlers that {@link operation} has made. */
+const operations = new WeakMap<object, Operation>();
+
 /** Names the module and method that this route's error bodies carry (docs/upstream-api.md, "Errors"). */
 export function operation(module: string, method: string): MiddlewareHandler<Env> {
-  return async (c, next) => {
-    c.set('operation', { module, method });
-    await next();
-  };
+  const handler: MiddlewareHandler<Env> = (_c, next) => next();
+  operations.set(handler, { module, method });
+  return handler;
 }
+
+/** Takes the operation of the route that will serve a request. It goes before all else, so that each refusal names the operation. */
+export const nameOperation: MiddlewareHandler<Env> = (c, next) => {
+  const found = matchedRoutes(c).map(({ handler }) => operations.get(handler));
+  c.set(
+    'operation',
+    found.find((one) => one !== undefined),
+  );
+  return next();
+};
 
 /** The request's body, checked. @throws ApiError DATA_ERROR that names the first field at fault. */
 export async function readBody<T>(c: Ctx, schema: ZodType<T>): Promise<T> {
