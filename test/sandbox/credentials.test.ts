@@ -111,6 +111,20 @@ test('a token ends after its lifetime, which is a choice', async () => {
   expect(again).not.toContain(box.seeded.accessToken);
 });
 
+test('a token without exp that has ended stays so, also once another has been issued', async () => {
+  await using box = await openSandbox({
+    tokenTtlSeconds: 1,
+    tokenClaims: { client: 'client_id', subject: 'client', expires: false },
+  });
+  const read = async () => (await box.get('/v1/banks')).status;
+  await expect.poll(read, { interval: 50 }).toBe(401);
+  const { apiKey, clientId: client_id, clientSecret: client_secret } = box.seeded;
+  const body = { client_id, client_secret };
+  const issued = await box.call('POST', box.of('/auth/credential-tokens'), body, { 'x-api-key': apiKey });
+  expect(issued.status).toBe(200);
+  expect(await read()).toBe(401);
+});
+
 test('under the alternative, a new token ends the older ones and carries no exp', async () => {
   await using box = await openSandbox({
     newTokenEndsOlder: true,

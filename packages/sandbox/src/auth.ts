@@ -84,6 +84,9 @@ async function clientOfToken(world: World, header: string | undefined): Promise<
   if (choices.newTokenEndsOlder) return undefined;
   try {
     const { payload } = await jwtVerify(jwt, world.tokenKey, { algorithms: ['HS256'] });
+    // One without `exp` ends as well, also once a newer token has had it forgotten.
+    const { iat = 0, exp = iat + choices.tokenTtlSeconds } = payload;
+    if (exp * 1000 <= ambient.now()) return undefined;
     return state.clients.get(String(payload[choices.tokenClaims.client]));
   } catch {
     return undefined;
