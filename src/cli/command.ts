@@ -172,11 +172,11 @@ export function printMarked(mark: string, colour: Colour, rest: string): void {
   writeOut(`${shown}${printable(rest)}\n`);
 }
 
-/** The same as `print`, with the first such word of the line in colour if standard output is a terminal and `NO_COLOR` is not set. */
-export function printColoured(line: string, word: string, colour: Colour): void {
+/** Returns a line with its first such word in colour if standard output is a terminal and `NO_COLOR` is not set. */
+export function coloured(line: string, word: string, colour: Colour): string {
   // Neither has a control character left.
   const shown = styleText(colour, word, { stream: process.stdout });
-  writeOut(`${printable(line).replace(word, () => shown)}\n`);
+  return `${printable(line).replace(word, () => shown)}\n`;
 }
 
 /** Writes to standard error, where progress and remarks go. */

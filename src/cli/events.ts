@@ -1,15 +1,16 @@
 import { z } from 'zod';
+import { onToldToEnd } from '../app/lifecycle.ts';
 import { clock } from '../common/clock.ts';
 import { begunAt, epochOf } from '../events/cursor.ts';
 import {
   type Colour,
   type Command,
   CommandError,
+  coloured,
   EXIT,
   notAVerb,
-  print,
+  printable,
   printableLine,
-  printColoured,
   readArguments,
   refuseArguments,
   remark,
@@ -20,6 +21,7 @@ import { runForward } from './forward/command.ts';
 import { describe, type GraphClient, HEAD, query, queryShown, tellUnread } from './graph.ts';
 import { graphAt, isFinal, readTypes } from './graph-options.ts';
 import { subscribe } from './graph-stream.ts';
+import { write, written } from './payments/write.ts';
 
 /** Pause before subscribing again after any other error, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -62,10 +64,10 @@ export const events: Command = {
       after: values.after ?? null,
       show:
         values.json === true
-          ? (event) => print(JSON.stringify(event))
+          ? (event) => write(`${printable(JSON.stringify(event))}\n`)
           : (event) => {
               const line = lineOf(event, process.stdout.isTTY ? process.stdout.columns : undefined);
-              printColoured(line, event.type, COLOURS[event.type] ?? 'dim');
+              return write(coloured(line, event.type, COLOURS[event.type] ?? 'dim'));
             },
     };
     if (verb === 'tail') await tail(wanted);
@@ -129,7 +131,8 @@ interface Wanted {
   readonly graph: GraphClient;
   readonly types: readonly string[] | null;
   readonly after: string | null;
-  show(event: Event): void;
+  /** Resolves once standard output takes more. */
+  show(event: Event): Promise<void>;
 }
 
 const FIELDS = `
@@ -176,9 +179,12 @@ export function lineOf(
 }
 
 async function tail({ graph, types, after, show }: Wanted): Promise<never> {
-  // The process can end at once, because every line is complete.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.once(signal, () => process.exit(EXIT.done));
+  const ending = new AbortController();
+  onToldToEnd(() => {
+    ending.abort();
+    // The pipe may have to take the end of a line yet.
+    void written().then(() => process.exit(EXIT.done));
+  });
   // The cursor to begin from is read first, so that nothing is missed while the stream is opened.
   const { eventCursor } = Head.parse(await query(graph, HEAD, {}));
   const variables = { types, after: after ?? eventCursor };
@@ -189,8 +195,10 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
     for await (const step of subscribe(graph, NEWS, variables, again, trouble)) {
       if ('data' in step) {
         const { events: event } = Next.parse(step.data);
+        // What is shown from now on would be cut.
+        if (ending.signal.aborted) return new Promise(() => undefined);
         tellUnread(step.unread, [event]);
-        show(event);
+        await show(event);
         variables.after = event.cursor;
       } else if ('bookmark' in step) {
         variables.after = step.bookmark;
@@ -224,7 +232,7 @@ async function replay(
     const page = Page.parse(data);
     const { nodes, pageInfo } = page.events;
     tellUnread(unread, nodes);
-    for (const event of nodes) show(event);
+    for (const event of nodes) await show(event);
     tellProgress(count, count + nodes.length);
     count += nodes.length;
     cursor = pageInfo.endCursor ?? cursor;

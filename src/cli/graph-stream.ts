@@ -15,6 +15,8 @@ const CONNECT_MS = 15_000;
 /** How often a socket is pinged, and how long the answer may take, in milliseconds (PROTOCOL.md, K2). */
 const PING_EVERY_MS = 10_000;
 const PONG_WITHIN_MS = 5_000;
+/** How much may wait for a reader that is slower than the gateway. Beyond that the connection ends, and resumes once all is read. */
+const MOST_WAITING = 10_000;
 
 /**
  * What one subscription yields: data, the cursor up to which all data has been sent, the errors that end it, or what has broken
@@ -120,7 +122,12 @@ async function* overSocket(
         if (last !== undefined) controller.enqueue(last);
         controller.close();
       };
-      hear = (heard) => controller.enqueue(heard);
+      hear = (heard) => {
+        controller.enqueue(heard);
+        if ((controller.desiredSize ?? 0) > -MOST_WAITING) return;
+        end({ broken: new Error('more waits than may') });
+        client.terminate();
+      };
       client.subscribe(operation, {
         next: ({ data, errors = [] }) => hear?.(stepOf(data, errors)),
         error: (cause) => end(Array.isArray(cause) ? { failures: cause } : { broken: cause }),

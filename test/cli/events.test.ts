@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -6,16 +7,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { Secret } from '../../src/common/secret.ts';
 import { epochOf } from '../../src/events/cursor.ts';
 import { SEAL_KEY_BYTES, sealCursor } from '../../src/events/seal.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { startNetwork } from '../client/network.ts';
+import { programOf } from '../helpers/entry.ts';
 import { readMetric } from '../helpers/fleet.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 import { SECRET } from '../helpers/ingress.ts';
+import { folder } from '../helpers/packages.ts';
 import { startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
 import { pasarela } from './run.ts';
@@ -232,6 +236,52 @@ describe('pasarela events', () => {
     const nobody = await pasarela(['events', 'tail'], { PORT: environment['PORT'] ?? '' });
     expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining('PASARELA_TOKEN') });
   });
+});
+
+it('a stream that is ended before its reader has taken all of it leaves whole lines alone', async () => {
+  const event = (count: number) => ({
+    ...{ id: `e${count}`, type: 'CEP', cursor: `c${count}`, receivedAt: '2026-11-17T09:30:00.000Z' },
+    bodyId: 'x'.repeat(900),
+  });
+  await using cleanup = new AsyncDisposableStack();
+  const server = createServer((request, response) => {
+    request.resume();
+    json(response, { data: { eventCursor: 'c0' } });
+  });
+  const sockets = new WebSocketServer({ server, handleProtocols: () => 'graphql-transport-ws' });
+  cleanup.defer(() => {
+    for (const connection of sockets.clients) connection.terminate();
+    server.close();
+  });
+  const heard = Promise.withResolvers<void>();
+  sockets.on('connection', (connection) => {
+    connection.on('message', (data) => {
+      const { type, id } = JSON.parse(String(data));
+      if (type === 'connection_init') connection.send('{"type":"connection_ack"}');
+      // It comes once the command has all that was sent before the ping.
+      if (type === 'pong') heard.resolve();
+      if (type !== 'subscribe') return;
+      for (let count = 1; count <= 1_000; count += 1)
+        connection.send(JSON.stringify({ type: 'next', id, payload: { data: { events: event(count) } } }));
+      connection.send('{"type":"ping"}');
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [folder(program), ...first, 'events', 'tail', '--json'], {
+    env: { PATH, ...environment, PORT: String((server.address() as AddressInfo).port) },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  cleanup.defer(() => void child.kill('SIGKILL'));
+  const ended = once(child, 'exit');
+  await heard.promise;
+  child.kill('SIGTERM');
+  const lines = (await text(child.stdout)).split('\n');
+  expect(lines.pop()).toBe('');
+  expect(lines.length).toBeGreaterThan(0);
+  expect(lines.map((line) => JSON.parse(line).cursor)).toEqual(lines.map((_, index) => `c${index + 1}`));
+  expect((await ended)[0]).toBe(0);
 });
 
 it('a replay and a search go on behind a page without an event, where the gateway says that more may follow', async () => {

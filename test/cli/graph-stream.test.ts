@@ -143,6 +143,30 @@ describe.concurrent('a subscription of a command', () => {
     expect(told).toEqual(['The WebSocket cannot be opened: Unexpected server response: 400.']);
   });
 
+  it('ends a connection that brings far more than its reader takes, and goes on by another once all of it is read', async ({
+    expect,
+  }) => {
+    const closed = Promise.withResolvers<void>();
+    await using gateway = await startStreams((connection, which) => {
+      if (which > 1) return;
+      connection.once('close', () => closed.resolve());
+      connection.on('message', (data) => {
+        const { id } = JSON.parse(String(data));
+        const next = JSON.stringify({ type: 'next', id, payload: { data: which } });
+        for (let sent = 0; sent < 30_000; sent += 1) connection.send(next);
+      });
+    });
+    const graph = { url: gateway.url, token: ONLY };
+    let taken = 0;
+    for await (const step of subscribe(graph, 'subscription { x }', {}, () => undefined)) {
+      if (!('data' in step) || step.data === 2) break;
+      if (taken === 0) await closed.promise;
+      taken += 1;
+    }
+    expect(taken).toBeGreaterThan(9_000);
+    expect(taken).toBeLessThan(11_000);
+  });
+
   it('gives up a connection that has died without a word', async ({ expect }) => {
     await using network = await startNetwork();
     await using gateway = await startStreams((_, which) => which === 1 && setTimeout(network.halfOpen, 500));

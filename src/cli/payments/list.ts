@@ -12,15 +12,16 @@ import {
 } from '../../resolvers/payments/payment-state.ts';
 import {
   type Colour,
+  coloured,
   EXIT,
   type ExitCode,
   print,
   printableLine,
-  printColoured,
   readArguments,
   refuseArguments,
   remark,
   UsageError,
+  writeOut,
 } from '../command.ts';
 import { holdText } from './hold-text.ts';
 import { clientsMeant, withRecords } from './records.ts';
@@ -77,7 +78,7 @@ export async function listPayments(args: readonly string[]): Promise<ExitCode> {
     found.sort((one, other) => other.requestedAt.localeCompare(one.requestedAt));
     for (const payment of found.slice(0, limit)) {
       if (values.json === true) print(JSON.stringify(payment));
-      else printColoured(lineOf(payment), payment.state, COLOURS[payment.state]);
+      else writeOut(coloured(lineOf(payment), payment.state, COLOURS[payment.state]));
     }
     if (found.length > limit)
       remark(`There are older ones: this is the newest ${limit}. --limit sets another number.`);
