@@ -132,7 +132,9 @@ async function reconcileOnce(
     );
   }
   const look = await lookAtBalances(graph, marginMs);
-  const gathered = await gatherMovements(graph, look.accounts, kept, marginMs);
+  const gathered = await gatherMovements(graph, look.accounts, kept, marginMs).catch((cause: unknown) => {
+    throw cause instanceof GraphError && NO_PLACE.includes(cause.code) ? placeless(cause, path) : cause;
+  });
   const { readings, differences } = await nextReadings(kept, look, gathered, marginMs, atOnce);
   const { amountUnknown } = gathered;
   if (amountUnknown.length > 0)
@@ -142,6 +144,13 @@ async function reconcileOnce(
   await writeState(path, readings);
   return differences.length;
 }
+
+/** Codes of a place in the log from which on it no longer has all events, or which is none of it. */
+const NO_PLACE: readonly string[] = ['EVENTS_GAP', 'CURSOR_INVALID'];
+
+/** Without the advice of other commands, which take the place as an option. */
+const placeless = (cause: GraphError, path: string): CommandError =>
+  new CommandError(`${cause.message.split('\n', 1)[0]} Delete ${path} to begin anew.`, { cause });
 
 function readState(path: string): Readings | undefined {
   let text: string;

@@ -30,6 +30,8 @@ interface Graph {
   readonly refundFails?: string;
   /** Whether a time of the first credit cannot be read. */
   readonly isTimeUnread?: boolean;
+  /** Whether its log no longer has what follows a place. */
+  readonly isGap?: boolean;
 }
 
 /** Paid out of the account; of unknown outcome where it does not say when it was done. */
@@ -53,11 +55,16 @@ const paymentNode = ({ amount, askedAt, doneAt }: GraphPayment) => ({
 
 /** Answers what the comparison of balances asks of a graph. */
 async function answer(
-  { balance = '0.00', credits = [], payments = [], refundFails, isTimeUnread = false }: Graph,
+  { balance = '0.00', credits = [], payments = [], refundFails, isTimeUnread = false, isGap = false }: Graph,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const { query, variables } = JSON.parse(await text(request));
+  if (isGap && query.includes('events(')) {
+    const extensions = { code: 'EVENTS_GAP', oldest: 'c1', head: 'c3' };
+    json(response, { data: null, errors: [{ message: 'Events are missing.', extensions }] });
+    return;
+  }
   const listOf = (nodes: readonly object[]) => ({
     list: { nodes, pageInfo: { hasNextPage: false, endCursor: null } },
   });
@@ -384,6 +391,24 @@ it('readings from which on the record no longer holds all payments are not compa
   const { code, stdout, stderr } = await pasarela(args, { PASARELA_TOKEN: 'token' });
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toContain(`Delete it to begin anew.`);
+});
+
+it('says which file to delete where the log no longer has what follows the earlier readings', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-gap-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const graph = await startUpstream((request, response) => {
+    void answer({ isGap: true }, request, response);
+  });
+  cleanup.use(graph);
+  const state = join(folder, 'state.json');
+  const run = () =>
+    pasarela(['reconcile', '--url', graph.url, '--state', state, '--margin', '0'], {
+      PASARELA_TOKEN: 'token',
+    });
+  expect(await run()).toMatchObject({ code: 0 });
+  const told = `EVENTS_GAP: Events are missing. Delete ${state} to begin anew.\n`;
+  expect(await run()).toEqual({ code: 1, stdout: '', stderr: told });
 });
 
 it('leaves alone what another run on the same file is writing beside it', async () => {
