@@ -21,6 +21,7 @@ import { lettersFileOf, stateFileOf } from '../../src/cli/forward/forward.ts';
 import { Letters } from '../../src/cli/forward/letters.ts';
 import { receiverId } from '../../src/cli/forward/receivers.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { json, startUpstream } from '../helpers/http-stub.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
 import { SECRET, startReceiver } from './receiver.ts';
@@ -146,6 +147,30 @@ it('tries a dead letter that an operator asks for, though no gateway answers', a
   await again.says(/No gateway answers/);
   expect(await operator('retry', receiver.url)).toMatchObject({ code: 0 });
   await until(() => receiver.taken.length === 1);
+});
+
+it('names in its status what keeps events from coming now, though something else did first', async () => {
+  let isBack = false;
+  await using graph = await startUpstream((request, response) => {
+    request.resume();
+    const refused = { message: 'The token has ended.', extensions: { code: 'UNAUTHENTICATED' } };
+    json(response, isBack ? { errors: [refused] } : { message: 'Bad gateway' });
+  });
+  await using receiver = await startReceiver(() => 200);
+  const token = join(folder, 'token');
+  await writeFile(token, 'stale');
+  const { PASARELA_TOKEN: _, ...others } = environment();
+  await using program = startProgram('src/cli/pasarela.ts', { ...others, PASARELA_TOKEN_FILE: token }, [
+    ...['events', 'forward', '--from', cursor, '--to', receiver.url, '--url', graph.url],
+  ]);
+  await program.says(/is not GraphQL.* Trying again/);
+  const trouble = async () => (await status())[0].trouble;
+  const { since, problem } = await trouble();
+  expect(problem).toContain('is not GraphQL');
+  isBack = true;
+  await program.says(/UNAUTHENTICATED: The token has ended\. Trying again/);
+  await until(async () => (await trouble()).problem.startsWith('UNAUTHENTICATED'));
+  expect(await trouble()).toMatchObject({ since, hasEnded: false });
 });
 
 it('gives nothing up while the receiver is away, and counts on where it was killed', async () => {

@@ -9,32 +9,34 @@ const LONGEST_PAUSE_MS = 2_500;
 export const growingPause = (failures: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 10), LONGEST_PAUSE_MS);
 
-/** Attempts at one thing, with growing pauses between them. The first failure is reported. */
+/** Attempts at one thing, with growing pauses between them. A failure is reported unless it is the one that was reported last. */
 export class Attempts {
   readonly #signal: AbortSignal;
   readonly #note: (problem: string | undefined) => void;
   /** Undefined before the first attempt has ended. */
   #failures: number | undefined;
+  #told: string | undefined;
 
-  /** @param note is told of the first failure, and of the first success after it or at all */
+  /** @param note is told of each failure that is reported, and of the first success after it or at all */
   constructor(signal: AbortSignal, note: (problem: string | undefined) => void = () => undefined) {
     this.#signal = signal;
     this.#note = note;
   }
 
   async failed(problem: string): Promise<void> {
-    const before = this.#failures ?? 0;
-    if (before === 0) {
+    if (problem !== this.#told) {
       remark(`${problem} Trying again.`);
       this.#note(problem);
     }
-    this.#failures = before + 1;
-    await rest(growingPause(before + 1), this.#signal);
+    this.#told = problem;
+    this.#failures = (this.#failures ?? 0) + 1;
+    await rest(growingPause(this.#failures), this.#signal);
   }
 
   succeeded(): void {
     if (this.#failures === 0) return;
     this.#failures = 0;
+    this.#told = undefined;
     this.#note(undefined);
   }
 }
