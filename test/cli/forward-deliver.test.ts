@@ -206,6 +206,51 @@ it('an event that is still being tried is not posted beside that, though an oper
   expect(letters.want(['dead', 'tried'])).toBe(1);
 });
 
+it('an event for which an operator asks while an attempt is under way is tried at once after it, also a dead letter', async () => {
+  using operator = new DisposableStack();
+  const own = new Letters(join(folder, 'a.sqlite'));
+  operator.defer(() => own.close());
+  const delivery = deliveryTo([REFUSED, REFUSED, undefined], [MINUTE_MS, 60 * MINUTE_MS]);
+  const { take } = delivery.receiver;
+  let askedAt = 0;
+  delivery.receiver.take = async (one) => {
+    // The row is there from the first attempt on.
+    if (delivery.asked.length === 1) {
+      expect(own.want(undefined)).toBe(1);
+      askedAt = now;
+    }
+    return take(one);
+  };
+  await deliver(delivery, event('one'), never);
+  expect(delivery.asked).toHaveLength(3);
+  expect(now - askedAt).toBeLessThanOrEqual(1_000);
+
+  const refused = deliveryTo([REFUSED, REFUSED, REFUSED]);
+  await deliver({ ...refused, schedule: [] }, event('two'), never);
+  own.want(undefined);
+  const again = refused.receiver.take;
+  refused.receiver.take = async (one) => {
+    if (refused.asked.length === 1) own.want(undefined);
+    return again(one);
+  };
+  for (const asked of [2, 3, 3]) {
+    await deliverAgain(refused, never);
+    expect(refused.asked).toHaveLength(asked);
+  }
+  expect(letters.all()).toMatchObject([{ isDead: true, isWanted: false }]);
+});
+
+it('an attempt that an operator has asked for is still asked for where the command dies within it', async () => {
+  await deliver(deliveryTo([REFUSED], []), event('one'), never);
+  letters.want(undefined);
+  const dying = deliveryTo([]);
+  dying.receiver.take = () => Promise.reject(new Error('it is killed'));
+  await expect(deliverAgain(dying, never)).rejects.toThrow('it is killed');
+  const delivery = deliveryTo([]);
+  await deliverAgain(delivery, never);
+  expect(delivery.asked).toEqual(['one']);
+});
+
 it('events that an operator has asked for stay asked for where the command ends before their turn', async () => {
   for (const id of ['one', 'two'])
     letters.put({

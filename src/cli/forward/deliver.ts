@@ -31,6 +31,7 @@ export async function deliver(
   // Goes on with the counts of an earlier command that was ended.
   let letter = letters.find(event.cursor);
   for (let failures = 1; !signal.aborted; failures += 1) {
+    if (letter !== undefined) letters.begin(event.cursor);
     const problem = await receiver.take(event);
     if (problem === undefined) {
       if (letter !== undefined) letters.taken(event.cursor);
@@ -99,6 +100,7 @@ export async function deliverAgain({ receiver, letters }: Delivery, signal: Abor
   for (const letter of letters.wanted()) {
     if (signal.aborted) return;
     const { event } = letter;
+    letters.begin(event.cursor);
     const problem = await receiver.take(event);
     if (problem === undefined) {
       letters.taken(event.cursor);

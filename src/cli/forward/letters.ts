@@ -23,6 +23,9 @@ const SCHEMA = `
 `;
 /** The key of files of 0.2.0, which reads and writes the later ones too: its statements do not see a generated column. */
 const EARLIER_KEY = 'event_id TEXT PRIMARY KEY';
+/** `is_wanted` of an event for which an operator has asked, before and while that attempt is made; otherwise it is 0. */
+const WANTED = 1;
+const BEGUN = 2;
 /** How long a process waits for another one that is writing, in milliseconds. */
 const BUSY_TIMEOUT_MS = 2_000;
 
@@ -114,10 +117,23 @@ export class Letters {
     isDead,
   }: Omit<Letter, 'isWanted'>): void {
     const values = [attempts, refusals, firstAt, lastAt, nextAt, problem, isDead ? 1 : 0];
-    this.#write('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)', [
+    // An operator may have asked for another attempt while this one was under way.
+    const isWanted = `EXISTS (SELECT 1 FROM attempts WHERE cursor = ? AND is_wanted = ${WANTED})`;
+    this.#write(`INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ${isWanted})`, [
       event.id,
       JSON.stringify(event),
       ...values,
+      event.cursor,
+    ]);
+  }
+
+  /**
+   * The attempt that an operator has asked for begins; {@link put} or {@link taken} ends it. Where the command dies within it, it is still
+   * asked for.
+   */
+  begin(cursor: string): void {
+    this.#write(`UPDATE attempts SET is_wanted = ${BEGUN} WHERE cursor = ? AND is_wanted = ${WANTED}`, [
+      cursor,
     ]);
   }
 
@@ -199,7 +215,7 @@ export class Letters {
   want(eventIds: readonly string[] | undefined): number {
     const wanted = new Set(eventIds ?? this.all().map(({ event }) => event.id));
     try {
-      const mark = this.#database.prepare('UPDATE attempts SET is_wanted = 1 WHERE event_id = ?');
+      const mark = this.#database.prepare(`UPDATE attempts SET is_wanted = ${WANTED} WHERE event_id = ?`);
       return transaction(this.#database, () =>
         [...wanted].reduce((count, eventId) => count + Number(mark.run(eventId).changes), 0),
       );
@@ -237,5 +253,5 @@ const letterOf = (row: Row): Letter => ({
   nextAt: row['next_at'] === null ? null : integer(row['next_at']),
   problem: text(row['problem']),
   isDead: row['is_dead'] === 1,
-  isWanted: row['is_wanted'] === 1,
+  isWanted: row['is_wanted'] !== 0,
 });
