@@ -24,6 +24,11 @@ export interface MoneyOptions {
    * absent.
    */
   readonly busyTimeoutMs?: number | undefined;
+  /**
+   * True for a command of an operator. It writes into the store what it is told to, and nothing because it was opened and read: its
+   * folder may be that of another gateway, whose counts say nothing of this store.
+   */
+  readonly isCommand?: boolean | undefined;
   /** True if the configuration of this process stops payments. */
   readonly isOff?: boolean | undefined;
   readonly logger: Logger;
@@ -79,11 +84,11 @@ export const sqliteRecordsIn = (dataDir: string): string => join(dataDir, 'money
 
 /** Opens the record of each intent to pay: in Redis if there is one, else in `money.sqlite` in the data folder. */
 export async function openMoneyRecords(options: MoneyOptions): Promise<MoneyRecords> {
-  const { redisUrl, dataDir, logger, journalMs = JOURNAL_RETENTION_MS, busyTimeoutMs } = options;
+  const { redisUrl, dataDir, logger, journalMs = JOURNAL_RETENTION_MS, busyTimeoutMs, isCommand } = options;
   if (redisUrl !== undefined) {
     const { openRedisRecords } = await import('./redis/redis-record.ts');
-    return openRedisRecords(redisUrl, dataDir, logger, journalMs);
+    return openRedisRecords(redisUrl, dataDir, logger, journalMs, undefined, isCommand);
   }
   const path = sqliteRecordsIn(dataDir);
-  return openSqliteRecords(path, undefined, undefined, undefined, journalMs, busyTimeoutMs);
+  return openSqliteRecords(path, undefined, undefined, undefined, journalMs, busyTimeoutMs, isCommand);
 }

@@ -255,6 +255,8 @@ export interface Hold {
   readonly missing: number;
   /** Of a store that was put back: the time of the newest line that the copy had; undefined if nothing says it. Payments since may be missing. */
   readonly copied: number | undefined;
+  /** True of what a command alone has found, by the counts in its folder: no gateway holds payments for it yet, and `since` is now. */
+  readonly isUnnoted?: boolean;
 }
 
 /**

@@ -201,6 +201,7 @@ export class Operator {
       redisUrl: isEmbedded ? undefined : 'redis://redis.sim:6379',
       dataDir: gateways[0]?.dataDir ?? '',
       logger: silentLogger,
+      isCommand: true,
     };
     try {
       return await process.run(async () => {

@@ -52,7 +52,8 @@ const STATUS_HELP = `Usage: pasarela payments status
 Tells whether payments are held, since when, and why: because an operator has stopped them, or because the record was put back to
 an earlier state (a backup, a Redis that was flushed, a folder that was moved), with the time of the last line that the copy had, from
 which on payments may be missing, and up to how many are. A key of one that is missing would pay again, so that the gateway sends nothing
-until resume.
+until resume. Where no gateway has found that, and the counts in DATA_DIR show it, it says so and changes nothing: they may be those of
+another gateway.
 
 Example:
 

@@ -37,7 +37,13 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
       `REDIS_URL is not set, and ${resolve(marks)} says that the gateway of this folder has its payments in Redis. Run this with the REDIS_URL of the gateway.`,
     );
   }
-  const options = { redisUrl, dataDir, logger: silentLogger, busyTimeoutMs: BUSY_TIMEOUT_MS };
+  const options = {
+    redisUrl,
+    dataDir,
+    logger: silentLogger,
+    busyTimeoutMs: BUSY_TIMEOUT_MS,
+    isCommand: true,
+  };
   const records = await openMoneyRecords(options).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new CommandError(`The record of payments cannot be opened: ${why}`, { cause });

@@ -16,6 +16,7 @@ import {
   UsageError,
 } from '../command.ts';
 import { fieldsOf } from './entry-text.ts';
+import { holdText } from './hold-text.ts';
 import { type Listed, listed } from './list.ts';
 import { clientsMeant, withRecords } from './records.ts';
 
@@ -46,12 +47,20 @@ export async function named(records: MoneyRecords, id: string, client: string | 
     const payment = record === undefined ? undefined : listed(clientId, record);
     if (record !== undefined && payment !== undefined) return { clientId, record, payment };
   }
-  if (uncertain !== undefined) throw uncertain;
+  if (uncertain !== undefined) throw (await unnotedIn(records)) ?? uncertain;
   throw new CommandError(
     isUuid(id)
       ? `No payment is recorded with the transaction "${id}". It may be one whose outcome is not known yet: pasarela payments list --state UNKNOWN,IN_FLIGHT shows those.`
       : `There is no payment "${id}". pasarela payments list shows the ids.`,
   );
+}
+
+/** Where no gateway holds payments for it, the error says what this command has found. */
+async function unnotedIn(records: MoneyRecords): Promise<CommandError | undefined> {
+  const holds = (await records.held()).filter(({ why }) => why === 'put-back');
+  return holds.length > 0 && holds.every(({ isUnnoted }) => isUnnoted)
+    ? new CommandError(`There is no such payment here. ${holds.map(holdText).join(' ')}`)
+    : undefined;
 }
 
 /** An id of a payment that would be read as an option: one in 64 begins with a dash. */

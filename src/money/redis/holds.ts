@@ -5,7 +5,7 @@ import { runScript, type Script } from '../../redis/script.ts';
 import type { Hold } from '../record.ts';
 import { CLIENTS } from './keys.ts';
 import type { RedisMarks } from './marks.ts';
-import { CHECK, RESUME, STOP, STOP_CLIENT } from './scripts.ts';
+import { CHECK, LOOK, RESUME, STOP, STOP_CLIENT } from './scripts.ts';
 
 /** The clients whose ledger showed that Redis was put back. While there is one, no client's payments are sent. */
 const HELD = 'pasarela:money:held';
@@ -26,13 +26,16 @@ export class RedisHolds {
   readonly #redis: RedisClient;
   readonly #writes: DurableWrites;
   readonly #marks: RedisMarks;
+  readonly #isCommand: boolean;
   #isHeld = false;
   #lives = 0;
 
-  constructor(redis: RedisClient, writes: DurableWrites, marks: RedisMarks) {
+  /** @param isCommand as `MoneyOptions` has it */
+  constructor(redis: RedisClient, writes: DurableWrites, marks: RedisMarks, isCommand = false) {
     this.#redis = redis;
     this.#writes = writes;
     this.#marks = marks;
+    this.#isCommand = isCommand;
   }
 
   /** True if payments were held when that was last read. */
@@ -65,9 +68,10 @@ export class RedisHolds {
 
   /**
    * Records that a client's ledger is behind, for the other processes too, also for those that know nothing of this client.
-   * Takes that back if an operator has let payments go on since the ledger was read: nobody else would.
+   * Takes that back if an operator has let payments go on since the ledger was read: nobody else would. A command records nothing.
    */
   async found(clientId: string): Promise<void> {
+    if (this.#isCommand) return;
     this.#isHeld = true;
     this.began();
     await this.#redis.sadd(HELD, clientId);
@@ -76,23 +80,40 @@ export class RedisHolds {
 
   /** Returns the holds that all processes see now, an operator's first. Rejects when Redis does not answer. */
   async held(): Promise<readonly Hold[]> {
-    const [clients, stopped] = await Promise.all([this.#redis.smembers(HELD), this.#redis.get(STOPPED)]);
+    const [clients, stopped, behind] = await Promise.all([
+      this.#redis.smembers(HELD),
+      this.#redis.get(STOPPED),
+      this.#behind(),
+    ]);
     const checks = await Promise.all(clients.map((clientId) => this.#check(clientId)));
-    const found = checks.filter((check) => check !== undefined);
     const holds: Hold[] = [];
     if (stopped !== null)
       holds.push({ why: 'stopped', since: Number(stopped), missing: 0, copied: undefined });
     if (clients.length > 0) {
       this.began();
-      holds.push({
-        why: 'put-back',
-        since: Math.min(clock.now(), ...found.map(({ since }) => since)),
-        missing: found.reduce((sum, { missing }) => sum + missing, 0),
-        copied: earliest(checks.map((check) => check?.copied)),
-      });
+      holds.push(putBack(checks));
     }
+    const unnoted = [...behind].filter(([clientId]) => !clients.includes(clientId)).map(([, check]) => check);
+    // Of a ledger that says so itself a gateway holds the payments, also where the set lacks its client.
+    if (clients.length === 0 && unnoted.some(({ isNoted }) => isNoted)) holds.push(putBack(unnoted));
+    else if (unnoted.length > 0) holds.push({ ...putBack(unnoted), isUnnoted: true });
     this.#isHeld = holds.length > 0;
     return holds;
+  }
+
+  /**
+   * What a command finds by the marks of its folder, and does not record; empty for a gateway, which records it. A ledger that cannot be
+   * read keeps it from none of the others.
+   */
+  async #behind(): Promise<ReadonlyMap<string, Check>> {
+    const clients = this.#isCommand ? this.#marks.clients : [];
+    const found = await Promise.all(
+      clients.map(async (clientId) => {
+        const check = await this.#check(clientId).catch(() => undefined);
+        return check === undefined ? [] : [[clientId, check] as const];
+      }),
+    );
+    return new Map(found.flat());
   }
 
   /**
@@ -112,9 +133,16 @@ export class RedisHolds {
 
   /** Lets all payments go on. May be repeated: also clients whose ledgers alone say that they are stopped go on. */
   async resume(): Promise<void> {
-    const [held, paying] = await Promise.all([this.#redis.smembers(HELD), this.#redis.smembers(CLIENTS)]);
-    for (const clientId of new Set([...held, ...paying])) {
-      await runScript(this.#redis, RESUME, [ledgerOf(clientId)], [held.includes(clientId) ? 1 : 0]);
+    const [held, paying, behind] = await Promise.all([
+      this.#redis.smembers(HELD),
+      this.#redis.smembers(CLIENTS),
+      this.#behind(),
+    ]);
+    const putBack = new Set([...held, ...behind.keys()]);
+    for (const clientId of new Set([...putBack, ...paying])) {
+      // The epoch that begins has to be later than the one that the folder of the command knows.
+      if (behind.has(clientId)) await this.#compare(CHECK, clientId);
+      await runScript(this.#redis, RESUME, [ledgerOf(clientId)], [putBack.has(clientId) ? 1 : 0]);
       await this.#redis.srem(HELD, clientId);
     }
     // Last: as long as a client may be stopped, everybody is told so.
@@ -122,17 +150,39 @@ export class RedisHolds {
     this.#isHeld = false;
   }
 
-  async #check(clientId: string): Promise<Omit<Hold, 'why'> | undefined> {
-    const { epoch, sent, at } = this.#marks.of(clientId);
-    const reply = await runScript(this.#redis, CHECK, [ledgerOf(clientId)], [epoch, sent, at]);
+  async #check(clientId: string): Promise<Check | undefined> {
+    const reply = await this.#compare(this.#isCommand ? LOOK : CHECK, clientId);
     if (!Array.isArray(reply)) return undefined;
     const copied = Number(reply[2]);
     return {
       since: Number(reply[0]),
       missing: Number(reply[1]),
       copied: copied === 0 ? undefined : copied,
+      isNoted: reply[3] !== '0',
     };
   }
+
+  #compare(script: Script, clientId: string): Promise<unknown> {
+    const { epoch, sent, at } = this.#marks.of(clientId);
+    return runScript(this.#redis, script, [ledgerOf(clientId)], [epoch, sent, at]);
+  }
+}
+
+/** What the ledger of a client that was put back says. */
+interface Check extends Pick<Hold, 'since' | 'missing' | 'copied'> {
+  /** Whether the ledger itself says that payments are held. */
+  readonly isNoted: boolean;
+}
+
+/** @param checks undefined for a client whose payments go on meanwhile */
+function putBack(checks: readonly (Check | undefined)[]): Hold {
+  const found = checks.filter((check) => check !== undefined);
+  return {
+    why: 'put-back',
+    since: Math.min(clock.now(), ...found.map(({ since }) => since)),
+    missing: found.reduce((sum, { missing }) => sum + missing, 0),
+    copied: earliest(checks.map((check) => check?.copied)),
+  };
 }
 
 /** Undefined if one of them is not known. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { clock } from '../../common/clock.ts';
+import { entropy } from '../../common/entropy.ts';
 import type { Logger } from '../../common/logger.ts';
 import { connectRedis, type RedisClient } from '../../redis/connection.ts';
 import { DurableWrites } from '../../redis/durable-write.ts';
@@ -34,6 +35,7 @@ const LOOK_EVERY_MS = 10_000;
  * @param url as {@link connectRedis} takes it.
  * @param dataDir where it is kept how far Redis had come (marks.ts)
  * @param journalMs how long lines of the journal are kept, in ms
+ * @param isCommand as `MoneyOptions` has it
  */
 export async function openRedisRecords(
   url: string,
@@ -41,6 +43,7 @@ export async function openRedisRecords(
   logger: Logger,
   journalMs = JOURNAL_RETENTION_MS,
   clocks: Clocks = systemClocks(),
+  isCommand = false,
 ): Promise<MoneyRecords> {
   const redis = connectRedis(url, {
     // A step that cannot run now must fail now. If it ran later, its caller would already have been told that nothing moved.
@@ -59,7 +62,7 @@ export async function openRedisRecords(
 
   const writes = new DurableWrites(url, REPLICA_TIMEOUT_MS);
   const marks = new RedisMarks(join(dataDir, MARKS));
-  const holds = new RedisHolds(redis, writes, marks);
+  const holds = new RedisHolds(redis, writes, marks, isCommand);
   const parts = { redis, writes, clocks, marks, holds, journalMs };
   // Without an answer the last known state stays.
   const look = async (): Promise<void> => {
@@ -75,7 +78,7 @@ export async function openRedisRecords(
 
   return {
     ...stepsOf(parts),
-    ...readsOf(parts),
+    ...readsOf(parts, isCommand),
     isAvailable: () =>
       writes.look(redis).then(
         () => writes.isDurable,
@@ -117,12 +120,18 @@ function stepsOf(parts: RedisParts) {
 }
 
 /** The methods that read records, the journal and the readings of balances. */
-function readsOf(parts: RedisParts) {
+function readsOf(parts: RedisParts, isCommand: boolean) {
   const { redis, writes, marks } = parts;
   const payments = new RedisPayments(parts);
   const journal = new RedisJournal(redis);
   const readings = new RedisReadings(redis, writes);
   const clients = async () => [...new Set([...(await redis.smembers(CLIENTS)), ...marks.clients])];
+  /** The folder of a command may name a client of another Redis. That client has no payment here which an id could name. */
+  const isStrange = async (clientId: string): Promise<boolean> =>
+    (await redis.sismember(CLIENTS, clientId)) === 0 &&
+    (await redis.exists(`${keysOf(clientId)}payment-key`)) === 0;
+  const idKey = async (clientId: string): Promise<Buffer> =>
+    isCommand && (await isStrange(clientId)) ? entropy.bytes(32) : payments.idKey(clientId);
   const confirmReads = async (clientId: string): Promise<void> => {
     if (await writes.isCurrent(redis, keysOf(clientId))) return;
     throw new Error('It is not certain now which server has the record.');
@@ -144,7 +153,7 @@ function readsOf(parts: RedisParts) {
       keep: (clientId, owner, text, dueMs) =>
         reaching('readings', readings.keep(clientId, owner, text, dueMs)),
     },
-    idKey: (clientId) => reaching('idKey', payments.idKey(clientId)),
+    idKey: (clientId) => reaching('idKey', idKey(clientId)),
   } satisfies Partial<MoneyRecords>;
 }
 

@@ -107,7 +107,7 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER} ${TWINS}
   return {'sent', body, sentAt, string.format('%.0f', now - sentAt), wall or '', bootId or '', bootMs or '0'}`);
 
 /**
- * Compares the ledger of a client with what a process knows of it: `knownEpoch`, `known`, and `knownAt`, when that was counted. A ledger
+ * Compares the ledger of a client with what a process knows of it, and notes there what it finds where `isNoted`: `knownEpoch`, `known`, and `knownAt`, when that was counted. A ledger
  * that is behind has been put back to an earlier state, and payments are held from then on. An earlier state in which they were held already
  * gets the higher epoch too: an operator begins the next one, which has to be later than any that a process knows. Leaves `held`,
  * `missing`, `epoch`, `sent` and `copied`.
@@ -116,7 +116,7 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER} ${TWINS}
  * so the line was in the copy: a line that was added since is younger. It is 0 where there is none, or where `knownAt` is not known, and
  * of several the earliest counts.
  */
-export const COMPARE = `
+const compared = (isNoted: boolean): string => `
   local held, missing, epoch, sent, copied =
     unpack(redis.call('HMGET', ledger, 'held', 'missing', 'epoch', 'sent', 'copied'))
   epoch, sent = tonumber(epoch or 0), tonumber(sent or 0)
@@ -127,8 +127,11 @@ export const COMPARE = `
     copied = string.format('%.0f', held and math.min(tonumber(copied or 0), last) or last)
     held, missing = tonumber(held or now), math.max(tonumber(missing or 0), known - sent)
     epoch = math.max(epoch, knownEpoch)
-    redis.call('HSET', ledger, 'held', string.format('%.0f', held), 'missing', missing, 'epoch', epoch, 'copied', copied)
+    ${isNoted ? "redis.call('HSET', ledger, 'held', string.format('%.0f', held), 'missing', missing, 'epoch', epoch, 'copied', copied)" : ''}
   end`;
+
+/** For a script of a gateway, which notes what it finds. */
+export const COMPARE = compared(true);
 
 /**
  * Whether another record has a refund of the same credit that may have moved. `KEYS[3]` names the record whose refund was the last to be
@@ -182,6 +185,13 @@ export const CHECK = script(`${NOW}
   local ledger, knownEpoch, known, knownAt = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
   ${COMPARE}
   if held then return {tostring(held), tostring(missing), copied or '0'} end`);
+
+/** The same for a process that writes nothing, with whether payments were held before it looked, as `1`. */
+export const LOOK = script(`${NOW}
+  local ledger, knownEpoch, known, knownAt = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+  local isHeld = redis.call('HEXISTS', ledger, 'held')
+  ${compared(false)}
+  if held then return {tostring(held), tostring(missing), copied or '0', tostring(isHeld)} end`);
 
 /** KEYS: since when payments are stopped. ARGV: now, in ms since the epoch. Written again where it is there, so that WAIT proves it. */
 export const STOP = durableScript(`redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) or ARGV[1])`);

@@ -14,6 +14,9 @@ import type { Hold } from '../record.ts';
 export class SqliteLedger {
   readonly #db: DatabaseSync;
   readonly #path: string;
+  readonly #now: () => number;
+  readonly #newest: () => number | undefined;
+  readonly #isCommand: boolean;
   #mark: Mark;
 
   /**
@@ -23,10 +26,20 @@ export class SqliteLedger {
    * @param now ms since the epoch
    * @param newest returns the time of the newest line of the journal, in ms since the epoch; undefined if there is none. It reads all
    *   lines, so it is called only where the record was put back
+   * @param isCommand as `MoneyOptions` has it: {@link held} tells what it finds
    */
-  constructor(db: DatabaseSync, path: string, now: number, newest: () => number | undefined) {
+  constructor(
+    db: DatabaseSync,
+    path: string,
+    now: () => number,
+    newest: () => number | undefined,
+    isCommand = false,
+  ) {
     this.#db = db;
     this.#path = path;
+    this.#now = now;
+    this.#newest = newest;
+    this.#isCommand = isCommand;
     db.exec(`
       CREATE TABLE IF NOT EXISTS ledger (
         epoch INTEGER NOT NULL, sent INTEGER NOT NULL, file TEXT NOT NULL, held_since INTEGER, missing INTEGER
@@ -35,35 +48,53 @@ export class SqliteLedger {
     for (const added of ['stopped_since', 'copied'])
       if (!known.some(({ name }) => name === added))
         db.exec(`ALTER TABLE ledger ADD COLUMN ${added} INTEGER`);
-    const file = this.#file();
     db.prepare(
       'INSERT INTO ledger (rowid, epoch, sent, file) VALUES (1, 0, 0, ?) ON CONFLICT DO NOTHING',
-    ).run(file);
-    const row = this.#row();
-    const stored = { epoch: Number(row['epoch']), sent: Number(row['sent']) };
+    ).run(this.#file());
+    this.#mark = this.#outside();
+    if (!isCommand) this.#compare();
+  }
+
+  /** Compares database and name, and notes in the database what that finds. */
+  #compare(): void {
     const outside = this.#outside();
-    const behind = isBehind(stored, outside);
-    const moved = String(row['file']) !== file && stored.sent > 0;
-    if (behind || moved) {
-      const missing = Math.max(0, outside.sent - stored.sent);
-      db.prepare(
-        `UPDATE ledger SET copied = iif(held_since IS NULL, ?1, min(copied, ?1)),
-          held_since = coalesce(held_since, ?2), missing = max(coalesce(missing, 0), ?3), epoch = ?4`,
-      ).run(newest() ?? null, now, behind ? missing : 0, Math.max(stored.epoch, outside.epoch));
+    const found = this.#behind(this.#row(), outside);
+    if (found !== undefined) {
+      this.#db
+        .prepare(
+          `UPDATE ledger SET copied = iif(held_since IS NULL, ?1, min(copied, ?1)),
+          held_since = coalesce(held_since, ?2), missing = max(coalesce(missing, 0), ?3), epoch = max(epoch, ?4)`,
+        )
+        .run(found.copied ?? null, found.since, found.missing, outside.epoch);
     }
-    db.prepare('UPDATE ledger SET file = ?').run(file);
-    this.#mark = outside;
+    this.#db.prepare('UPDATE ledger SET file = ?').run(this.#file());
+  }
+
+  /** Returns what shows that the database was put back, undefined if nothing does. */
+  #behind(row: Record<string, unknown>, outside: Mark): Hold | undefined {
+    const stored = { epoch: Number(row['epoch']), sent: Number(row['sent']) };
+    const behind = isBehind(stored, outside);
+    const moved = String(row['file']) !== this.#file() && stored.sent > 0;
+    if (!behind && !moved) return undefined;
+    const missing = behind ? Math.max(0, outside.sent - stored.sent) : 0;
+    return { why: 'put-back', since: this.#now(), missing, copied: this.#newest() };
   }
 
   /** Returns each reason for which payments are held, an operator's first. */
   held(): readonly Hold[] {
-    const { held_since: since, missing, stopped_since: stopped, copied } = this.#row();
+    // Before the row: a gateway counts there first, so that a name which is read later may be ahead.
+    const outside = this.#isCommand ? this.#outside() : undefined;
+    const row = this.#row();
+    const { held_since: since, missing, stopped_since: stopped, copied } = row;
     const holds: Hold[] = [];
     if (stopped !== null)
       holds.push({ why: 'stopped', since: Number(stopped), missing: 0, copied: undefined });
     if (since !== null) {
       const last = copied === null ? undefined : Number(copied);
       holds.push({ why: 'put-back', since: Number(since), missing: Number(missing), copied: last });
+    } else if (outside !== undefined) {
+      const found = this.#behind(row, outside);
+      if (found !== undefined) holds.push({ ...found, isUnnoted: true });
     }
     return holds;
   }
@@ -102,6 +133,8 @@ export class SqliteLedger {
    * {@link nameFile}.
    */
   resume(): Mark {
+    // The epoch that begins has to be later than the one outside.
+    if (this.#isCommand) this.#compare();
     this.#db
       .prepare(
         'UPDATE ledger SET epoch = epoch + (held_since IS NOT NULL), held_since = NULL, missing = NULL, copied = NULL, stopped_since = NULL',
@@ -119,7 +152,7 @@ export class SqliteLedger {
   #outside(): Mark {
     const marks = namesIn(this.#path).map(({ mark }) => mark);
     const highest = marks.reduce((one, other) => (isBehind(one, other) ? other : one), { epoch: 0, sent: 0 });
-    for (const { name, mark } of namesIn(this.#path)) {
+    for (const { name, mark } of this.#isCommand ? [] : namesIn(this.#path)) {
       if (isBehind(mark, highest)) rmSync(join(dirname(this.#path), name), { force: true });
     }
     return highest;

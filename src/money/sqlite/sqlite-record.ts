@@ -47,6 +47,7 @@ const PROBE_BYTES = 32 * 1024;
  * @param journalMs how long lines of the journal are kept, in ms
  * @param busyTimeoutMs how long a step waits for another process that is writing, in ms; this process does nothing else
  * meanwhile
+ * @param isCommand as `MoneyOptions` has it
  * @throws whatever `node:sqlite` throws when the file cannot be opened: a gateway that cannot keep records must not start.
  */
 export function openSqliteRecords(
@@ -56,12 +57,13 @@ export function openSqliteRecords(
   boot = systemBootClock(),
   journalMs = JOURNAL_RETENTION_MS,
   busyTimeoutMs = BUSY_TIMEOUT_MS,
+  isCommand = false,
 ): MoneyRecords {
   makePrivate(path);
   const db = opened(path, () => disk.open(path, busyTimeoutMs));
   const parts = opened(path, () => {
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-    return transaction(db, () => openParts(db, path, { now, boot }, monotonic, journalMs));
+    return transaction(db, () => openParts(db, path, { now, boot }, monotonic, journalMs, isCommand));
   });
   // The bytes differ each time: SQLite does not write a page that has not changed, so a full disk would not be noticed.
   const probe = db.prepare(
@@ -135,6 +137,7 @@ function openParts(
   clocks: Clocks,
   monotonic: (() => number) | undefined,
   journalMs: number,
+  isCommand: boolean,
 ) {
   makeTables(db);
   const clock = new RunningClock(db, clocks.now, monotonic);
@@ -148,7 +151,7 @@ function openParts(
   );
   const earliest = () => Math.min(clocks.now(), clock.now());
   const journal = new SqliteJournal(db, clocks.now, earliest, journalMs);
-  const ledger = new SqliteLedger(db, path, clocks.now(), () => journal.newest());
+  const ledger = new SqliteLedger(db, path, clocks.now, () => journal.newest(), isCommand);
   const open = new SqliteOpen(
     db,
     rowsBy(() => clock.now()),
