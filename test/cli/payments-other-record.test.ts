@@ -104,6 +104,13 @@ it('a gateway with these counts finds the put-back that a command has told, and 
   expect(await gateway.held()).toEqual([]);
 });
 
+it('a command on a Redis without a payment says so also where its DATA_DIR counts some', async () => {
+  const redis = cleanup.use(await startRedis());
+  await writeFile(join(folder, MARKS), JSON.stringify({ [COUNTED]: { epoch: 0, sent: 3, at: 1 } }));
+  const told = await pasarela(['payments', 'stop'], { REDIS_URL: redis.url, DATA_DIR: folder });
+  expect(told.stderr).toMatch(/^This record has no payment\./);
+});
+
 /** All rows of the ledger of a file. */
 function ledgerIn(dataDir: string): unknown {
   using db = new DatabaseSync(join(dataDir, 'money.sqlite'), { readOnly: true });

@@ -125,7 +125,8 @@ function readsOf(parts: RedisParts, isCommand: boolean) {
   const payments = new RedisPayments(parts);
   const journal = new RedisJournal(redis);
   const readings = new RedisReadings(redis, writes);
-  const clients = async () => [...new Set([...(await redis.smembers(CLIENTS)), ...marks.clients])];
+  const stored = () => redis.smembers(CLIENTS);
+  const clients = async () => [...new Set([...(await stored()), ...marks.clients])];
   /** The folder of a command may name a client of another Redis. That client has no payment here which an id could name. */
   const isStrange = async (clientId: string): Promise<boolean> =>
     (await redis.sismember(CLIENTS, clientId)) === 0 &&
@@ -141,7 +142,7 @@ function readsOf(parts: RedisParts, isCommand: boolean) {
     readByTransactions: (clientId, ids) => reaching('read', payments.byTransactions(clientId, ids)),
     confirmReads: (clientId) => reaching('read', confirmReads(clientId)),
     search: (search) => reaching('search', payments.search(search)),
-    clients: () => reaching('clients', clients()),
+    clients: () => reaching('clients', isCommand ? stored() : clients()),
     journal: {
       clients: () => reaching('journal', clients()),
       head: (clientId) => reaching('journal', journal.head(clientId)),
