@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -79,6 +79,35 @@ it('says of a payment whose key is given back meanwhile what that means, and not
 
   const told = expect.stringMatching(/^The payment "\S+" is no longer in the record\. .*nothing_moved/);
   expect(await command).toEqual({ code: 1, stdout: '', stderr: told });
+});
+
+it('settle of a payment whose record was put back says that nobody asks before resume --put-back, and leaves it as it is', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-settle-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const first = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  const name = recordName({ clientId: CLIENT, customerId: undefined, key: randomUUID() });
+  await first.claim(name, { ...NOBODYS, owner: 'a', inputHash: 'input', leaseMs: 0 });
+  await first.markSent(name, 'a', '{}', { upstreamKey: randomUUID(), original: null });
+  await first.hasten(name);
+  const taken = await first.takeOpen(name, 'gateway', 60_000);
+  if (taken === undefined) throw new Error('it is due');
+  await first.putOff(taken, undefined, 'nothing');
+  const id = await createPayments(first).idOf(name);
+  await first.stop();
+  // Less is counted in the record than outside.
+  await writeFile(join(dataDir, 'money.sqlite-mark-0-1000'), '');
+  const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  expect(await records.held()).toMatchObject([{ why: 'put-back' }]);
+
+  const { code, stdout, stderr } = await pasarela(['payments', 'settle', id, '--json'], {
+    DATA_DIR: dataDir,
+  });
+  expect({ code, told: JSON.parse(stdout) }).toMatchObject({ code: 1, told: { id, state: 'UNKNOWN' } });
+  expect(stderr).toMatch(/no gateway asks .* Run this again after pasarela payments resume --put-back\./);
+  expect(stderr).not.toContain('asks the service');
+  expect(await records.due(CLIENT, 1)).toEqual([]);
 });
 
 it('a command waits for another process that writes the record, longer than a gateway does', async () => {

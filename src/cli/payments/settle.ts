@@ -18,13 +18,21 @@ export async function settlePayment(args: readonly string[]): Promise<ExitCode> 
     const client = typeof values.client === 'string' ? values.client : undefined;
     const before = await named(records, id, client);
     const isOpen = ({ state }: Listed) => state === 'UNKNOWN' || state === 'IN_FLIGHT';
-    if (isOpen(before.payment)) await records.hasten({ clientId: before.clientId, hash: before.record.hash });
-    const payment = isOpen(before.payment) ? await looked(records, before, isOpen) : before.payment;
+    const { clientId } = before;
+    // What is made due then belongs to the time before resume, and nobody asks about that by itself.
+    const isAsked = isOpen(before.payment) && !(await records.isPutBack(clientId));
+    if (isAsked) await records.hasten({ clientId, hash: before.record.hash });
+    const payment = isAsked ? await looked(records, before, isOpen) : before.payment;
     if (values.json === true) print(JSON.stringify(payment));
     else for (const line of textOf(payment)) print(line);
     if (!isOpen(payment)) return EXIT.done;
     const holds = await records.held();
     for (const hold of holds) remark(holdText(hold));
+    // Also where it was put back meanwhile.
+    if (!isAsked || (await records.isPutBack(clientId))) {
+      remark(NOBODY_ASKS);
+      return EXIT.wrong;
+    }
     const isStopped = holds.some(({ why }) => why === 'stopped');
     const later = isStopped ? ', and sends money out again once payments go on' : '';
     remark(
@@ -33,6 +41,9 @@ export async function settlePayment(args: readonly string[]): Promise<ExitCode> 
     return EXIT.wrong;
   });
 }
+
+const NOBODY_ASKS =
+  'It is not settled, and no gateway asks about it while its record is put back. Run this again after pasarela payments resume --put-back.';
 
 /** Waits until it is settled, for {@link WAITED_MS} at most. @throws CommandError if its record goes meanwhile */
 async function looked(
