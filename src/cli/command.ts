@@ -160,6 +160,21 @@ export async function syncOut(): Promise<void> {
   });
 }
 
+let needsReader = true;
+
+/** Has the command go on where nobody reads what it prints, as its exit code says what it has done. What it prints then is dropped. */
+export function outliveReader(): void {
+  needsReader = false;
+}
+
+/** Ends the process with 0 where nobody reads what it prints, such as `head`, unless it is to {@link outliveReader}. */
+export function endWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (needsReader) process.exit(EXIT.done);
+  });
+}
+
 /** Writes to standard output, where results go. */
 export const print = (text: string): void => void writeOut(`${printable(text)}\n`);
 

@@ -2,7 +2,15 @@
 import { readFile } from 'node:fs/promises';
 import { ConfigError } from '../app/config.ts';
 import { requireNode } from '../common/node-version.js';
-import { type Command, CommandError, EXIT, helpBehind, remark, UsageError } from './command.ts';
+import {
+  type Command,
+  CommandError,
+  EXIT,
+  endWithReader,
+  helpBehind,
+  remark,
+  UsageError,
+} from './command.ts';
 import { completion } from './completion.ts';
 import { suggestion } from './suggestion.ts';
 
@@ -120,10 +128,7 @@ async function main(args: readonly string[]): Promise<number | undefined> {
 }
 
 // A reader that stops early, such as `head`, is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(EXIT.done);
-  throw error;
-});
+endWithReader();
 // A remark that cannot be written is dropped: it must not cut off what the command does.
 process.stderr.on('error', () => undefined);
 

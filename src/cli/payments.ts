@@ -4,6 +4,7 @@ import {
   CommandError,
   EXIT,
   notAVerb,
+  outliveReader,
   print,
   readArguments,
   refuseArguments,
@@ -21,6 +22,8 @@ const RESUME_OPTIONS = { 'put-back': { type: 'boolean' } } as const;
 const COMPARE_FIRST =
   'Nothing is changed: a key of a payment that is missing from the record pays again once payments go on. Compare the transactions since the time that pasarela payments status prints with what callers hold, have callers drop the keys of payments that were made, then run pasarela payments resume --put-back (docs/redis.md, "When a record was put back").';
 
+/** What these print is all that they are run for: they end once nobody reads it. */
+const PIPED: readonly string[] = ['list', 'show', 'export'];
 const VERBS = ['status', 'stop', 'resume', 'list', 'show', 'settle', 'export', 'verify'];
 
 /** Shows the payments of the record and its journal, makes gateways settle one, and stops all payments or lets them go on. */
@@ -29,6 +32,7 @@ export const payments: Command = {
   helpOn: PAYMENTS_HELP_ON,
   async run(args) {
     const [what, ...rest] = args;
+    if (!PIPED.includes(String(what))) outliveReader();
     if (what === 'export') return exportJournal(rest);
     if (what === 'verify') return verifyPayments(rest);
     if (what === 'list') return listPayments(rest);
@@ -43,14 +47,18 @@ export const payments: Command = {
     return withRecords(async (records) => {
       if (what === 'stop') await stop(records);
       const holds = await records.held();
-      if (holds.length === 0) print('Payments are not held.');
-      for (const hold of holds) print(holdText(hold));
+      const isRefused = isPutBack(holds) && !isCompared;
+      try {
+        // Also where none is told: a stop or a resumption that did not reach everything may have left some clients stopped.
+        if (what === 'resume' && !isRefused) await records.resume();
+      } finally {
+        if (holds.length === 0) print('Payments are not held.');
+        for (const hold of holds) print(holdText(hold));
+      }
       // Somebody may have let them go on meanwhile.
       if (what === 'stop') return isStopped(holds) ? EXIT.done : EXIT.wrong;
       if (what === 'status') return holds.length === 0 ? EXIT.done : EXIT.wrong;
-      if (isPutBack(holds) && !isCompared) throw new CommandError(COMPARE_FIRST);
-      // Also where none is told: a stop or a resumption that did not reach everything may have left some clients stopped.
-      await records.resume();
+      if (isRefused) throw new CommandError(COMPARE_FIRST);
       if (holds.length > 0) print('They go on.');
       return EXIT.done;
     });

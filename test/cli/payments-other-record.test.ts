@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,6 +11,8 @@ import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { MARKS } from '../../src/money/redis/marks.ts';
+import { programOf } from '../helpers/entry.ts';
+import { folder as pathOf } from '../helpers/packages.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { NOBODYS } from '../money/orders.ts';
 import { pasarela } from './run.ts';
@@ -147,4 +150,37 @@ it('payments resume --put-back before the gateway of a moved DATA_DIR begins let
   const moved = await open(undefined, copy);
   expect(await moved.held()).toEqual([]);
   await send(moved);
+});
+
+/** Runs the command with a standard output that nobody reads. @returns the exit code */
+function unread(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<number | null> {
+  const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+  const { PATH = '' } = process.env;
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [pathOf(program), ...first, 'payments', ...args],
+      { env: { PATH, ...environment } },
+      () => resolve(child.exitCode),
+    );
+    child.stdout?.destroy();
+  });
+}
+
+it('payments resume, status and settle do their work and say by their exit code what came of it, also where nobody reads what they print', async () => {
+  const redis = cleanup.use(await startRedis());
+  const records = await open(redis.url, folder);
+  const id = await send(records);
+  const environment = { REDIS_URL: redis.url, DATA_DIR: folder };
+  await records.holdPayments();
+  expect(await unread(['status'], environment)).toBe(1);
+  expect(await unread(['resume'], environment)).toBe(0);
+  expect(await records.held()).toEqual([]);
+  await redis.admin.hset(`pasarela:money:{${CLIENT}}:ledger`, 'sent', 0);
+  expect(await records.isPutBack(CLIENT)).toBe(true);
+  expect(await unread(['resume'], environment)).toBe(1);
+  expect(await unread(['settle', id], environment)).toBe(1);
 });
