@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -183,4 +183,26 @@ it('payments resume, status and settle do their work and say by their exit code 
   expect(await records.isPutBack(CLIENT)).toBe(true);
   expect(await unread(['resume'], environment)).toBe(1);
   expect(await unread(['settle', id], environment)).toBe(1);
+});
+
+it('a user who may not look into DATA_DIR is told so, and not that there is no record', async () => {
+  const records = await open(undefined, join(folder, 'data'));
+  await records.stop();
+  await chmod(join(folder, 'data'), 0o000);
+  await chmod(folder, 0o755);
+  const told = await new Promise<string>((resolve) => {
+    const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+    const { PATH = '' } = process.env;
+    execFile(
+      process.execPath,
+      [pathOf(program), ...first, 'payments', 'list'],
+      // Root may look into every folder.
+      { env: { PATH, DATA_DIR: join(folder, 'data') }, ...(process.getuid?.() === 0 && { uid: 65_534 }) },
+      (_error, _stdout, stderr) => resolve(stderr),
+    );
+  });
+  await chmod(join(folder, 'data'), 0o700);
+  expect(told).toMatch(
+    /^The record of payments cannot be opened: EACCES: permission denied.*as the user of the gateway\.\n$/,
+  );
 });

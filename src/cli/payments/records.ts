@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readEnvironment } from '../../app/config.ts';
 import { silentLogger } from '../../common/logger.ts';
+import { rootReason } from '../../common/root-reason.ts';
 import { openMoneyRecords, sqliteRecordsIn } from '../../money/open-money.ts';
 import { otherStoreIn } from '../../money/other-store.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
@@ -25,7 +26,7 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
   const redisUrl = REDIS_URL?.reveal();
   const dataDir = DATA_DIR ?? './data';
   // A record that is made here would belong to no gateway: payments that were stopped in it would go on.
-  if (redisUrl === undefined && !existsSync(sqliteRecordsIn(dataDir))) {
+  if (redisUrl === undefined && !isThere(sqliteRecordsIn(dataDir))) {
     throw new CommandError(
       `There is no record of payments in ${resolve(dataDir)}. Run this with the DATA_DIR or REDIS_URL of the gateway.`,
     );
@@ -57,6 +58,18 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
     throw new CommandError(error.message, { cause: error });
   } finally {
     await records.stop();
+  }
+}
+
+/** @throws CommandError if that cannot be seen, as by another user than the gateway's */
+function isThere(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch (cause) {
+    throw new CommandError(
+      `The record of payments cannot be opened: ${rootReason(cause)}. Run this as the user of the gateway.`,
+      { cause },
+    );
   }
 }
 
