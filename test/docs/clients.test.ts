@@ -301,7 +301,7 @@ const storage = {
 };
 const source = createFetch({ url, token });
 const store = memoryIntents();
-const open = () => openForm(storage, 'ana', '7f3a', { sourceInstrumentId: '${ids.sourceInstrumentId}' });
+const open = () => openForm(storage, 'ana', '7f3a', { sourceInstrumentId: '${ids.sourceInstrumentId}' }, store);
 await (await open()).keep({ destinationInstrumentId: '${ids.destinationInstrumentId}' });
 const { fields } = await open();
 const paid = [];
@@ -317,11 +317,91 @@ await (await open()).press(source, Verify, { store }, see);
 console.log(new Set(paid).size, (await open()).fields.externalReference === fields.externalReference);
 const createPennyValidation = { __typename: 'OutcomeUnknown', message: 'Nobody knows.', safeToRetry: false, retryUntil: null };
 const unclear = { query: async () => ({ data: { createPennyValidation } }) };
-const { status } = await (await openForm(storage, 'ana', '8c21', {})).press(unclear, Verify, { store }, () => {});
+const { status } = await (await openForm(storage, 'ana', '8c21', {}, store)).press(unclear, Verify, { store }, () => {});
 console.log(status, kept.has('form 8c21 of ana'));
 process.exit();`,
   );
   expect(output).toBe('gone\nended\n1 false\nunknown true\n');
+});
+
+it('a form whose payment has ended elsewhere sends nothing more, and its address opens a new one', async () => {
+  const output = await runBeside(
+    'form-ended',
+    `import { forgetSettled, memoryIntents } from '@pasarela/client';
+import { openForm } from './form.js';
+import { finishAll } from './unsettled.js';
+const document = 'mutation ($input: In!) { createMoneyOut(input: $input) { __typename } }';
+const kept = new Map();
+const storage = {
+  getItem: (name) => kept.get(name) ?? null,
+  setItem: (name, value) => void kept.set(name, value),
+  removeItem: (name) => void kept.delete(name),
+};
+const keys = new Set();
+let isUp = false;
+const source = {
+  async query(text, { input }) {
+    keys.add(input.idempotencyKey);
+    if (!isUp) throw new Error('The answer is lost.');
+    return { data: { createMoneyOut: { __typename: 'PaidSuccess' } } };
+  },
+};
+const memory = memoryIntents();
+let isFull = false;
+let beforeSaving = async () => {};
+const store = {
+  load: () => memory.load(),
+  async save(...given) {
+    if (isFull) throw new Error('The disk is full.');
+    await beforeSaving();
+    return memory.save(...given);
+  },
+};
+const open = (id) => openForm(storage, 'ana', id, {}, store);
+const press = async (form) => (await form.press(source, document, { store, patienceMs: 0 }, () => {}))?.status;
+const isNew = async (id, { fields }) => (await open(id)).fields.externalReference !== fields.externalReference;
+const ids = ['told', 'dropped'];
+const tabs = [];
+for (const id of ids) {
+  const [form, other] = [await open(id), await open(id)];
+  console.log(id, await Promise.all([form, form].map(press)), await isNew(id, form), (await open(id)).pressed);
+  await other.keep({ amount: '9.00' });
+  tabs.push(form, other);
+}
+isUp = true;
+await finishAll(source, { createMoneyOut: document }, store, () => {});
+console.log(await press(tabs[0]), await press(tabs[1]), await isNew('told', tabs[0]));
+await forgetSettled(store);
+console.log(await press(tabs[2]), await press(tabs[3]), await isNew('dropped', tabs[2]), keys.size);
+const full = await open('full');
+isFull = true;
+console.log(await press(full).catch(({ message }) => message), await isNew('full', full));
+isFull = false;
+console.log(await press(full), await press(full), keys.size);
+// Another tab hears that the form was pressed before its payment is kept.
+const heard = await open('heard');
+let isOther;
+beforeSaving = async () => {
+  isOther ??= await isNew('heard', heard);
+};
+console.log(await press(heard), isOther, keys.size);
+// As an earlier version has kept one that it has paid.
+kept.set('form old of ana', '{"externalReference":"1"}');
+console.log(await press(await open('old')), (await open('old')).pressed, keys.size);`,
+  );
+  expect(output).toBe(
+    [
+      "told [ 'unknown', 'unknown' ] false true",
+      "dropped [ 'unknown', 'unknown' ] false true",
+      'undefined undefined true',
+      'undefined undefined true 2',
+      'The disk is full. false',
+      'done undefined 3',
+      'done false 4',
+      'undefined false 4',
+      '',
+    ].join('\n'),
+  );
 });
 
 it('a list that was there before is shown once, and the feed goes on behind it', async () => {
