@@ -27,7 +27,11 @@ export function createLink(source: Source): ApolloLink {
     return new Observable<ApolloLink.Result>((observer) => {
       if (operationType === 'subscription') {
         const sink = {
-          next: (answer: Answer<unknown>) => observer.next(answer as ApolloLink.Result),
+          next(answer: Answer<unknown>) {
+            observer.next(answer as ApolloLink.Result);
+            // What Apollo passes on later may be another result.
+            followed?.sent();
+          },
           ended: (cause?: unknown) => (cause === undefined ? observer.complete() : observer.error(cause)),
         };
         return subscribeFor(source, text, variables, followed, sink, details);
@@ -39,6 +43,7 @@ export function createLink(source: Source): ApolloLink {
       given?.addEventListener('abort', leave);
       source.query(text, variables, left.signal, details).then(
         (answer) => {
+          followed?.sent(answer);
           observer.next(answer as ApolloLink.Result);
           observer.complete();
         },
@@ -63,28 +68,35 @@ export function apolloSource(client: ApolloClient): Source {
       signal?: AbortSignal,
     ): Promise<Answer<Data>> {
       throwIfLeft(signal);
+      let sent: Answer<Data> | undefined;
+      const followed: Pick<Followed, 'sent'> = {
+        sent(answer) {
+          // The document determines the type of the data.
+          sent = answer as Answer<Data>;
+        },
+      };
       const options = {
         variables: variables as OperationVariables,
         fetchPolicy: 'no-cache',
         errorPolicy: 'all',
-        context: { fetchOptions: { signal }, queryDeduplication: false },
+        context: { fetchOptions: { signal }, queryDeduplication: false, [FOLLOWED]: followed },
       } as const;
       const node = nodeOf(document) as TypedDocumentNode<Data, OperationVariables>;
       const { data, error } = isMutation(node)
         ? await client.mutate({ mutation: node, ...options })
         : await client.query({ query: node, ...options });
-      return answerOf(data, error);
+      return answerOf(sent, data, error);
     },
     subscribe(document, variables, sink) {
-      let beside: Answer<never>['errors'];
+      let sent: Answer<never> | undefined;
       const followed: Followed = {
         checks(given) {
           check = given;
         },
         opened: (catching) => sink.opened(catching),
         bookmark: (cursor) => sink.bookmark(cursor),
-        beside(errors) {
-          beside = errors;
+        sent(answer) {
+          sent = answer as Answer<never> | undefined;
         },
       };
       // Additions to the document must be there before Apollo reads a result by it.
@@ -102,7 +114,7 @@ export function apolloSource(client: ApolloClient): Source {
         .subscribe({
           next({ data, error }) {
             try {
-              sink.next({ errors: beside, ...answerOf(data as never, error) });
+              sink.next(answerOf(sent, data as never, error));
             } catch (cause) {
               sink.ended(cause);
             }
@@ -115,10 +127,18 @@ export function apolloSource(client: ApolloClient): Source {
   };
 }
 
-/** Returns the answer. Throws the error because of which none came. */
-function answerOf<Data>(data: Data | null | undefined, error: Error | undefined): Answer<Data> {
-  if (error === undefined) return { data };
-  if (CombinedGraphQLErrors.is(error)) return { data, errors: error.errors };
+/**
+ * Returns the answer. Throws the error because of which none came.
+ *
+ * @param sent the answer as the gateway has sent it. A client with `dataMasking` takes fields out of it; undefined where the client's link is another one
+ */
+function answerOf<Data>(
+  sent: Answer<Data> | undefined,
+  data: Data | null | undefined,
+  error: Error | undefined,
+): Answer<Data> {
+  if (error === undefined) return sent ?? { data };
+  if (CombinedGraphQLErrors.is(error)) return sent ?? { data, errors: error.errors };
   // Apollo wraps values that are no Error, such as the close event of a socket.
   throw UnconventionalError.is(error) ? error.cause : error;
 }

@@ -114,8 +114,8 @@ const subscribing =
       checks,
       opened: (catching) => sink.opened(catching),
       bookmark: (cursor) => sink.bookmark(cursor),
-      beside(errors) {
-        beside = errors;
+      sent(answer) {
+        beside = answer?.errors;
       },
     };
     const log = resumable(textOf(document));

@@ -4,11 +4,11 @@ import { Pause } from './pause.ts';
 import { presence } from './presence.ts';
 import { type Resumable, resumable } from './request.ts';
 import {
+  type Answer,
   ask,
   type Catching,
   type Details,
   isGapCode,
-  type Problem,
   placeOf,
   Refused,
   refusalOf,
@@ -26,8 +26,8 @@ export interface Followed {
   checks(check: () => void): void;
   opened(catching?: Catching): void;
   bookmark(cursor: string): void;
-  /** Called before each result, with the errors beside its data. */
-  beside(errors: readonly Problem[] | undefined): void;
+  /** Called before each result, with the answer that the gateway has sent; of Apollo's link also after it, with nothing. */
+  sent(answer?: Answer<unknown>): void;
 }
 
 type Variables = Readonly<Record<string, unknown>>;
@@ -49,10 +49,10 @@ export function subscribeFor(
 ): () => void {
   if (typeof followed === 'object' && followed !== null) {
     // Only this package writes under that name.
-    const { checks, opened, bookmark, beside } = followed as Followed;
+    const { checks, opened, bookmark, sent } = followed as Followed;
     checks(() => source.check?.());
     const next: Sink<unknown>['next'] = (answer) => {
-      beside(answer.errors);
+      sent(answer);
       sink.next(answer);
     };
     return source.subscribe(text, variables, { opened, bookmark, next, ended: sink.ended }, details);

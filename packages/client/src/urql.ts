@@ -82,8 +82,8 @@ export function urqlSource(client: Client): Source {
         },
         opened: (catching) => sink.opened(catching),
         bookmark: (cursor) => sink.bookmark(cursor),
-        beside(errors) {
-          beside = errors;
+        sent(answer) {
+          beside = answer?.errors;
         },
       };
       // Additions to the document must be there before urql reads a result by it.
