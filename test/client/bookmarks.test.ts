@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
@@ -84,6 +84,30 @@ it('a feed keeps the first place that each connection tells of, and none that fo
     sink.ended(new Error('The network is gone.'));
   }
   expect(saved).toEqual(['first 1', 'second 1']);
+  feed.close();
+});
+
+it('a feed keeps a later place of one connection also where the clock was set back meanwhile', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const fake = createFakeSource();
+  const saved: string[] = [];
+  const store = {
+    load: () => ({ cursor: 'start' }),
+    save: (_: unknown, cursor: string) => void saved.push(cursor),
+  };
+  const feed = follow(fake, CREDITS, { store });
+  void (async () => {
+    for await (const _ of feed);
+  })();
+  const { sink } = await until(() => fake.subscriptions[0]);
+  sink.opened();
+  sink.bookmark('before');
+  vi.setSystemTime(Date.now() - 7_200_000);
+  sink.bookmark('after');
+  sink.next({ data: { moneyIn: { cursor: 'a credit' } } });
+  await until(() => saved.includes('a credit'));
+  expect(saved).toEqual(['before', 'after', 'a credit']);
   feed.close();
 });
 

@@ -9,16 +9,16 @@ import { COMPILER, folder, installPackages, run } from '../helpers/packages.ts';
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
 const OWN_BYTES: Readonly<Record<string, number>> = {
-  apollo: 6_305,
+  apollo: 6_325,
   fetch: 4_935,
   'graphql-sse': 5_550,
   'indexed-db': 1_270,
-  react: 4_940,
+  react: 4_960,
   'react-native': 310,
   relay: 5_405,
   request: 3_505,
   schema: 750,
-  svelte: 4_135,
+  svelte: 4_160,
   testing: 4_540,
   urql: 5_550,
 };
@@ -32,16 +32,16 @@ const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
   ],
   feed: [
     "export { follow, isGap, keyValueStore, memoryStore, typed, watch } from '@pasarela/client';",
-    4_395,
+    4_420,
   ],
-  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 4_200],
+  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 4_215],
   // The whole of what an app loads to follow.
   socket: [
     "export { follow } from '@pasarela/client'; export { createSocket } from '@pasarela/client/graphql-ws';",
     10_500,
   ],
   // Both together, which no app has to load at once.
-  whole: ["export * from '@pasarela/client';", 7_145],
+  whole: ["export * from '@pasarela/client';", 7_170],
   ...Object.fromEntries(
     Object.entries(OWN_BYTES).map(([entry, most]) => [
       entry,

@@ -26,6 +26,15 @@ it('waits longer each time, at most half a second in the first minute, and short
   expect(await waits(pause)).toBeLessThanOrEqual(100);
 });
 
+it('waits longer each time also where the clock is set back meanwhile', async () => {
+  const pause = new Pause();
+  await waits(pause);
+  const begun = Date.now() - 7_200_000;
+  vi.setSystemTime(begun);
+  while (Date.now() - begun < 60_000) await waits(pause);
+  expect(await waits(pause)).toBeGreaterThanOrEqual(15_000);
+});
+
 it('leaves no timer behind once it is woken', async () => {
   const pause = new Pause();
   const over = pause.wait(30_000);

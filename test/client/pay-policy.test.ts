@@ -66,6 +66,22 @@ it.each([
   },
 );
 
+it('asks no longer than its patience where the clock is set back meanwhile', async () => {
+  vi.useFakeTimers();
+  const setBack = () => {
+    vi.setSystemTime(Date.now() - 7_200_000);
+    return lost();
+  };
+  const { source, keys } = scripted(lost, lost, setBack, lost);
+  let outcome: unknown;
+  void pay(source, MUTATION, INPUT, { store: memoryIntents() }).then((ended) => {
+    outcome = ended;
+  });
+  await vi.advanceTimersByTimeAsync(61_000);
+  expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: true });
+  expect(new Set(keys).size).toBe(1);
+});
+
 it('a refusal moves nothing, and the next try is a new payment', async () => {
   const { source, keys } = scripted(
     result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' }),

@@ -57,8 +57,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #refusal: Refused | undefined;
   /** How many bookmarks at `#cursor` are still to be saved. */
   #repeats = 0;
-  /** When the next bookmark may be saved. */
-  #saveFrom = 0;
+  /** When a bookmark was saved of this connection. A clock that is set back keeps none from being saved. */
+  #savedAt = -STEADY_MS;
   #suspended = false;
   /** True if the app itself has suspended the feed: only the app resumes it. */
   #isLeft = false;
@@ -267,8 +267,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#backlog?.close();
     this.#gaps = 0;
     const repeats = cursor === this.#cursor ? this.#repeats : REPEATS;
-    if (repeats && ambient.now() >= this.#saveFrom) {
-      this.#saveFrom = ambient.now() + STEADY_MS;
+    if (repeats && Math.abs(ambient.now() - this.#savedAt) >= STEADY_MS) {
+      this.#savedAt = ambient.now();
       this.#pass({ cursor }, repeats - 1);
     }
     this.#change({ missing: 0, status: 'live' });
@@ -283,7 +283,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
 
   /** Finds out, after a connection is made, how many events the feed is behind, and shows that until it has caught up. */
   #catchUp(catching: Catching | undefined): void {
-    this.#saveFrom = 0;
+    this.#savedAt = -STEADY_MS;
     this.#change({ status: 'catching up', missing: 0, problem: this.#failure });
     this.#backlog = catching?.({
       source: this.#source,

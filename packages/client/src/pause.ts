@@ -40,7 +40,8 @@ export class Pause {
    */
   async next(leastMs = 0, ms?: number): Promise<void> {
     const now = ambient.now();
-    if (this.#tries === 0) this.#since = now;
+    // A clock that was set back would keep the pauses short until it is there again.
+    if (this.#tries === 0 || now < this.#since) this.#since = now;
     const most = now - this.#since < SHORT_FOR_MS ? SHORT_MS : LONG_MS;
     const backoff = Math.min(FIRST_MS * 2 ** this.#tries++, most) * (0.5 + ambient.random() / 2);
     await this.wait(ms ?? leastMs + backoff);

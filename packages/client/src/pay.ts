@@ -129,7 +129,7 @@ async function end<
       // The fields of the caller, with the key that they lacked.
       ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs, signal),
   };
-  const settled = await askUntilClear(payment, ambient.now() + patienceMs);
+  const settled = await askUntilClear(payment, patienceMs);
   return {
     // The result that settled it is one of this mutation.
     ...(settled as Settled<Extract<ResultOf<Data>, PaymentResult>>),

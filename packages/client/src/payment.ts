@@ -40,10 +40,19 @@ export interface Payment {
 const LATEST_MS = 30_000;
 
 /**
- * Asks until the outcome is clear, or until a time (as of `ambient.now`) is over. Throws the store's error if nothing was sent.
+ * Asks until the outcome is clear, or until some milliseconds are over. Throws the store's error if nothing was sent.
  */
-export async function askUntilClear(payment: Payment, until: number): Promise<Settled<PaymentResult>> {
+export async function askUntilClear(payment: Payment, patienceMs: number): Promise<Settled<PaymentResult>> {
   const pause = new Pause();
+  let leftMs = patienceMs;
+  let readAt = ambient.now();
+  const countDown = (): number => {
+    const now = ambient.now();
+    // A clock that is set back shows no time that has passed.
+    leftMs -= Math.max(0, now - readAt);
+    readAt = now;
+    return leftMs;
+  };
   for (;;) {
     const told = await send(payment).catch((cause: unknown) => {
       if (!payment.isEntered) throw cause;
@@ -51,11 +60,11 @@ export async function askUntilClear(payment: Payment, until: number): Promise<Se
     });
     if (!isUnclear(told) || payment.signal?.aborted) return told;
     const waitMs = retryAfterOf(told.cause);
-    let isOver = refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until;
+    let isOver = refusalOf(told.cause) !== undefined || waitMs > countDown();
     if (!isOver) {
       // The timer of a pause that was left would go on.
       await within(undefined, () => pause.next(waitMs), payment.signal).catch(() => pause.wake(true));
-      isOver = !payment.signal?.aborted && ambient.now() > until + LATEST_MS;
+      isOver = !payment.signal?.aborted && countDown() < -LATEST_MS;
     }
     if (isOver) {
       // Without a code it is an error of the app's store.
