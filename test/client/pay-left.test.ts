@@ -6,6 +6,7 @@ import { Client } from '@urql/core';
 import { Environment, RecordSource, Store } from 'relay-runtime';
 import { afterEach, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
+import { ambient, useAmbient } from '../../packages/client/src/ambient.ts';
 import { apolloSource, createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
@@ -103,34 +104,46 @@ it.each(Object.keys(WAYS))(
   },
 );
 
-it('over a socket it is not sent once that opens', async () => {
-  let accept: (() => void) | undefined;
-  const server = new WebSocketServer({
-    port: 0,
-    host: '127.0.0.1',
-    handleProtocols: () => 'graphql-transport-ws',
-    verifyClient: (_: unknown, decide: (isGood: boolean) => void) => {
-      accept = () => decide(true);
-    },
-  });
-  ending.push(() => server.close());
-  const sent: string[] = [];
-  server.on('connection', (connection) => {
-    connection.on('message', (data) => {
-      const { type, id, payload } = JSON.parse(String(data));
-      if (type === 'connection_init') connection.send('{"type":"connection_ack"}');
-      if (type !== 'subscribe') return;
-      sent.push(payload.query);
-      connection.send(JSON.stringify({ id, type: 'next', payload: GOOD }));
+it.each(['at once', 'as in a hidden page, after the connection'])(
+  'over a socket it is not sent once that opens, where timers run %s',
+  async (when) => {
+    if (when !== 'at once') {
+      const { setTimeout, ...before } = ambient;
+      // One that waits for no time waits for a turn of the event loop, which a page may not have.
+      const restore = useAmbient({
+        ...before,
+        setTimeout: (callback, ms) => ms === undefined || setTimeout(callback, ms),
+      });
+      ending.push(restore);
+    }
+    let accept: (() => void) | undefined;
+    const server = new WebSocketServer({
+      port: 0,
+      host: '127.0.0.1',
+      handleProtocols: () => 'graphql-transport-ws',
+      verifyClient: (_: unknown, decide: (isGood: boolean) => void) => {
+        accept = () => decide(true);
+      },
     });
-  });
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const socket: Socket = createSocket({ url: `ws://127.0.0.1:${port}`, token: () => 'a token' });
-  ending.push(() => socket.close());
-  await leave(socket, () => accept !== undefined);
-  const asked = socket.query(QUERY, {});
-  accept?.();
-  expect(await asked).toEqual(GOOD);
-  expect(sent).toEqual([QUERY]);
-});
+    ending.push(() => server.close());
+    const sent: string[] = [];
+    server.on('connection', (connection) => {
+      connection.on('message', (data) => {
+        const { type, id, payload } = JSON.parse(String(data));
+        if (type === 'connection_init') connection.send('{"type":"connection_ack"}');
+        if (type !== 'subscribe') return;
+        sent.push(payload.query);
+        connection.send(JSON.stringify({ id, type: 'next', payload: GOOD }));
+      });
+    });
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const socket: Socket = createSocket({ url: `ws://127.0.0.1:${port}`, token: () => 'a token' });
+    ending.push(() => socket.close());
+    await leave(socket, () => accept !== undefined);
+    const asked = socket.query(QUERY, {});
+    accept?.();
+    expect(await asked).toEqual(GOOD);
+    expect(sent).toEqual([QUERY]);
+  },
+);

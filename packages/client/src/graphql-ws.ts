@@ -237,8 +237,10 @@ const subscribing =
     listening.push(() => state.bookmarks.delete(id));
     return () => {
       stop();
-      // graphql-ws counts a subscription twice as ended if it is ended while its `complete` is being read.
-      ambient.setTimeout(leave);
+      // Over an open socket graphql-ws counts a subscription twice as ended if it is ended while its `complete` is being read. While it
+      // connects, a timer may be later than the connection: what was left would be sent.
+      if (state.socket) ambient.setTimeout(leave);
+      else leave();
     };
   };
 
