@@ -13,6 +13,7 @@ import { Failure, Header, Loading, Notice, type Tab, Tabs } from './ui/parts.tsx
 import { kindOf } from './ui/problem.ts';
 import { useStyles } from './ui/theme.ts';
 import { forgetPayments } from './verify/intents.ts';
+import { usePayments } from './verify/payments.ts';
 import { Verify } from './verify/screen.tsx';
 
 export function App() {
@@ -108,8 +109,9 @@ function Screens({ clientId, socket, signal, session, onRefused }: ScreensProps)
   const { bottom } = useSafeAreaInsets();
   const [tab, setTab] = useState<Tab>('verify');
   const owner = session.ownerOf(clientId);
-  // Followed on either screen.
+  // Both go on behind either screen.
   const feed = useMoneyIn(socket, owner);
+  const payments = usePayments(socket, owner, feed.status === 'live', signal);
   // Elsewhere the next connection asks for another token.
   const isOver = !session.renews && kindOf(feed.problem) === 'token';
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new callback is no reason to sign out.
@@ -122,7 +124,7 @@ function Screens({ clientId, socket, signal, session, onRefused }: ScreensProps)
         {tab === 'moneyIn' ? (
           <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
         ) : (
-          <Verify source={socket} owner={owner} isLive={feed.status === 'live'} signal={signal} />
+          <Verify source={socket} payments={payments} />
         )}
       </View>
       <Tabs tab={tab} inset={bottom} onTab={setTab} />

@@ -10,6 +10,7 @@ import { Failure, Loading, Main } from './ui/feedback.tsx';
 import { Header } from './ui/header.tsx';
 import { useRoute } from './ui/route.ts';
 import { forgetPayments } from './verify/intents.ts';
+import { usePayments } from './verify/payments.ts';
 import { Verify } from './verify/screen.tsx';
 
 /** Undefined while it is looked for, null where a person has to sign in. */
@@ -132,20 +133,16 @@ function Screens({ session, graph }: ScreensProps) {
 
 function ScreensOf({ clientId, session, graph }: ScreensProps & { readonly clientId: string }) {
   const owner = session.ownerOf(clientId);
-  // Followed on either screen.
+  // Both go on behind either screen.
   const feed = useMoneyIn(graph, owner);
+  const payments = usePayments(graph, owner, feed.status === 'live');
   const route = useRoute();
   return (
     <Main>
       {route.screen === 'money-in' ? (
         <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
       ) : (
-        <Verify
-          graph={graph}
-          owner={owner}
-          isLive={feed.status === 'live'}
-          transactionId={route.transactionId}
-        />
+        <Verify source={graph.source} payments={payments} transactionId={route.transactionId} />
       )}
     </Main>
   );

@@ -13,7 +13,7 @@ import {
 } from '@pasarela/client';
 import AsyncStorage from '@react-native-async-storage/async-storage';
 import { randomUUID } from 'expo-crypto';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { useCallback, useMemo, useRef, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import { BECAME, START_VERIFICATION } from './documents.ts';
 
@@ -70,17 +70,6 @@ async function dropUnpaid(store: IntentStore, key: string): Promise<void> {
   }
 }
 
-/** Those that are asked about, by session: a screen that is left goes on asking, and the next one has to know. */
-const askedIn = new WeakMap<AbortSignal, Set<string>>();
-/** Has each screen that is shown read its list again. */
-const looks = new Set<() => Promise<unknown>>();
-
-function askedOf(session: AbortSignal): Set<string> {
-  const asked = askedIn.get(session) ?? new Set();
-  askedIn.set(session, asked);
-  return asked;
-}
-
 /**
  * What the store keeps of verifications of which nobody has seen the end.
  *
@@ -88,8 +77,9 @@ function askedOf(session: AbortSignal): Set<string> {
  */
 export function useIntents(source: Source, owner: string, signal: AbortSignal, untold: () => void) {
   const store = useMemo(() => storeOf(owner), [owner]);
-  const asked = useMemo(() => askedOf(signal), [signal]);
   const [open, setOpen] = useState<readonly Intent[]>();
+  /** Those that are asked about. */
+  const [asked] = useState(() => new Set<string>());
   const [refusals, setRefusals] = useState<readonly Refusal[]>([]);
   /** Keys of those of which asking tells nothing more. */
   const [unclear, setUnclear] = useState<readonly string[]>([]);
@@ -117,10 +107,6 @@ export function useIntents(source: Source, owner: string, signal: AbortSignal, u
     setOpen(shown);
     return shown;
   }, [store, asked, untold]);
-  useEffect(() => {
-    looks.add(look);
-    return () => void looks.delete(look);
-  }, [look]);
   /** @returns undefined if the phone could not keep the intent: nothing was sent without it. */
   const ask = async (
     input: Verification,
@@ -138,8 +124,6 @@ export function useIntents(source: Source, owner: string, signal: AbortSignal, u
         ...(isOne ? [idempotencyKey] : []),
       ]);
     }
-    // Another screen may have taken the place of this one.
-    for (const each of looks) if (each !== look) void each();
     await look();
     return outcome;
   };

@@ -11,7 +11,7 @@ import {
   type Standing,
   standingOf,
 } from '@pasarela/client';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { useCallback, useMemo, useRef, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import type { Graph } from '../graph/graph.ts';
 import { askToKeep, keysWith, storage } from '../ui/storage.ts';
@@ -73,17 +73,6 @@ async function dropUnpaid(store: IntentStore, key: string): Promise<void> {
   }
 }
 
-/** Those that are asked about, by session: a screen that is left goes on asking, and the next one has to know. */
-const askedIn = new WeakMap<AbortSignal, Set<string>>();
-/** Has each screen that is shown read its list again. */
-const looks = new Set<() => Promise<unknown>>();
-
-function askedOf(session: AbortSignal): Set<string> {
-  const asked = askedIn.get(session) ?? new Set();
-  askedIn.set(session, asked);
-  return asked;
-}
-
 /**
  * What the store keeps of verifications of which nobody has seen the end.
  *
@@ -91,8 +80,9 @@ function askedOf(session: AbortSignal): Set<string> {
  */
 export function useIntents({ source, signal }: Graph, owner: string, untold: () => void) {
   const store = useMemo(() => storeOf(owner), [owner]);
-  const asked = useMemo(() => askedOf(signal), [signal]);
   const [open, setOpen] = useState<readonly Intent[]>([]);
+  /** Those that are asked about. */
+  const [asked] = useState(() => new Set<string>());
   const [refusals, setRefusals] = useState<readonly Refusal[]>([]);
   /** Keys of those of which asking tells nothing more. */
   const [unclear, setUnclear] = useState<readonly string[]>([]);
@@ -120,10 +110,6 @@ export function useIntents({ source, signal }: Graph, owner: string, untold: () 
     setOpen(shown);
     return shown;
   }, [store, asked, untold]);
-  useEffect(() => {
-    looks.add(look);
-    return () => void looks.delete(look);
-  }, [look]);
   /** @returns undefined if the browser could not keep the intent: nothing was sent without it. */
   const ask = async (
     input: Verification,
@@ -141,8 +127,6 @@ export function useIntents({ source, signal }: Graph, owner: string, untold: () 
         ...(isOne ? [idempotencyKey] : []),
       ]);
     }
-    // Another screen may have taken the place of this one.
-    for (const each of looks) if (each !== look) void each();
     await look();
     return outcome;
   };

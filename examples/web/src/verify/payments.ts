@@ -56,6 +56,8 @@ export interface Payments {
   readonly refused: readonly RefusedVerification[];
   readonly sending: boolean;
   readonly problem: string | undefined;
+  /** Reads anew what is open: another tab may have changed that. */
+  look(): Promise<unknown>;
   /** Starts a verification, or asks what became of an equal one that is open. On success the address moves on to it. */
   send(input: Verification): Promise<void>;
   /** To be called once somebody has seen all that can be shown of a transaction: the same input is another payment then. */
@@ -104,6 +106,7 @@ export function usePayments(graph: Graph, owner: string, isLive: boolean): Payme
     })),
     sending,
     problem,
+    look: intents.look,
     send: (input) => show(press({ ...input, externalReference: referenceOf(owner) })),
     ...useEnds(graph, intents),
   };
@@ -149,9 +152,6 @@ function useGoingOn({ source }: Graph, isLive: boolean, intents: Intents): void 
     // Of all others the list tells.
     if (outcome?.status === 'refused') addRefusal(outcome);
   };
-  useEffect(() => {
-    void look();
-  }, [look]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when the gateway is there again.
   useEffect(() => {
     if (!isLive) return;

@@ -1,16 +1,20 @@
-import type { Graph } from '../graph/graph.ts';
+import type { Source } from '@pasarela/client';
+import { useEffect } from 'react';
 import { Choose } from './choose.tsx';
-import { usePayments } from './payments.ts';
+import type { Payments } from './payments.ts';
 import { Progress } from './progress.tsx';
 
 /** One verification where the address names one; else the choice of an account to verify. */
-export function Verify({ graph, owner, isLive, transactionId }: VerifyProps) {
-  const payments = usePayments(graph, owner, isLive);
+export function Verify({ source, payments, transactionId }: VerifyProps) {
+  const { look } = payments;
+  useEffect(() => {
+    void look();
+  }, [look]);
   if (transactionId === undefined) return <Choose payments={payments} />;
   return (
     <Progress
       key={transactionId}
-      source={graph.source}
+      source={source}
       transactionId={transactionId}
       onSeen={payments.seen}
       onUntold={payments.untold}
@@ -19,9 +23,7 @@ export function Verify({ graph, owner, isLive, transactionId }: VerifyProps) {
 }
 
 interface VerifyProps {
-  readonly graph: Graph;
-  readonly owner: string;
-  /** True while the gateway is there. */
-  readonly isLive: boolean;
+  readonly source: Source;
+  readonly payments: Payments;
   readonly transactionId: string | undefined;
 }
