@@ -101,7 +101,7 @@ describe('the keyboard', () => {
       await page.keyboard.press('Enter');
       await pane.getByRole('checkbox', { name: 'eventCursor', exact: true, checked: isChosen }).waitFor();
       await until(async () => {
-        const text = await page.evaluate(() => localStorage.getItem('pasarela:graphiql:query') ?? '');
+        const text = await page.evaluate(() => localStorage.getItem('pasarela:sandbox:graphiql:query') ?? '');
         return text.includes('eventCursor') === isChosen;
       });
     }

@@ -195,7 +195,7 @@ describe('the page', () => {
     await page.clock.install();
     await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 5_000);
     await page.keyboard.insertText('# typed last\n');
-    const kept = () => page.evaluate(() => localStorage.getItem('pasarela:graphiql:tabState') ?? '');
+    const kept = () => page.evaluate(() => localStorage.getItem('pasarela:sandbox:graphiql:tabState') ?? '');
     expect(await kept()).not.toContain('typed last');
     await page.evaluate(() => {
       Object.defineProperty(document, 'hidden', { value: true });

@@ -137,7 +137,7 @@ describe('a stream', () => {
     await openTab(other, 'WatchMoneyIn');
     await other.getByRole('tab', { name: /^WatchMoneyIn/ }).press('Delete');
     await other.waitForFunction(
-      () => !localStorage.getItem('pasarela:graphiql:tabState')?.includes('"WatchMoneyIn"'),
+      () => !localStorage.getItem('pasarela:sandbox:graphiql:tabState')?.includes('"WatchMoneyIn"'),
     );
     const followed: string[] = [];
     page.on('request', (request) => {

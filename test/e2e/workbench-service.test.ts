@@ -10,6 +10,7 @@ import { changeAnswers, startBrowser } from '../helpers/browser.ts';
 import { folder } from '../helpers/packages.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
+import { startDemo } from './workbench-demo.ts';
 import { openTab, play, result, textOf, visit } from './workbench-page.ts';
 
 /** In front of a service that it does not know to be a sandbox, as an operator starts it. */
@@ -268,6 +269,20 @@ it('is there, and follows, where the browser blocks storage', async () => {
   await play(page);
   await page.locator('.wb-status.wb-live').waitFor();
   expect(failures).toEqual([]);
+});
+
+it('a page of the demo whose place a real service takes shows what was kept before that', async () => {
+  await using demo = await startDemo();
+  await using one = await demo.open();
+  const { page } = one;
+  await demo.kill();
+  await using _gateway = await startInFront({
+    GRAPHIQL: 'true',
+    INTROSPECTION: 'true',
+    PORT: new URL(demo.addresses.gateway).port,
+  });
+  await page.getByRole('tab', { name: 'Accounts' }).waitFor();
+  expect(await page.getByRole('tab', { name: 'StartPennyValidation' }).count()).toBe(0);
 });
 
 it('whoever signs out leaves no result behind, in no tab', async () => {

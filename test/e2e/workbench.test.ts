@@ -140,7 +140,7 @@ describe('the story', () => {
     await using second = await demo.open();
     const ids = [await started(first.page), await started(second.page)];
     // As a page leaves it that is reloaded between two writes of GraphiQL's.
-    await first.page.evaluate(() => localStorage.setItem('pasarela:graphiql:variables', '{}'));
+    await first.page.evaluate(() => localStorage.setItem('pasarela:sandbox:graphiql:variables', '{}'));
     await first.page.reload();
     await first.page.locator('.wb-operation .view-line').first().waitFor();
     expect(await first.page.locator('.wb-tab').count()).toBe(4);

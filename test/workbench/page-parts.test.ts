@@ -17,7 +17,7 @@ const localStorage = new Proxy(
         : undefined,
   },
 );
-const here = { href: '' };
+const here = { href: 'http://here/graphql' };
 const location = {
   get href() {
     return here.href;
@@ -43,7 +43,9 @@ vi.stubGlobal('navigator', { language: 'en-US' });
 /** A file of the page, which the compiler of the rest does not read: it knows no browser. */
 const fileOf = (name: string, visit = '') => import(`${folder(`workbench/src/${name}`)}?${visit}`);
 
-let page: Readonly<Record<'described' | 'story' | 'link', Awaited<ReturnType<typeof fileOf>>>>;
+let page: Readonly<
+  Record<'described' | 'story' | 'link', Awaited<ReturnType<typeof fileOf>>>
+>;
 beforeAll(async () => {
   page = {
     described: await fileOf('described.ts'),
@@ -162,7 +164,7 @@ it.each([
   kept.set('others', 'stays');
   storage.setItem('graphiql:tabState', state);
   storage.setItem('graphiql:query', 'of another tab');
-  renewKeys(true);
+  renewKeys(false);
   expect(storage.getItem('graphiql:query')).toBe(query);
   // A page that begins anew writes none as it is left.
   storage.setItem('graphiql:tabState', state);
@@ -171,6 +173,32 @@ it.each([
   expect(storage.length).toBe(areKept ? 4 : 1);
   storage.clear();
   expect([...kept]).toEqual([['others', 'stays']]);
+});
+
+const PAY = { id: '1', title: 'Pay', query: 'mutation Pay { pay }', variables: '' };
+const keptTab = (storage: { getItem(key: string): string | null }) =>
+  JSON.parse(storage.getItem('graphiql:tabState') ?? '{}').tabs?.[0];
+
+it('a sandbox at the address of a real service renews its own keys, and none of that service', async () => {
+  const visit = (name: string) => fileOf('storage.ts', name);
+  const pay = { ...PAY, variables: '{"idempotencyKey": "workbench-00112233445566778899aabbccddeeff0011"}' };
+  const service = await visit('service');
+  service.renewKeys(false);
+  service.writeTabs({ tabs: [pay], activeTabIndex: 0 });
+  const demo = await visit('demo');
+  demo.renewKeys(true);
+  expect(keptTab(demo.storage)).toBeUndefined();
+  demo.writeTabs({ tabs: [pay], activeTabIndex: 0 });
+  const demoAgain = await visit('demo again');
+  demoAgain.renewKeys(true);
+  expect(keptTab(demoAgain.storage).variables).toMatch(/workbench-[0-9a-f]{36}/);
+  expect(keptTab(demoAgain.storage).variables).not.toBe(pay.variables);
+  expect(demoAgain.storage.getItem('graphiql:variables')).toBe(keptTab(demoAgain.storage).variables);
+  demoAgain.forgetTabs();
+  const serviceAgain = await visit('service again');
+  serviceAgain.renewKeys(false);
+  expect(keptTab(serviceAgain.storage).variables).toBe(pay.variables);
+  expect(serviceAgain.storage.getItem('graphiql:variables')).toBe(pay.variables);
 });
 
 it('neither the history nor the tabs keep a header, nor what an earlier version kept', async () => {

@@ -31,11 +31,15 @@ if (root === null) throw new Error('index.html has no #root.');
 await loadEditorWords().catch(() => undefined);
 // GraphiQL asks for the editor once it is there itself: it is made ready while the gateway is asked.
 void import('monaco-graphql/esm/monaco-editor.js');
-const known = useSession.subscribe(({ gateway, sandbox }) => {
+let wasSandbox: boolean | undefined;
+useSession.subscribe(({ gateway, sandbox }) => {
   if (gateway === undefined) return;
-  known();
+  const isSandbox = sandbox !== undefined;
   // Before the page is drawn with that gateway.
-  renewKeys(sandbox !== undefined);
+  if (wasSandbox === undefined) renewKeys(isSandbox);
+  // A key that is played in front of a real service from now on would be kept among those that the next visit of a sandbox renews.
+  else if (wasSandbox !== isSandbox) location.reload();
+  wasSandbox = isSandbox;
 });
 useAnswers.subscribe((answers, before) => {
   for (const [tab, answer] of Object.entries(answers)) {

@@ -9,12 +9,12 @@ export const storage = {
   get length(): number {
     return ownKeys().length;
   },
-  getItem: (key: string): string | null => browserStorage.getItem(PREFIX + key),
+  getItem: (key: string): string | null => browserStorage.getItem(placeOf(key)),
   setItem: (key: string, value: string): void => {
     if (key === TABS && areForgotten) return;
-    browserStorage.setItem(PREFIX + key, HISTORY.includes(key) ? withoutHeaders(value) : value);
+    browserStorage.setItem(placeOf(key), HISTORY.includes(key) ? withoutHeaders(value) : value);
   },
-  removeItem: (key: string): void => browserStorage.removeItem(PREFIX + key),
+  removeItem: (key: string): void => browserStorage.removeItem(placeOf(key)),
   clear: (): void => {
     for (const key of ownKeys()) browserStorage.removeItem(key);
   },
@@ -25,6 +25,17 @@ const ownKeys = (): string[] => Object.keys(browserStorage).filter((key) => key.
 /** Where GraphiQL keeps its tabs, and apart from them what the open one holds. */
 const TABS = 'graphiql:tabState';
 const OPEN_TAB = ['query', 'variables'] as const;
+const OF_TABS: readonly string[] = [TABS, ...OPEN_TAB.map((name) => `graphiql:${name}`)];
+
+/**
+ * Whether this page is in front of a sandbox, whose tabs are kept apart: their keys are renewed, and the key of a payment that a real
+ * service has, at the same address before, has to stay.
+ */
+let isOfSandbox = false;
+
+const placeOf = (key: string): string =>
+  PREFIX + (isOfSandbox && OF_TABS.includes(key) ? 'sandbox:' : '') + key;
+
 /** GraphiQL keeps these to itself, and so does what is written here. */
 const NOT_KEPT = ['hash', 'response', 'headers'];
 
@@ -63,12 +74,13 @@ export function renewKeys(isSandbox: boolean): void {
     const history = storage.getItem(key);
     if (history !== null) storage.setItem(key, history);
   }
+  isOfSandbox = isSandbox;
   const state = storage.getItem(TABS);
   if (state === null) return;
-  const renewed = isSandbox ? withNewKeys(state) : state;
-  storage.setItem(TABS, renewed);
   try {
-    const { tabs, activeTabIndex } = JSON.parse(renewed);
+    const kept = JSON.parse(isSandbox ? withNewKeys(state) : state);
+    storage.setItem(TABS, JSON.stringify(kept));
+    const { tabs, activeTabIndex } = kept;
     for (const name of OPEN_TAB) storage.setItem(`graphiql:${name}`, tabs[activeTabIndex]?.[name] ?? '');
   } catch {
     // Whoever wrote that, the story is told from its beginning.
@@ -89,5 +101,5 @@ export function keptTabs(): readonly string[] {
 /** The next page begins with the story. */
 export function forgetTabs(): void {
   areForgotten = true;
-  for (const key of [TABS, ...OPEN_TAB.map((name) => `graphiql:${name}`)]) storage.removeItem(key);
+  for (const key of OF_TABS) storage.removeItem(key);
 }
