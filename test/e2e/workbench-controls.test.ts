@@ -1,3 +1,4 @@
+import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
@@ -89,6 +90,42 @@ describe('beneath a result', () => {
     await play(page);
     await page.getByRole('button', { name: 'Watch this' }).waitFor();
   });
+
+  it.each([
+    ['a new tab', 'New tab'],
+    ['a step of the story whose tab was closed', /^Next: Who owns/],
+  ])(
+    'an operation ends with %s, where it shows no answer, and which plays at once',
+    async (_what, opener) => {
+      await using one = await demo.open();
+      const { page } = one;
+      await openTab(page, 'StartPennyValidation');
+      await page.getByRole('tab', { name: 'StartPennyValidation' }).press('Delete');
+      await openTab(page, 'Instruments');
+      const sent: Route[] = [];
+      await page.route(
+        (url) => url.pathname === '/graphql',
+        (route) => {
+          if (route.request().postData()?.includes('query Instruments') !== true) return route.fallback();
+          sent.push(route);
+          return Promise.resolve();
+        },
+      );
+      await play(page);
+      await until(() => sent.length === 1);
+      await page.getByRole('button', { name: opener }).click();
+      await page.getByText('Press play or Ctrl-Enter to see the result here').waitFor();
+      // The answer comes now, where somebody still waits for it.
+      await sent[0]?.fulfill({ json: { data: { late: true } } }).catch(() => {});
+      await page.locator('.wb-operation .view-lines').click();
+      await page.keyboard.press('ControlOrMeta+A');
+      await page.keyboard.insertText('query Next { client { id } }');
+      await page.keyboard.press('Control+Enter');
+      await result(page, /"client"/);
+      await openTab(page, 'Instruments');
+      await page.getByText('Press play or Ctrl-Enter to see the result here').waitFor();
+    },
+  );
 });
 
 describe('a stream', () => {

@@ -5,12 +5,13 @@ import { dropStream } from '../streams.ts';
 import { t } from '../words.ts';
 import { statusOf } from './StreamHeader.tsx';
 import { tabName } from './tab-names.ts';
+import { useNewTab } from './tab-steps.ts';
 import { moveInTabs, tabProps } from './tablist.ts';
 
 /** One tab for each operation. A tab whose stream goes on says how it stands, whichever is open. */
 export function Tabs() {
   const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
-  const { addTab, changeTab, closeTab } = useGraphiQLActions();
+  const { changeTab, closeTab } = useGraphiQLActions();
   const streams = useStreams();
   const list = useRef<HTMLDivElement>(null);
   const active = tabs[activeTabIndex]?.id ?? '';
@@ -61,21 +62,22 @@ export function Tabs() {
           );
         })}
       </div>
-      <button
-        type="button"
-        className="wb-add"
-        aria-label={t('New tab')}
-        title={t('New tab')}
-        onClick={addTab}
-      >
-        <PlusIcon />
-      </button>
+      <NewTab />
       {tabs.length > 1 && (
         <button type="button" className="wb-button wb-unless-focused" onClick={() => close(activeTabIndex)}>
           {t('Close {title}', { title: tabName(tabs[activeTabIndex]?.title ?? '') })}
         </button>
       )}
     </div>
+  );
+}
+
+function NewTab() {
+  const newTab = useNewTab();
+  return (
+    <button type="button" className="wb-add" aria-label={t('New tab')} title={t('New tab')} onClick={newTab}>
+      <PlusIcon />
+    </button>
   );
 }
 

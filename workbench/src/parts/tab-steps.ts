@@ -6,6 +6,15 @@ import { useShown } from '../session-file.ts';
 import { STORY, WATCH_RECEIPT } from '../story.ts';
 import { useValidation, withLatest } from '../validations.ts';
 
+/** Opens a tab. What is played in the open one ends, as with a change of tabs: GraphiQL would show its answer in the new one. */
+export function useNewTab(): () => void {
+  const { addTab, stop } = useGraphiQLActions();
+  return () => {
+    stop();
+    addTab();
+  };
+}
+
 const useEditors = () => useGraphiQL(({ queryEditor, variableEditor }) => ({ queryEditor, variableEditor }));
 
 /** What a link brings has a tab of its own. */
@@ -45,7 +54,8 @@ export function usePlayKey(): void {
 export function useSteps() {
   const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
   const { queryEditor, variableEditor } = useEditors();
-  const { addTab, changeTab, run } = useGraphiQLActions();
+  const { changeTab, run } = useGraphiQLActions();
+  const newTab = useNewTab();
   const sandbox = useSession((session) => session.sandbox);
   const validation = useValidation(({ id }) => id);
   const title = tabs[activeTabIndex]?.title;
@@ -62,7 +72,7 @@ export function useSteps() {
     if (index !== -1) {
       if (index !== activeTabIndex) changeTab(index);
     } else if (step !== undefined && sandbox !== undefined) {
-      addTab();
+      newTab();
       queryEditor?.setValue(step.query);
       variableEditor?.setValue(JSON.stringify(step.variables(sandbox), null, 2));
     }
