@@ -342,6 +342,41 @@ describe('a session', () => {
     await looksRight(page);
   });
 
+  it('is handed over without a secret or a token that was sent or answered, and says so', async () => {
+    const { clientId, clientSecret } = await (await fetch(`${demo.addresses.sandbox}/sandbox`)).json();
+    const query = `mutation Exchange($input: IssueCredentialTokenInput!) {
+  issueCredentialToken(input: $input) { ... on CredentialToken { t: token } ... on UserError { message } } }`;
+    const variables = JSON.stringify({ input: { clientId, clientSecret } });
+    const link = new URLSearchParams({ query, variables });
+    await using one = await demo.open({ permissions: ['clipboard-read', 'clipboard-write'] }, `#${link}`);
+    const { page } = one;
+    // As the service answers, to who has the key of the API.
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      (route) =>
+        route.request().postData()?.includes('Exchange') === true
+          ? route.fulfill({ json: { data: { issueCredentialToken: { t: 'the-token' } } } })
+          : route.fallback(),
+    );
+    await play(page);
+    await result(page, /the-token/);
+    await page.getByText('Session', { exact: true }).click();
+    await page.getByText('Of an operation with a secret or a token it holds the text alone.').waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save as a file' }).click(),
+    ]);
+    const written = await readFile(await download.path(), 'utf8');
+    expect(written).not.toContain('the-token');
+    expect(written).not.toContain(clientSecret);
+    await page.getByRole('button', { name: 'Copy a link to it' }).click();
+    await page.getByText('Link copied').waitFor();
+    await page.goto(await page.evaluate(() => navigator.clipboard.readText()));
+    await page.getByRole('tab', { name: 'Exchange' }).click();
+    await page.getByText('What was sent and what came of it are left out').waitFor();
+    expect(await page.locator('.wb-kept .wb-left').innerText()).toContain('issueCredentialToken');
+  });
+
   it('takes the place of one’s own results for as long as it is looked at, and sends nothing', async () => {
     await using one = await demo.open();
     const { page } = one;

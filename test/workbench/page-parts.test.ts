@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { buildSchema, isInputObjectType, isObjectType } from 'graphql';
 import { beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { folder } from '../helpers/packages.ts';
 
@@ -44,13 +46,14 @@ vi.stubGlobal('navigator', { language: 'en-US' });
 const fileOf = (name: string, visit = '') => import(`${folder(`workbench/src/${name}`)}?${visit}`);
 
 let page: Readonly<
-  Record<'described' | 'story' | 'link', Awaited<ReturnType<typeof fileOf>>>
+  Record<'described' | 'story' | 'link' | 'credentials', Awaited<ReturnType<typeof fileOf>>>
 >;
 beforeAll(async () => {
   page = {
     described: await fileOf('described.ts'),
     story: await fileOf('story.ts'),
     link: await fileOf('link.ts'),
+    credentials: await fileOf('credentials.ts'),
   };
 });
 beforeEach(() => kept.clear());
@@ -199,6 +202,59 @@ it('a sandbox at the address of a real service renews its own keys, and none of 
   serviceAgain.renewKeys(false);
   expect(keptTab(serviceAgain.storage).variables).toBe(pay.variables);
   expect(serviceAgain.storage.getItem('graphiql:variables')).toBe(pay.variables);
+});
+
+const ANSWER = { result: { data: { a: 'the secret' } } };
+
+it.each([
+  ['a query of a secret', 'query Mine { credentials { id secret: clientSecret } }', '{"a": 1}'],
+  [
+    'an exchange for a token',
+    'mutation T($i: I!) { issueCredentialToken(input: $i) { ... on C { t: token } } }',
+    '{}',
+  ],
+  [
+    'an exchange that asks for no token',
+    'mutation T($i: I!) { a(input: $i) { id } }',
+    '{"i": {"clientSecret": "the secret"}}',
+  ],
+  ['a secret in the text itself', 'mutation { a(input: { clientSecret: "the \\" secret" }) { id } }', ''],
+  ['one in a block', 'mutation { a(input: { token: """\nthe secret""" }) { id } }', ''],
+])('a session holds of %s its text alone', (_what, query, variables) => {
+  const cut = page.credentials.withoutCredentials({
+    title: 'T',
+    query,
+    variables,
+    answer: ANSWER,
+    stream: { entries: [ANSWER], operation: { query, variables } },
+  });
+  expect(cut.isCut).toBe(true);
+  expect(cut.query).toMatch(/^(query|mutation).*\}$/s);
+  expect(JSON.stringify(cut)).not.toMatch(/the.*secret/);
+});
+
+it('a session holds all of what has no credential, and no name of the graph for one is forgotten', async () => {
+  const tab = {
+    title: 'P',
+    query: 'query P { payment(tokens: "x") { id } }',
+    variables: '{"a": 1}',
+    answer: ANSWER,
+  };
+  expect(page.credentials.withoutCredentials(tab)).toBe(tab);
+  const schema = buildSchema(await readFile(folder('schema.graphql'), 'utf8'));
+  const secrets = Object.values(schema.getTypeMap()).flatMap((type) =>
+    isObjectType(type) || isInputObjectType(type)
+      ? Object.values(type.getFields())
+          .filter(
+            ({ name, type: of }) =>
+              /token|secret|password|apikey/i.test(name) && /^String!?$/.test(String(of)),
+          )
+          .map(({ name }) => name)
+      : [],
+  );
+  expect(secrets.length).toBeGreaterThan(3);
+  for (const name of secrets)
+    expect(page.credentials.hasCredential({ query: `{ ${name} }`, variables: '' }), name).toBe(true);
 });
 
 it('neither the history nor the tabs keep a header, nor what an earlier version kept', async () => {

@@ -1,15 +1,18 @@
 import { create } from 'zustand';
+import { withoutCredentials } from './credentials.ts';
 import { streamsOf } from './kept-streams.ts';
 import type { Answer } from './net/execute.ts';
 import type { Stream } from './stream-store.ts';
 
-/** One operation with what came of it. Headers and tokens are never part of it. */
+/** One operation with what came of it. Headers and credentials are never part of what is handed over. */
 export interface KeptTab {
   readonly title: string;
   readonly query: string;
   readonly variables: string;
   readonly answer: Answer | undefined;
   readonly stream: Stream | undefined;
+  /** Whether its variables and what came of it were left out, as they may hold a credential. */
+  readonly isCut?: boolean;
 }
 
 export interface KeptSession {
@@ -28,7 +31,7 @@ export const useShown = create<{ readonly session: KeptSession | undefined }>(()
 export const showSession = (session: KeptSession | undefined): void => useShown.setState({ session });
 
 export const writeSession = (tabs: readonly KeptTab[]): string =>
-  JSON.stringify({ format: FORMAT, at: new Date(), tabs });
+  JSON.stringify({ format: FORMAT, at: new Date(), tabs: tabs.map(withoutCredentials) });
 
 /** @throws Error for a text that is no session. */
 export function readSession(text: string): KeptSession {

@@ -71,8 +71,8 @@ export const SPANISH: Readonly<Record<string, string>> = {
     'Instrumentos con banco, dueño, cliente y cuenta, todo junto. Debajo del resultado: las cuatro llamadas REST que hicieron falta.',
   'Introspection is off here: operations run, but there are no docs and no completion. Start the gateway with':
     'La introspección está desactivada: las operaciones funcionan, pero sin documentación ni autocompletado. Inicia el gateway con',
-  'It holds operations, variables, results and events. It holds no token and no header.':
-    'Contiene operaciones, variables, resultados y eventos. No contiene tokens ni encabezados.',
+  'It holds operations, variables, results and events, and no header. Of an operation with a secret or a token it holds the text alone.':
+    'Contiene operaciones, variables, resultados y eventos, sin encabezados. De una operación con un secreto o un token contiene solo el texto.',
   'It is kept for this browser tab alone, and is sent to this gateway and nobody else.':
     'Se guarda solo para esta pestaña del navegador y se envía únicamente a este gateway.',
   'Its receipt is on the way.': 'Su comprobante viene en camino.',
@@ -211,6 +211,8 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'Webhook {type}, retry {number}': 'Webhook {type}, reintento {number}',
   'What answers here is not GraphQL: status {status}, {text}':
     'Lo que responde aquí no es GraphQL: estado {status}, {text}',
+  'What was sent and what came of it are left out: they may hold a secret or a token.':
+    'Se omite lo que se envió y lo que resultó: puede contener un secreto o un token.',
   'Who is asking?': '¿Quién pregunta?',
   'Who owns this CLABE?': '¿De quién es esta CLABE?',
   'Width of the operation': 'Ancho de la operación',

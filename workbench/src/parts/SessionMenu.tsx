@@ -58,7 +58,9 @@ export function SessionMenu() {
         </button>
         <OpenSession />
         <p className="wb-hint">
-          {t('It holds operations, variables, results and events. It holds no token and no header.')}
+          {t(
+            'It holds operations, variables, results and events, and no header. Of an operation with a secret or a token it holds the text alone.',
+          )}
         </p>
         <p role="status">{said}</p>
       </div>

@@ -47,7 +47,7 @@ export function SessionView({ session }: { readonly session: KeptSession }) {
   );
 }
 
-function Tab({ tab: { title, query, variables, answer, stream } }: { readonly tab: KeptTab }) {
+function Tab({ tab: { title, query, variables, answer, stream, isCut } }: { readonly tab: KeptTab }) {
   const { extensions: _shownBelow, ...result } = answer?.result ?? {};
   return (
     <div className="wb-columns">
@@ -81,7 +81,11 @@ function Tab({ tab: { title, query, variables, answer, stream } }: { readonly ta
           </>
         )}
         {stream === undefined && answer === undefined && (
-          <p className="wb-empty">{t('This operation was not played.')}</p>
+          <p className="wb-empty">
+            {isCut
+              ? t('What was sent and what came of it are left out: they may hold a secret or a token.')
+              : t('This operation was not played.')}
+          </p>
         )}
       </section>
     </div>
