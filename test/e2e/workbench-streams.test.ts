@@ -292,6 +292,58 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     expect(await deed(page, 'Cut')).toContain('No stream is live');
   });
 
+  it('leaves room for requests however many there are, also after a reload', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    for (let more = 2; more <= 7; more += 1) {
+      await page.getByRole('button', { name: 'New tab' }).click();
+      await page.locator('.wb-operation .view-lines').click();
+      await page.keyboard.press('ControlOrMeta+A');
+      await page.keyboard.insertText(
+        `subscription Watch${more}($after: Cursor) { moneyIn(after: $after) { cursor } }`,
+      );
+      await page.getByRole('tab', { name: `Watch${more}` }).waitFor();
+      await play(page);
+      await page.locator('.wb-status.wb-live').waitFor();
+      const transport = await page.getByLabel('Transport').inputValue();
+      expect(transport).toBe(more === 2 ? 'SSE' : 'WS');
+    }
+    await openTab(page, 'Instruments');
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+    // As a page leaves them that had all of them over SSE.
+    await page.waitForFunction(
+      () => sessionStorage.getItem('pasarela:streams')?.match(/"live"/g)?.length === 7,
+    );
+    await page.evaluate(() => {
+      const text = sessionStorage.getItem('pasarela:streams') ?? '';
+      window.addEventListener('pagehide', () =>
+        sessionStorage.setItem('pasarela:streams', text.replaceAll('"transport":"WS"', '"transport":"SSE"')),
+      );
+    });
+    await page.reload();
+    await page.locator('.wb-operation .view-line').first().waitFor();
+    await until(async () => (await page.locator('.wb-dot.wb-live').count()) === 7);
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+    expect(await page.locator('.wb-notice').count()).toBe(0);
+  });
+
+  it('is named as the reason where streams over SSE leave no connection', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    // Without a connection the page waits for its answer until its patience is over.
+    await page.route(
+      (url) => url.pathname.endsWith('/workbench/session'),
+      () => Promise.resolve(),
+    );
+    await page.getByRole('alert').getByText('though streams are live').waitFor();
+    await page.getByLabel('Transport').selectOption('WS');
+    await page.getByRole('alert').getByText('streams resume by themselves').waitFor();
+  });
+
   it('shows the gateway’s own error, and has ended at its end, also after another token was sent', async () => {
     await using one = await demo.open();
     const { page } = one;

@@ -46,7 +46,7 @@ vi.stubGlobal('navigator', { language: 'en-US' });
 const fileOf = (name: string, visit = '') => import(`${folder(`workbench/src/${name}`)}?${visit}`);
 
 let page: Readonly<
-  Record<'described' | 'story' | 'link' | 'credentials', Awaited<ReturnType<typeof fileOf>>>
+  Record<'described' | 'story' | 'link' | 'credentials' | 'resume', Awaited<ReturnType<typeof fileOf>>>
 >;
 beforeAll(async () => {
   page = {
@@ -54,6 +54,7 @@ beforeAll(async () => {
     story: await fileOf('story.ts'),
     link: await fileOf('link.ts'),
     credentials: await fileOf('credentials.ts'),
+    resume: await fileOf('net/resume.ts'),
   };
 });
 beforeEach(() => kept.clear());
@@ -255,6 +256,20 @@ it('a session holds all of what has no credential, and no name of the graph for 
   expect(secrets.length).toBeGreaterThan(3);
   for (const name of secrets)
     expect(page.credentials.hasCredential({ query: `{ ${name} }`, variables: '' }), name).toBe(true);
+});
+
+it.each([
+  [
+    'a feed that takes a cursor and tells it',
+    'subscription ($after: Cursor) { moneyIn(after: $after) { cursor } }',
+    true,
+  ],
+  ['a feed that takes none', 'subscription { moneyIn { cursor } }', false],
+  ['a feed that does not tell it', 'subscription { events(after: null) { at: cursor id } }', false],
+  ['a state', 'subscription { s: cepStatus(transactionId: "1") { kind } }', true],
+  ['what is not known', 'subscription { other { kind } }', false],
+])('whether a stream loses nothing over a socket: %s', (_what, query, is) => {
+  expect(page.resume.resumesOverSocket({ query })).toBe(is);
 });
 
 it('neither the history nor the tabs keep a header, nor what an earlier version kept', async () => {

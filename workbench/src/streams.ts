@@ -1,6 +1,7 @@
 import { forgetStreams, keepStreams, keptStreams } from './kept-streams.ts';
 import type { Operation } from './net/result.ts';
-import { preferredTransport, type Transport } from './net/stream.ts';
+import { resumesOverSocket } from './net/resume.ts';
+import { preferredTransport, sharesConnection, type Transport } from './net/stream.ts';
 import { keptTabs } from './storage.ts';
 import { Runner } from './stream-runner.ts';
 import { addEntry, changeStream, isGoingOn, useStreams } from './stream-store.ts';
@@ -8,6 +9,31 @@ import { t } from './words.ts';
 
 /** How long a connection that was cut on purpose stays cut, so that something can happen meanwhile. */
 export const CUT_MS = 3_000;
+
+/**
+ * How many streams of this page may be over SSE at once. Over HTTP/1.1 each takes one of some six connections, which are those of all
+ * windows: with two, another window and requests have theirs.
+ */
+const MOST_OVER_SSE = 2;
+
+/** A socket sends no other header than the token. */
+const fitsSocket = (operation: Operation, headers: Readonly<Record<string, string>>): boolean =>
+  resumesOverSocket(operation) &&
+  Object.keys(headers).every((name) => name.toLowerCase() === 'authorization');
+
+/** What is asked for, or a socket where another stream over SSE would leave too few connections and the socket loses nothing. */
+function transportOf(
+  tab: string,
+  operation: Operation,
+  headers: Readonly<Record<string, string>>,
+  asked: Transport,
+): Transport {
+  const overEvents = Object.entries(useStreams.getState()).filter(
+    ([other, stream]) => other !== tab && isGoingOn(stream) && stream.transport === 'SSE',
+  );
+  const hasRoom = overEvents.length < MOST_OVER_SSE || sharesConnection();
+  return asked === 'WS' || hasRoom || !fitsSocket(operation, headers) ? asked : 'WS';
+}
 
 const running = new Map<string, Runner>();
 
@@ -23,7 +49,8 @@ export function startStream(
   headers: Readonly<Record<string, string>>,
 ): void {
   running.get(tab)?.stop();
-  const transport = useStreams.getState()[tab]?.transport ?? preferredTransport();
+  const asked = useStreams.getState()[tab]?.transport ?? preferredTransport();
+  const transport = transportOf(tab, operation, headers, asked);
   useStreams.setState({
     [tab]: {
       status: 'connecting',
@@ -57,7 +84,8 @@ export function restoreStreams(): void {
       continue;
     }
     addEntry(tab, { text: t('The page was reloaded.') });
-    changeStream(tab, () => ({ status: 'cut' }));
+    const transport = transportOf(tab, stream.operation, {}, stream.transport);
+    changeStream(tab, () => ({ status: 'cut', transport }));
     run(tab, new Runner(tab, stream.operation, {}, stream.cursor));
   }
 }

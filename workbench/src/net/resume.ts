@@ -8,7 +8,7 @@ import type { Operation } from './result.ts';
  */
 export function beginningAt(operation: Operation, cursor: string): Operation | undefined {
   const { query, variables } = operation;
-  const after = afterOf(operation);
+  const after = afterOf(subscribedField(operation));
   if (after === undefined) return undefined;
   if (after.kind === Kind.VARIABLE) {
     return { ...operation, variables: { ...variables, [after.name.value]: cursor } };
@@ -17,8 +17,23 @@ export function beginningAt(operation: Operation, cursor: string): Operation | u
   return { ...operation, query: query.slice(0, start) + JSON.stringify(cursor) + query.slice(end) };
 }
 
-/** The value of `after` of the field that is subscribed to. Other operations and nested lists have an `after` of their own. */
-function afterOf({ query, operationName }: Operation): ValueNode | undefined {
+/** Subscriptions that begin with what is so at that moment: they come back without a cursor. */
+const STATUSES: readonly string[] = ['cepStatus', 'transactionStatus'];
+
+/** Whether a stream loses nothing where its socket is cut: each event tells its cursor, and the operation takes one. */
+export function resumesOverSocket(operation: Operation): boolean {
+  const field = subscribedField(operation);
+  const tellsCursor = field?.selectionSet?.selections.some(
+    (one) => one.kind === Kind.FIELD && one.name.value === 'cursor' && one.alias === undefined,
+  );
+  return (tellsCursor && afterOf(field) !== undefined) || STATUSES.includes(field?.name.value ?? '');
+}
+
+/** Other operations and nested lists have an `after` of their own. */
+const afterOf = (field: FieldNode | undefined): ValueNode | undefined =>
+  field?.arguments?.find(({ name }) => name.value === 'after')?.value;
+
+function subscribedField({ query, operationName }: Operation): FieldNode | undefined {
   const { definitions } = parse(query);
   const operations = definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
   const operation = operations.find(({ name }) => name?.value === operationName) ?? operations[0];
@@ -30,7 +45,5 @@ function afterOf({ query, operationName }: Operation): ValueNode | undefined {
     );
     return fragment?.kind === Kind.FRAGMENT_DEFINITION ? fieldIn(fragment.selectionSet) : undefined;
   };
-  return (
-    operation && fieldIn(operation.selectionSet)?.arguments?.find(({ name }) => name.value === 'after')?.value
-  );
+  return operation && fieldIn(operation.selectionSet);
 }

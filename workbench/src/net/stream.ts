@@ -211,3 +211,9 @@ export const resumesAt = (
 /** Whether a socket is asked for in the page's address: `?subscriptions=WS`. */
 export const preferredTransport = (): Transport =>
   new URLSearchParams(location.search).get('subscriptions') === 'WS' ? 'WS' : 'SSE';
+
+/** Whether all requests of this page go over one connection, as over HTTP/2 and HTTP/3, so that streams take none from them. */
+export const sharesConnection = (): boolean =>
+  performance
+    .getEntriesByType('navigation')
+    .some((entry) => /^h[23]/.test((entry as PerformanceNavigationTiming).nextHopProtocol));

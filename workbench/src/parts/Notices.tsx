@@ -1,7 +1,9 @@
 import { useGraphiQL } from '@graphiql/react';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { type ChangeEvent, useEffect, useState } from 'react';
+import { sharesConnection } from '../net/stream.ts';
 import { useSession } from '../session.ts';
+import { useStreams } from '../stream-store.ts';
 import { t } from '../words.ts';
 
 const NOTICE_MS = 15_000;
@@ -19,18 +21,15 @@ export function Notices({ onSchema }: Props) {
     const timer = setTimeout(() => useSession.setState({ notice: undefined }), NOTICE_MS);
     return () => clearTimeout(timer);
   }, [notice, isReachable]);
+  const holdsConnections = useStreams((streams) =>
+    Object.values(streams).some(({ status, transport }) => status === 'live' && transport === 'SSE'),
+  );
   const hasSchema = useGraphiQL((state) => Boolean(state.schema));
   return (
     <>
       {!isReachable && (
         <p className="wb-notice wb-is-bad" role="alert">
-          {navigator.onLine
-            ? t(
-                'The gateway does not answer. The page tries again every second; streams resume by themselves.',
-              )
-            : t(
-                'This device is offline. The page looks for the gateway every second; streams resume by themselves.',
-              )}
+          {whyUnreachable(holdsConnections)}
         </p>
       )}
       {isReachable && notice !== undefined && (
@@ -48,6 +47,19 @@ export function Notices({ onSchema }: Props) {
       {gateway?.introspection === false && !hasSchema && <NoIntrospection onSchema={onSchema} />}
     </>
   );
+}
+
+/** @param holdsConnections whether streams over SSE are live, which end at once where the gateway is gone. */
+function whyUnreachable(holdsConnections: boolean): string {
+  if (!navigator.onLine)
+    return t(
+      'This device is offline. The page looks for the gateway every second; streams resume by themselves.',
+    );
+  return holdsConnections && !sharesConnection()
+    ? t(
+        'The gateway does not answer, though streams are live. Each stream over SSE takes one of the few connections that the browser has for this address, in all windows: stop one, or carry it over WebSocket.',
+      )
+    : t('The gateway does not answer. The page tries again every second; streams resume by themselves.');
 }
 
 function NoIntrospection({ onSchema }: Props) {
