@@ -205,6 +205,30 @@ it('a sandbox at the address of a real service renews its own keys, and none of 
   expect(serviceAgain.storage.getItem('graphiql:variables')).toBe(pay.variables);
 });
 
+it.each([
+  ['that the page has filled in is watched no more', 'WatchCep', 'filled', ''],
+  ['that a person has written stays', 'WatchCep', 'written', 'written'],
+  ['of another operation stays', 'Refund', 'filled', 'filled'],
+])('after a reload in front of a sandbox, a payment %s', async (what, title, id, after) => {
+  const { renewKeys, storage, rememberFilledIn, writeTabs } = await fileOf('storage.ts', `left ${what}`);
+  renewKeys(true);
+  rememberFilledIn('filled');
+  for (let more = 0; more < 10; more += 1) rememberFilledIn(`more ${more}`.replace(' ', '-'));
+  writeTabs({
+    tabs: [{ ...PAY, title, variables: JSON.stringify({ transactionId: id, other: 1 }, null, 2) }],
+    activeTabIndex: 0,
+  });
+  const again = await fileOf('storage.ts', `back ${what}`);
+  again.renewKeys(true);
+  expect(JSON.parse(keptTab(storage).variables)).toEqual({ transactionId: after, other: 1 });
+  expect(again.storage.getItem('graphiql:variables')).toBe(keptTab(storage).variables);
+  expect([again.isFilledIn('filled'), again.isFilledIn(''), again.isFilledIn('written')]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});
+
 const ANSWER = { result: { data: { a: 'the secret' } } };
 
 it.each([

@@ -1,6 +1,6 @@
 import type { TabsState } from '@graphiql/react';
 import { browserStorage } from './browser-storage.ts';
-import { withNewKeys } from './story.ts';
+import { WATCH_RECEIPT, withNewKeys } from './story.ts';
 
 const PREFIX = 'pasarela:';
 
@@ -36,6 +36,19 @@ let isOfSandbox = false;
 const placeOf = (key: string): string =>
   PREFIX + (isOfSandbox && OF_TABS.includes(key) ? 'sandbox:' : '') + key;
 
+/** Validations whose ids the page has filled into a receipt's watch, the latest first. */
+const FILLED_IN = 'filled-in';
+/** More than there are tabs to fill. */
+const MOST_FILLED_IN = 50;
+
+const filledIn = (): readonly string[] => storage.getItem(FILLED_IN)?.split(' ') ?? [];
+
+/** Whether the page has filled in this id, on this visit or one before; any other was written by a person, and stays. */
+export const isFilledIn = (id: string): boolean => id === '' || filledIn().includes(id);
+
+/** Remembers an id that the page fills in. */
+export const rememberFilledIn = (id: string): void =>
+  storage.setItem(FILLED_IN, [...new Set([id, ...filledIn()])].slice(0, MOST_FILLED_IN).join(' '));
 /** GraphiQL keeps these to itself, and so does what is written here. */
 const NOT_KEPT = ['hash', 'response', 'headers'];
 
@@ -64,7 +77,8 @@ export function writeTabs(state: TabsState): void {
 
 /**
  * Called before GraphiQL reads its history and its tabs. It writes the tabs and what the open one holds at different moments: a page
- * that is left between them would come back with that tab twice. The tabs hold everything.
+ * that is left between them would come back with that tab twice. The tabs hold everything. In front of a sandbox no receipt of the visit
+ * before is watched either.
  *
  * @param isSandbox In front of a real service a key stays: the payment that it stands for may be unclear, and another one would pay again.
  */
@@ -79,13 +93,26 @@ export function renewKeys(isSandbox: boolean): void {
   if (state === null) return;
   try {
     const kept = JSON.parse(isSandbox ? withNewKeys(state) : state);
-    storage.setItem(TABS, JSON.stringify(kept));
-    const { tabs, activeTabIndex } = kept;
+    const tabs = isSandbox ? kept.tabs.map(withoutValidation) : kept.tabs;
+    storage.setItem(TABS, JSON.stringify({ ...kept, tabs }));
+    const { activeTabIndex } = kept;
     for (const name of OPEN_TAB) storage.setItem(`graphiql:${name}`, tabs[activeTabIndex]?.[name] ?? '');
   } catch {
     // Whoever wrote that, the story is told from its beginning.
     forgetTabs();
   }
+}
+
+/** A receipt's watch without the validation that the page has filled in; another tab as it is. */
+function withoutValidation<T extends { readonly title?: string; readonly variables?: string | null }>(
+  tab: T,
+): T {
+  if (tab.title !== WATCH_RECEIPT || !tab.variables) return tab;
+  const variables = tab.variables.replace(
+    /("transactionId"\s*:\s*")([^"]*)"/,
+    (whole, name: string, id: string) => (isFilledIn(id) ? `${name}"` : whole),
+  );
+  return { ...tab, variables };
 }
 
 /** The ids of the tabs that were written down. Another page of this browser may have written others meanwhile. */

@@ -1,5 +1,6 @@
 import { create } from 'zustand';
 import { isObject, type Result } from './net/result.ts';
+import { isFilledIn, rememberFilledIn } from './storage.ts';
 
 /** The penny validation that was started last on this page. */
 export const useValidation = create<{ readonly id: string | undefined }>(() => ({ id: undefined }));
@@ -12,17 +13,14 @@ export function validationOf({ data }: Result): string | undefined {
   return typeof id === 'string' ? id : undefined;
 }
 
-/** Ids that the page has filled in; any other was written by a person, and stays. */
-const filledIn = new Set(['']);
-
 /** The variables of a receipt's watch with the latest id in them; undefined where they are to stay as they are. */
 export function withLatest(variables: string, id: string | undefined): string | undefined {
   if (id === undefined) return undefined;
   try {
     const parsed: unknown = JSON.parse(variables || '{}');
     if (!isObject(parsed) || parsed['transactionId'] === id) return undefined;
-    if (!filledIn.has(String(parsed['transactionId'] ?? ''))) return undefined;
-    filledIn.add(id);
+    if (!isFilledIn(String(parsed['transactionId'] ?? ''))) return undefined;
+    rememberFilledIn(id);
     return JSON.stringify({ ...parsed, transactionId: id }, null, 2);
   } catch {
     return undefined;

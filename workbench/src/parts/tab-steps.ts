@@ -3,6 +3,7 @@ import { useEffect } from 'react';
 import { forgetLink, linkedHere } from '../link.ts';
 import { useSession } from '../session.ts';
 import { useShown } from '../session-file.ts';
+import { rememberFilledIn } from '../storage.ts';
 import { STORY, WATCH_RECEIPT } from '../story.ts';
 import { useValidation, withLatest } from '../validations.ts';
 
@@ -79,6 +80,7 @@ export function useSteps() {
   };
   const watch = (transactionId: string): void => {
     open(WATCH_RECEIPT);
+    rememberFilledIn(transactionId);
     variableEditor?.setValue(JSON.stringify({ transactionId }, null, 2));
     void run();
   };
