@@ -34,6 +34,12 @@ describe('the console of the sandbox', () => {
     await page.locator('.axis > li').first().waitFor();
     await page.goto(`${one.sandbox.url}/docs`);
     await page.getByRole('heading', { name: 'The REST service' }).waitFor();
+    // The language is in the address then, which each page passes on.
+    await press(page, 'Español');
+    await page.getByRole('link', { name: 'Consola' }).click();
+    await page.getByRole('heading', { name: 'Mover dinero' }).waitFor();
+    await press(page, 'English');
+    await page.getByRole('heading', { name: 'Move money' }).waitFor();
     expect(failures).toEqual([]);
   });
 

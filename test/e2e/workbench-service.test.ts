@@ -268,6 +268,15 @@ it('is there, and follows, where the browser blocks storage', async () => {
   await page.getByRole('button', { name: 'Close', exact: true }).click();
   await play(page);
   await page.locator('.wb-status.wb-live').waitFor();
+  // Its language is in the address then, until it is another.
+  const language = page.locator('html');
+  for (const [button, chosen] of [
+    ['Español', 'es-MX'],
+    ['English', 'en'],
+  ] as const) {
+    await page.getByRole('button', { name: button }).click();
+    await until(async () => (await language.getAttribute('lang').catch(() => undefined)) === chosen);
+  }
   expect(failures).toEqual([]);
 });
 

@@ -6,8 +6,11 @@ export type Language = 'en' | 'es';
 
 const KEY = 'pasarela:language';
 
+/** In the address, where the browser keeps nothing. */
+const PARAMETER = 'language';
+
 function chosen(): Language {
-  const kept = browserStorage.getItem(KEY);
+  const kept = new URLSearchParams(location.search).get(PARAMETER) ?? browserStorage.getItem(KEY);
   if (kept === 'en' || kept === 'es') return kept;
   return navigator.language.toLowerCase().startsWith('es') ? 'es' : 'en';
 }
@@ -16,9 +19,24 @@ function chosen(): Language {
 export const language = chosen();
 document.documentElement.lang = language === 'es' ? 'es-MX' : 'en';
 
+/** Loads the page again in another language. */
 export function chooseLanguage(next: Language): void {
-  browserStorage.setItem(KEY, next);
+  const address = new URL(location.href);
+  address.searchParams.delete(PARAMETER);
+  if (!isKept(next)) address.searchParams.set(PARAMETER, next);
+  history.replaceState(null, '', address);
   location.reload();
+}
+
+/** Keeps the language. @returns whether the page finds it once it is loaded again */
+function isKept(next: Language): boolean {
+  try {
+    browserStorage.setItem(KEY, next);
+    // The look-up alone throws where it is blocked.
+    return localStorage.getItem(KEY) === next;
+  } catch {
+    return false;
+  }
 }
 
 /**

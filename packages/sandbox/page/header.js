@@ -10,7 +10,8 @@ import { choose, language, t } from './words.js';
 export function header(here, ...more) {
   const other = language === 'es' ? 'en' : 'es';
   const link = (/** @type {string} */ path, /** @type {string} */ label) =>
-    h('a', { href: path, 'aria-current': path === here ? 'page' : undefined }, label);
+    // The address may hold the language.
+    h('a', { href: path + location.search, 'aria-current': path === here ? 'page' : undefined }, label);
   return h(
     'header',
     {},

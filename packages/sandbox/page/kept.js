@@ -11,11 +11,13 @@ export function kept(key) {
   }
 }
 
-/** @param {string} key @param {string} value */
+/** @param {string} key @param {string} value @returns {boolean} whether a page finds it once it is loaded again */
 export function keep(key, value) {
   try {
     localStorage.setItem(key, value);
+    return true;
   } catch {
     here.set(key, value);
+    return false;
   }
 }

@@ -2,10 +2,12 @@ import { keep, kept } from './kept.js';
 import { SPANISH } from './spanish.js';
 
 const KEY = 'pasarela:language';
+/** In the address, where the browser keeps nothing. */
+const PARAMETER = 'language';
 
 /** @returns {'en' | 'es'} */
 function chosen() {
-  const language = kept(KEY);
+  const language = new URLSearchParams(location.search).get(PARAMETER) ?? kept(KEY);
   if (language === 'en' || language === 'es') return language;
   return navigator.language.toLowerCase().startsWith('es') ? 'es' : 'en';
 }
@@ -16,7 +18,10 @@ document.documentElement.lang = language === 'es' ? 'es-MX' : 'en';
 
 /** @param {'en' | 'es'} next */
 export function choose(next) {
-  keep(KEY, next);
+  const address = new URL(location.href);
+  address.searchParams.delete(PARAMETER);
+  if (!keep(KEY, next)) address.searchParams.set(PARAMETER, next);
+  history.replaceState(null, '', address);
   location.reload();
 }
 
