@@ -58,6 +58,18 @@ describe('the reference at /docs', () => {
     }
   });
 
+  it('goes on with another token once that of its beginning has ended', async () => {
+    await using one = await visitSandbox(browser, '/docs', {}, { newTokenEndsOlder: true });
+    const { page } = one;
+    await openAll(page);
+    const read = 'GET-v1-clients-clientId-instruments';
+    const curl = entry(page, read).locator('.curl');
+    const before = await curl.innerText();
+    expect(await tryIt(page, 'POST-v1-clients-clientId-auth-credential-tokens')).toMatch(/^2/);
+    expect(await tryIt(page, read)).toBe('200');
+    expect(await curl.innerText()).not.toBe(before);
+  });
+
   it('shows what the service refuses', async () => {
     await using one = await visit();
     const { page } = one;

@@ -92,6 +92,20 @@ describe('the console of the sandbox', () => {
     expect(await page.locator('.opened').count()).toBe(0);
   });
 
+  it('has the accounts of a sandbox that was started anew with another seed', async () => {
+    await using one = await visit();
+    const { page, sandbox } = one;
+    const port = Number(new URL(sandbox.url).port);
+    await sandbox.close();
+    await page.getByText('The sandbox does not answer.').waitFor();
+    await using anew = await createSandbox({ seed: 8, port });
+    await page.locator('tbody').getByText(anew.accounts[0].clabe).waitFor();
+    await page.locator(`option[value="${anew.accounts[0].clabe}"]`).first().waitFor({ state: 'attached' });
+    await press(page, 'Simulate the credit');
+    await said(page, /Ana Torres arrived/);
+    expect(one.failures).toEqual([]);
+  });
+
   it('makes each kind of payment, refunds one, and says what it did', async () => {
     await using one = await visit();
     const { page } = one;

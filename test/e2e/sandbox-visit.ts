@@ -1,10 +1,15 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { createSandbox, type TestSandbox } from '../../packages/sandbox/src/index.ts';
+import { type Choices, createSandbox, type TestSandbox } from '../../packages/sandbox/src/index.ts';
 import { openReceiver } from '../sandbox/harness.ts';
 
 /** A sandbox with a receiver of its webhooks, and somebody who looks at its page. */
-export async function visitSandbox(browser: Browser, path = '/', options: BrowserContextOptions = {}) {
-  const sandbox: TestSandbox = await createSandbox({ seed: 7 });
+export async function visitSandbox(
+  browser: Browser,
+  path = '/',
+  options: BrowserContextOptions = {},
+  choices: Partial<Choices> = {},
+) {
+  const sandbox: TestSandbox = await createSandbox({ seed: 7, choices });
   const receiver = await openReceiver({ status: 201 });
   for (const webhook_type of ['MONEY_IN', 'CEP']) {
     await fetch(`${sandbox.url}/v1/clients/${sandbox.clientId}/webhooks`, {

@@ -79,6 +79,11 @@ await keepReading(async () => {
     /** @type {import('./api.js').Overview} */
     const overview = await ask('GET', '/sandbox/overview');
     lost.hidden = true;
+    // Another sandbox has taken its place: the forms hold the accounts and ids of this one.
+    if (overview.clientId !== client.clientId) {
+      location.reload();
+      return;
+    }
     clock.show(overview.clock);
     showAccounts(accounts, overview.accounts);
     await transactions.show(overview.transactions);

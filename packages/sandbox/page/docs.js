@@ -11,6 +11,12 @@ import { language, t } from './words.js';
 /** @type {Reference} */
 const reference = await ask('GET', '/docs/reference');
 
+/** Takes the credentials of this moment: the page may be open for longer than its token is good. */
+async function renewCredentials() {
+  const { apiKey, accessToken } = /** @type {import('./api.js').Client} */ (await ask('GET', '/sandbox'));
+  Object.assign(reference, { apiKey, accessToken });
+}
+
 /** @param {Entry} entry @returns {Record<string, string>} */
 const headersOf = ({ auth }) =>
   auth === 'token'
@@ -78,8 +84,10 @@ function endpoint(entry) {
   }
   show();
   const send = async () => {
-    const start = performance.now();
     try {
+      await renewCredentials();
+      show();
+      const start = performance.now();
       const response = await fetch(path(), {
         method: entry.method,
         headers: headers(),
