@@ -16,15 +16,35 @@ describe('the page', () => {
   it('says that the device is offline, and that it is connected again', async () => {
     await using one = await demo.open();
     const { page, context } = one;
+    // A gateway on this device needs no network.
     await context.setOffline(true);
-    await page.getByText('This device is offline.').waitFor();
+    await page.getByRole('alert').getByText('The gateway does not answer.').waitFor();
     await page.locator('.wb-chip', { hasText: 'No gateway' }).waitFor();
     await play(page);
-    await result(page, /This device is offline/);
+    await result(page, /The\s+gateway\s+does\s+not\s+answer/);
     await context.setOffline(false);
     await page.locator('.wb-chip', { hasText: 'Connected' }).waitFor();
     await play(page);
     await result(page, /"totalCount": \d+/);
+  });
+
+  it('says that the device is offline where the gateway is elsewhere', async () => {
+    await using context = await demo.browser.newContext();
+    const elsewhere = 'http://gateway.test';
+    await changeAnswers(
+      context,
+      `${elsewhere}/**`,
+      async (response) => ({ response }),
+      (address) => address.replace(elsewhere, demo.addresses.gateway),
+    );
+    const page = await context.newPage();
+    await page.goto(`${elsewhere}/graphql`);
+    await page.locator('.wb-operation .view-line').first().waitFor();
+    await context.route(`${elsewhere}/**`, (route) => route.abort());
+    await context.setOffline(true);
+    await page.getByRole('alert').getByText('This device is offline.').waitFor();
+    await play(page);
+    await result(page, /This\s+device\s+is\s+offline,\s+and\s+the\s+gateway\s+is\s+not\s+on\s+it/);
   });
 
   it('refuses a translation, and says that it has ended where another program moves what it draws', async () => {

@@ -1,4 +1,4 @@
-import { GRAPH_URL } from '../addresses.ts';
+import { GRAPH_URL, isOffline } from '../addresses.ts';
 import { confirmRefusal, refreshSession, untilReachable, useSession } from '../session.ts';
 import { t } from '../words.ts';
 import {
@@ -74,9 +74,9 @@ async function send(operation: Operation, headers: Headers, signal: AbortSignal)
     if (signal.aborted) throw error;
     void untilReachable();
     throw new Error(
-      navigator.onLine
-        ? t('The gateway does not answer. The page tries again every second: press play once it is back.')
-        : t('This device is offline, and the gateway is not on it.'),
+      isOffline()
+        ? t('This device is offline, and the gateway is not on it.')
+        : t('The gateway does not answer. The page tries again every second: press play once it is back.'),
     );
   });
   const milliseconds = performance.now() - start;

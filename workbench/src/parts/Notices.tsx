@@ -1,6 +1,7 @@
 import { useGraphiQL } from '@graphiql/react';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { type ChangeEvent, useEffect, useState } from 'react';
+import { isOffline } from '../addresses.ts';
 import { sharesConnection } from '../net/stream.ts';
 import { useSession } from '../session.ts';
 import { useStreams } from '../stream-store.ts';
@@ -51,7 +52,7 @@ export function Notices({ onSchema }: Props) {
 
 /** @param holdsConnections whether streams over SSE are live, which end at once where the gateway is gone. */
 function whyUnreachable(holdsConnections: boolean): string {
-  if (!navigator.onLine)
+  if (isOffline())
     return t(
       'This device is offline. The page looks for the gateway every second; streams resume by themselves.',
     );
