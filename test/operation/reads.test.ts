@@ -129,7 +129,7 @@ it('read nothing twice in one operation, and everything again after a change', a
   expect(paths(context)).toHaveLength(1);
 
   context.reads.forget();
-  expect(invalidated).toEqual([`Bearer ${sandbox.accessToken}`]);
+  expect(invalidated).toEqual([sandbox.accessToken]);
   expect(context.reads.session).not.toBe(session);
   await context.reads.session.webhooks.all();
   // What the operation read before the change stays in its report.
