@@ -23,6 +23,9 @@ it('every two layers are on and off with each other in all four ways', () => {
   }
 });
 
+/** What a busy machine makes slow has the same answer. */
+const PATIENT = { operationTimeoutMs: 120_000, upstreamTimeoutMs: 60_000 };
+
 /** An answer without what differs from request to request. */
 const comparable = ({ status, data, errors }: GraphQLAnswer): unknown => ({
   status,
@@ -43,7 +46,7 @@ describe('an answer does not depend on the layers that it came through', () => {
 
   beforeAll(async () => {
     sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
-    reference = await startGateway({ sandbox, webhooks: false });
+    reference = await startGateway({ sandbox, webhooks: false, config: PATIENT });
     const { transactions } = await control(sandbox, 'GET', '/sandbox');
     variables = { first: 3, id: transactions.moneyOutId };
   });
@@ -55,7 +58,7 @@ describe('an answer does not depend on the layers that it came through', () => {
   it.each(COMBINATIONS)('%#: without some of them', async (...off) => {
     expect(documents.length).toBeGreaterThan(20);
     const layersOff = new Set(off);
-    await using gateway = await startGateway({ sandbox, webhooks: false, config: { layersOff } });
+    await using gateway = await startGateway({ sandbox, webhooks: false, config: { ...PATIENT, layersOff } });
     for (const document of documents) {
       const expected = comparable(await reference.query(document, variables));
       // Two at once may share; by the fourth time a plan may run.
