@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { createSandbox } from '../../packages/sandbox/src/index.ts';
-import { openReceiver } from './harness.ts';
+import { at, openReceiver } from './harness.ts';
 
-/** A penny validation with a concept. */
-async function validate(description: string) {
+/** A penny validation with a concept, to a receiver outside or to one of the sandbox's own accounts. */
+async function validate(
+  description: string,
+  to: 'clabeInstrumentIds' | 'internalInstrumentIds' = 'clabeInstrumentIds',
+) {
   const sandbox = await createSandbox();
   const call = async (path: string, body?: object) => {
     const response = await fetch(sandbox.url + path, {
@@ -16,7 +19,7 @@ async function validate(description: string) {
   const { body } = await call('/v1/transactions/penny_validation', {
     client_id: sandbox.clientId,
     source_instrument_id: sandbox.centralizingInstrumentId,
-    destination_instrument_id: sandbox.clabeInstrumentIds[0],
+    destination_instrument_id: at(sandbox[to], -1),
     description,
   });
   const id: string = body.id;
@@ -75,3 +78,23 @@ test('a receipt fails by a call while its transfer waits for its return, which c
   await run.sandbox.advance({ seconds: 50 });
   expect(await run.states()).toEqual(['REFUNDED', 'FAILED']);
 });
+
+test.each(['complete', 'receipt'] as const)(
+  'nor where it comes back in the very call that settles it, as its credit is rejected: %s',
+  async (by) => {
+    await using run = await validate('Validacion', 'internalInstrumentIds');
+    await using rejecting = await openReceiver({ status: 422 });
+    await using told = await openReceiver({ status: 200 });
+    await run.sandbox.registerWebhook({ type: 'MONEY_IN', url: rejecting.url, token: 'a token' });
+    await run.sandbox.registerWebhook({ type: 'CEP', url: told.url, token: 'a token' });
+    await run.sandbox.advance({ seconds: 10 });
+    expect(await run.states()).toEqual(['INITIALIZED', 'PENDING']);
+    const ended = by === 'complete' ? run.sandbox.complete(run.id) : run.sandbox.receipt(run.id, 'now');
+    expect(await ended).toMatchObject({ transaction: { transactionStatus: 'REFUNDED' } });
+    expect(rejecting.received.length).toBe(1);
+    expect(await run.states()).toEqual(['REFUNDED', 'PENDING']);
+    await run.sandbox.advance({ hours: 4 });
+    expect(await run.states()).toEqual(['REFUNDED', 'FAILED']);
+    expect(told.received.filter(({ text }) => text.includes('"COMPLETED"'))).toEqual([]);
+  },
+);

@@ -11,6 +11,8 @@ export type Tell = (message: Message) => void;
 export interface Ends {
   done(tell: Tell): Promise<void> | void;
   failed?(tell: Tell): Promise<void> | void;
+  /** Whether `done` may come now. While it may not, it does nothing, and the thing stays pending. */
+  canBeDone?(): boolean;
   /** Brings back the money of a transfer that had arrived. */
   isReturn?: true;
 }
@@ -33,6 +35,7 @@ export class Pending {
     const entry = {
       ends,
       end: (outcome: Outcome, tell = this.#tell) => {
+        if (outcome === 'done' && ends.canBeDone?.() === false) return;
         if (!all.delete(entry)) return;
         if (all.size === 0) this.#ends.delete(id);
         return ends[outcome]?.(tell);

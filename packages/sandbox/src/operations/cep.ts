@@ -33,6 +33,8 @@ const FIRST_DELAYED_ATTEMPT = 4;
  */
 export function followCep(world: World, validation: Transaction, cep: Cep): void {
   const end = world.pending.add(validation.id, {
+    // A call that ends the transfer and its receipt awaits the transfer's credit, whose rejection sends the transfer back meanwhile.
+    canBeDone: () => validation.status !== 'REFUNDED',
     done: (tell) => {
       complete(world, validation, cep);
       tellOf(world, validation, cep, tell);
