@@ -344,9 +344,9 @@ describe('a session', () => {
 
   it('is handed over without a secret or a token that was sent or answered, and says so', async () => {
     const { clientId, clientSecret } = await (await fetch(`${demo.addresses.sandbox}/sandbox`)).json();
-    const query = `mutation Exchange($input: IssueCredentialTokenInput!) {
-  issueCredentialToken(input: $input) { ... on CredentialToken { t: token } ... on UserError { message } } }`;
-    const variables = JSON.stringify({ input: { clientId, clientSecret } });
+    const query = `mutation Exchange($id: String!, $word: String!) {
+  issueCredentialToken(input: { clientId: $id, clientSecret: $word }) { ... on CredentialToken { t: token } ... on UserError { message } } }`;
+    const variables = JSON.stringify({ id: clientId, word: clientSecret });
     const link = new URLSearchParams({ query, variables });
     await using one = await demo.open({ permissions: ['clipboard-read', 'clipboard-write'] }, `#${link}`);
     const { page } = one;
@@ -362,15 +362,26 @@ describe('a session', () => {
     await result(page, /the-token/);
     await page.getByText('Session', { exact: true }).click();
     await page.getByText('Of an operation with a secret or a token it holds the text alone.').waitFor();
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Save as a file' }).click(),
-    ]);
-    const written = await readFile(await download.path(), 'utf8');
-    expect(written).not.toContain('the-token');
-    expect(written).not.toContain(clientSecret);
+    const saved = async () => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Save as a file' }).click(),
+      ]);
+      const written = await readFile(await download.path(), 'utf8');
+      expect(written).not.toContain('the-token');
+      expect(written).not.toContain(clientSecret);
+      return written;
+    };
+    expect(await saved()).toContain('issueCredentialToken');
     await page.getByRole('button', { name: 'Copy a link to it' }).click();
     await page.getByText('Link copied').waitFor();
+    // Another text in its place, which is not played: the answer that is shown is of the one before.
+    await page.locator('.wb-operation .view-line').first().click();
+    await page.keyboard.press('ControlOrMeta+A');
+    await page.keyboard.insertText('{ client { id } }');
+    await result(page, /the-token/);
+    await page.getByText('Session', { exact: true }).click();
+    expect(await saved()).not.toContain('issueCredentialToken');
     await page.goto(await page.evaluate(() => navigator.clipboard.readText()));
     await page.getByRole('tab', { name: 'Exchange' }).click();
     await page.getByText('What was sent and what came of it are left out').waitFor();

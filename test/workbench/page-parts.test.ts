@@ -258,12 +258,31 @@ it.each([
   expect(JSON.stringify(cut)).not.toMatch(/the.*secret/);
 });
 
+const EXCHANGE = 'mutation T($i: I!) { issueCredentialToken(input: $i) { ... on C { t: token } } }';
+const SENT = [
+  { query: EXCHANGE, variables: {} },
+  { query: 'mutation T($i: I!) { a(input: $i) { id } }', variables: { i: { clientSecret: 'the secret' } } },
+  { query: `${EXCHANGE} subscription S { moneyIn { id } }` },
+];
+
+it.each(SENT)('a session holds nothing that came of $query once its text was changed', (operation) => {
+  const { withoutCredentials, sendsCredential } = page.credentials;
+  const answer = { ...ANSWER, hasCredential: sendsCredential(operation) };
+  const tab = { title: 'C', query: '{ client { id } }', variables: '{"secret": "the secret"}' };
+  for (const came of [{ answer }, { stream: { entries: [ANSWER], operation } }]) {
+    const cut = withoutCredentials({ ...tab, ...came });
+    expect(cut).toMatchObject({ title: 'C', query: '{ client { id } }', isCut: true });
+    expect(JSON.stringify(cut)).not.toMatch(/the secret|Credential/);
+  }
+});
+
 it('a session holds all of what has no credential, and no name of the graph for one is forgotten', async () => {
   const tab = {
     title: 'P',
     query: 'query P { payment(tokens: "x") { id } }',
     variables: '{"a": 1}',
-    answer: ANSWER,
+    answer: { ...ANSWER, hasCredential: page.credentials.sendsCredential({ query: '{ a }' }) },
+    stream: { entries: [], operation: { query: 'subscription { moneyIn { id } }' } },
   };
   expect(page.credentials.withoutCredentials(tab)).toBe(tab);
   const schema = buildSchema(await readFile(folder('schema.graphql'), 'utf8'));

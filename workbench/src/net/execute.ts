@@ -1,4 +1,5 @@
 import { GRAPH_URL, isOffline } from '../addresses.ts';
+import { sendsCredential } from '../credentials.ts';
 import { confirmRefusal, refreshSession, untilReachable, useSession } from '../session.ts';
 import { t } from '../words.ts';
 import {
@@ -20,6 +21,8 @@ export interface Answer {
   /** Of the body, as text. */
   readonly bytes: number;
   readonly upstream: readonly UpstreamCall[] | undefined;
+  /** Whether the operation that was sent has to do with a secret or a token. */
+  readonly hasCredential: boolean;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -88,6 +91,7 @@ async function send(operation: Operation, headers: Headers, signal: AbortSignal)
     milliseconds,
     bytes: new Blob([text]).size,
     upstream: upstreamOf(result),
+    hasCredential: sendsCredential(operation),
   };
 }
 
