@@ -2,6 +2,7 @@ import { Agent } from 'undici';
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
+import { withTimeLimit } from '../common/time-limit.ts';
 
 /** The decider's verdict on a credit. */
 type Verdict =
@@ -49,15 +50,17 @@ export function createDecider(url: string, logger: Logger): Decider {
   return {
     async ask(envelope) {
       try {
-        const { statusCode, body } = await agent.request({
-          origin,
-          path: pathname + search,
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: envelope,
-          signal: clock.timeoutSignal(TIMEOUT_MS),
+        const { statusCode, text } = await withTimeLimit(TIMEOUT_MS, async (signal) => {
+          const answer = await agent.request({
+            origin,
+            path: pathname + search,
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: envelope,
+            signal,
+          });
+          return { statusCode: answer.statusCode, text: await answer.body.text() };
         });
-        const text = await body.text();
         if (statusCode === 200 || statusCode === 201) return { decision: 'ACCEPTED' };
         if (statusCode !== 422) return undecided({ status: statusCode });
         const refundReason = reasonIn(text);

@@ -1,5 +1,6 @@
 import type { Command, Redis } from 'ioredis';
 import { clock, type Timer } from '../common/clock.ts';
+import { afterReading } from '../common/time-limit.ts';
 
 /**
  * Resolves with an answer of Redis, if it comes in time. ioredis measures a command's time only from when a connection has
@@ -77,7 +78,3 @@ function readsBeforeSilence(stream: Redis['stream']): void {
 
 /** What ioredis says of a command whose `commandTimeout` is over. */
 export const TIMED_OUT = 'Command timed out';
-
-/** Node calls timers that are due before it reads its sockets, and immediates after that. */
-const afterReading = (callback: () => void, milliseconds: number): Timer =>
-  clock.setTimeout(() => clock.setImmediate(callback), milliseconds);

@@ -6,6 +6,7 @@ import { clock, useClock } from '../../src/common/clock.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { RedisLog } from '../../src/events/redis/redis-log.ts';
 import { createDecider } from '../../src/ingress/decider.ts';
+import { serveBesideBusy } from '../helpers/busy.ts';
 import { countingMetrics, ids, recordingLogger } from '../helpers/events.ts';
 import { startUpstream } from '../helpers/http-stub.ts';
 import { speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
@@ -200,14 +201,15 @@ describe('two processes that decide one credit differently at once', () => {
 });
 
 it('who decides has two seconds, and after them nothing is decided', async () => {
-  const times: { readonly ms: number; readonly over: AbortController }[] = [];
+  const times: { readonly ms: number; over(): void }[] = [];
   const restore = useClock({
     ...clock,
-    timeoutSignal(ms) {
-      const over = new AbortController();
-      times.push({ ms, over });
-      return over.signal;
+    setTimeout(callback, ms, ...args) {
+      times.push({ ms, over: () => callback(...args) });
+      const timer = { unref: () => timer };
+      return timer;
     },
+    clearTimeout: () => {},
   });
   onTestFinished(restore);
   const arrived = Promise.withResolvers<void>();
@@ -216,10 +218,27 @@ it('who decides has two seconds, and after them nothing is decided', async () =>
   const verdict = decider.ask('{}');
   await arrived.promise;
   expect(times.map(({ ms }) => ms)).toEqual([2_000]);
-  times[0]?.over.abort();
+  times[0]?.over();
   expect(await verdict).toBeUndefined();
   await decider.close();
 });
+
+it.each([
+  [200, '', { decision: 'ACCEPTED' }],
+  [422, '{"refundReason":"no"}', { decision: 'REJECTED', refundReason: 'no' }],
+] as const)(
+  'a verdict of %i counts that has come in its time, while this process was busy until that was over',
+  async (status, body, verdict) => {
+    await using server = await serveBesideBusy(status, body);
+    const logger = recordingLogger();
+    const decider = createDecider(server.url, logger);
+    const asked = decider.ask('{}');
+    await server.keepBusy('answered');
+    expect(await asked).toEqual(verdict);
+    expect(logger.lines).toEqual([]);
+    await decider.close();
+  },
+);
 
 it('who decides has two seconds also where no connection comes about', async () => {
   // It accepts, and never says anything of TLS.

@@ -2,6 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { Agent } from 'undici';
 import { clock } from '../../common/clock.ts';
+import { withTimeLimit } from '../../common/time-limit.ts';
 import { UsageError } from '../command.ts';
 import { reasonOf } from '../doctor/finding.ts';
 import { createDayFiles } from './day-files.ts';
@@ -70,23 +71,22 @@ async function post(
   agent: Agent,
 ): Promise<Problem | undefined> {
   try {
-    // It follows no redirect: a text that is signed for one address must not go to another.
-    const {
-      statusCode,
-      headers,
-      body: answer,
-    } = await agent.request({
-      origin,
-      path: pathname + search,
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'pasarela-signature': signatureOf(secret, Math.floor(clock.now() / 1000), body),
-      },
-      body,
-      signal: clock.timeoutSignal(TIMEOUT_MS),
+    const { statusCode, headers } = await withTimeLimit(TIMEOUT_MS, async (signal) => {
+      // It follows no redirect: a text that is signed for one address must not go to another.
+      const answer = await agent.request({
+        origin,
+        path: pathname + search,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'pasarela-signature': signatureOf(secret, Math.floor(clock.now() / 1000), body),
+        },
+        body,
+        signal,
+      });
+      await answer.body.dump();
+      return answer;
     });
-    await answer.dump();
     if (statusCode >= 200 && statusCode < 300) return undefined;
     return {
       text: `the receiver answered ${statusCode}`,

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Worker } from 'node:worker_threads';
 import { buildConnector, Pool } from 'undici';
 import { expect, it } from 'vitest';
-import { clock, useClock } from '../../../src/common/clock.ts';
 import { Party } from '../../../src/common/party.ts';
 import { CallTimeout, exchange } from '../../../src/upstream/call/exchange.ts';
+import { serveBesideBusy } from '../../helpers/busy.ts';
 
 it.each(['its time is over', 'its caller has left'])(
   'a request that still waits for its connection when %s is not sent once that stands',
@@ -55,61 +54,20 @@ it.each(['its time is over', 'its caller has left'])(
   },
 );
 
-/** Answers beside this thread: 1 once it has a request, which it answers once that is 2; 3 once the answer has left. */
-const SERVER = `
-  const { createServer } = require('node:http');
-  const { parentPort, workerData: state } = require('node:worker_threads');
-  const server = createServer((request, response) => {
-    parentPort.postMessage('asked');
-    Atomics.wait(state, 0, 0);
-    response.writeHead(201).end('{"id":"one"}', () => {
-      Atomics.store(state, 0, 3);
-      Atomics.notify(state, 0);
-    });
-  });
-  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
-`;
-
-it.each(['answered', 'silent'])(
+it.each(['answered', 'silent'] as const)(
   'what has come of a service that was %s while this process was busy is read before the call is given up',
   async (what) => {
-    const state = new Int32Array(new SharedArrayBuffer(4));
-    const server = new Worker(SERVER, { eval: true, workerData: state });
-    const [port] = await once(server, 'message');
-    const pool = new Pool(`http://127.0.0.1:${port}`);
-    const times: (() => void)[] = [];
-    const restore = useClock({
-      ...clock,
-      setTimeout: (callback, _ms, ...args) => {
-        times.push(() => callback(...args));
-        return { unref: () => expect.unreachable() };
-      },
-      clearTimeout: () => {},
-    });
-    try {
-      const party = new Party();
-      party.join({ requester: { caller: 'caller', group: 'caller' }, urgency: 'money', deadline: Infinity });
-      const request = { method: 'POST', path: '/payment', headers: {}, body: '{}', party } as const;
-      const done = exchange(pool, request, 1);
-      await once(server, 'message');
-      // From here on this thread reads no socket until the time of the call is over.
-      await clock.immediate();
-      if (what === 'answered') {
-        Atomics.store(state, 0, 2);
-        Atomics.notify(state, 0);
-        Atomics.wait(state, 0, 2);
-      }
-      setTimeout(() => {
-        for (const isOver of times) isOver();
-      }, 0);
-      for (const begun = performance.now(); performance.now() < begun + 2; );
-      const came = await done;
-      if (what === 'silent') expect(came).toMatchObject({ dispatched: true, cause: expect.any(CallTimeout) });
-      else expect(came).toMatchObject({ status: 201 });
-    } finally {
-      restore();
-      await pool.destroy();
-      await server.terminate();
-    }
+    await using server = await serveBesideBusy(201, '{"id":"one"}');
+    await using cleanup = new AsyncDisposableStack();
+    const pool = new Pool(server.url);
+    cleanup.defer(() => pool.destroy());
+    const party = new Party();
+    party.join({ requester: { caller: 'caller', group: 'caller' }, urgency: 'money', deadline: Infinity });
+    const request = { method: 'POST', path: '/payment', headers: {}, body: '{}', party } as const;
+    const done = exchange(pool, request, 1);
+    await server.keepBusy(what);
+    const came = await done;
+    if (what === 'silent') expect(came).toMatchObject({ dispatched: true, cause: expect.any(CallTimeout) });
+    else expect(came).toMatchObject({ status: 201 });
   },
 );
