@@ -10,6 +10,9 @@ import { JsonReader, type ReadJson } from './json-reader.ts';
  */
 export type CallKind = 'reads' | 'money' | 'probes';
 
+/** How long the reading of an answer may go on behind the time of its call, in milliseconds. */
+const MOST_READING_MS = 1_000;
+
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Path and query, already expanded and checked. */
@@ -149,7 +152,7 @@ export function exchange(
     const tooLate = (): void => giveUp(new CallTimeout());
     // What has not left yet must not leave after its time.
     const timer = clock.setTimeout(
-      () => (controller === undefined ? tooLate() : afterReading(() => pieces, tooLate)),
+      () => (controller === undefined ? tooLate() : afterLastPiece(() => pieces, tooLate)),
       timeoutMs,
     );
     const unwatch = party.watch({ left: () => party.isGone && giveUp(new Error('The caller is gone.')) });
@@ -188,10 +191,19 @@ export function exchange(
 /**
  * Calls back once a turn of the event loop has brought nothing more of an answer. Node calls timers that are due before it reads its
  * sockets: in a process that was busy, or paused, the answer may lie there.
+ *
+ * @param until when it calls back though more comes: each turn of a busy process may bring a piece of an answer that comes slowly.
  */
-function afterReading(pieces: () => number, callback: () => void): void {
+function afterLastPiece(
+  pieces: () => number,
+  callback: () => void,
+  until = clock.monotonic() + MOST_READING_MS,
+): void {
   const before = pieces();
-  clock.setImmediate(() => (pieces() > before ? afterReading(pieces, callback) : callback()));
+  clock.setImmediate(() => {
+    if (pieces() > before && clock.monotonic() < until) afterLastPiece(pieces, callback, until);
+    else callback();
+  });
 }
 
 const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));

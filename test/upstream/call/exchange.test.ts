@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { buildConnector, Pool } from 'undici';
-import { expect, it } from 'vitest';
+import { buildConnector, type Dispatcher, Pool } from 'undici';
+import { expect, it, onTestFinished } from 'vitest';
+import { clock, useClock } from '../../../src/common/clock.ts';
 import { Party } from '../../../src/common/party.ts';
 import { CallTimeout, exchange } from '../../../src/upstream/call/exchange.ts';
 import { serveBesideBusy } from '../../helpers/busy.ts';
@@ -69,5 +70,58 @@ it.each(['answered', 'silent'] as const)(
     const came = await done;
     if (what === 'silent') expect(came).toMatchObject({ dispatched: true, cause: expect.any(CallTimeout) });
     else expect(came).toMatchObject({ status: 201 });
+  },
+);
+
+it.each([
+  [900, 'is read to its end'],
+  [3_000, 'is given up a second later'],
+])(
+  'an answer that brings a piece in each turn, until %i ms after its time, %s',
+  async (endsAfterMs, _what) => {
+    let now = 0;
+    let isOver = (): void => expect.unreachable();
+    let next = (): void => expect.unreachable();
+    onTestFinished(
+      useClock({
+        ...clock,
+        monotonic: () => now,
+        setTimeout(callback, _ms, ...args) {
+          isOver = () => callback(...args);
+          const timer = { unref: () => timer };
+          return timer;
+        },
+        clearTimeout: () => {},
+        setImmediate(callback) {
+          next = callback;
+        },
+      }),
+    );
+    const aborted: Error[] = [];
+    // All that an exchange calls.
+    const controller = {
+      abort: (reason: Error) => void aborted.push(reason),
+    } as Dispatcher.DispatchController;
+    let handler: Dispatcher.DispatchHandler = {};
+    const dispatcher = {
+      dispatch(_options: unknown, given: Dispatcher.DispatchHandler) {
+        handler = given;
+        return true;
+      },
+    };
+    const party = new Party();
+    party.join({ requester: { caller: 'caller', group: 'caller' }, urgency: 'money', deadline: Infinity });
+    const done = exchange(dispatcher, { method: 'GET', path: '/', headers: {}, party }, 500);
+    handler.onRequestStart?.(controller, {});
+    handler.onResponseStart?.(controller, 200, {}, 'OK');
+    isOver();
+    for (; now < endsAfterMs && aborted.length === 0; now += 100) {
+      handler.onResponseData?.(controller, Buffer.from(' '));
+      next();
+    }
+    if (aborted.length === 0) handler.onResponseEnd?.(controller, {});
+    if (endsAfterMs < 1_000) expect(await done).toMatchObject({ status: 200 });
+    else expect(await done).toMatchObject({ dispatched: true, cause: expect.any(CallTimeout) });
+    expect(aborted).toHaveLength(endsAfterMs < 1_000 ? 0 : 1);
   },
 );
