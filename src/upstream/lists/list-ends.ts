@@ -1,5 +1,6 @@
 import type { PlaceIndex } from './place-index.ts';
-import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
+import type { ListReader } from './reader.ts';
+import { isWholeList, type ListSlice } from './slice.ts';
 
 /**
  * What the ends of a list show of an index. `as known`: it holds. `grown`: new items have come, and are in the index now.

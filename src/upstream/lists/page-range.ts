@@ -1,5 +1,6 @@
 import { UpstreamError } from '../call/errors.ts';
 import { coverWindow, type PageSizes } from './page-cover.ts';
+import { isWholeList, type ListSlice } from './slice.ts';
 
 /** Errors of an answer: the service may give one to a page beyond the end. */
 const OF_ANSWERS: ReadonlySet<string> = new Set(['REFUSED', 'UPSTREAM_INVALID']);
@@ -9,10 +10,10 @@ export const isOfAnswer = (error: unknown): error is UpstreamError =>
   error instanceof UpstreamError && OF_ANSWERS.has(error.code);
 
 /** The list that pages are read of. */
-interface PagedList<Slice> {
+interface PagedList<T> {
   readonly paging: PageSizes;
   /** Reads the page of this index, from 0. */
-  page(index: number, size: number, isFresh: boolean): Promise<Slice>;
+  page(index: number, size: number, isFresh: boolean): Promise<ListSlice<T>>;
 }
 
 /**
@@ -20,17 +21,17 @@ interface PagedList<Slice> {
  *
  * The service may answer a page that it does not have with an error: one behind the end, or one whose number is of a size that it does not
  * give. So where a page comes as an error, the first one shows the size and the total, and those pages that there are by these are
- * asked for once more.
+ * asked for once more. A service that keeps a larger size of its own may give the whole list as that first one.
  *
  * @param isFresh true for no answers that were kept of earlier operations.
  * @throws UpstreamError that of the page, where the first page shows nothing else of it, or no page of the range is there.
  */
-export async function readRange<Slice extends { readonly total: number }>(
-  list: PagedList<Slice>,
+export async function readRange<T>(
+  list: PagedList<T>,
   offset: number,
   length: number,
   isFresh: boolean,
-): Promise<readonly Slice[]> {
+): Promise<readonly ListSlice<T>[]> {
   const { size, pages } = coverWindow(offset, length, list.paging);
   const read = (of: number, numbers: readonly number[], areFresh: boolean) =>
     Promise.all(numbers.map((page) => list.page(page - 1, of, areFresh)));
@@ -38,9 +39,10 @@ export async function readRange<Slice extends { readonly total: number }>(
     return await read(size, pages, isFresh);
   } catch (error) {
     if (!isOfAnswer(error) || pages.at(-1) === 1) throw error;
-    const { total } = await list.page(0, size, true);
+    const head = await list.page(0, size, true);
+    if (isWholeList(head)) return [head];
     const cover = coverWindow(offset, length, list.paging);
-    const there = cover.pages.filter((page) => (page - 1) * cover.size < total);
+    const there = cover.pages.filter((page) => (page - 1) * cover.size < head.total);
     const isOther = cover.size !== size || there.length < pages.length;
     if (there.length === 0 || !isOther) throw error;
     return read(cover.size, there, true);

@@ -11,8 +11,9 @@ import {
   type NoFilter,
 } from './loader.ts';
 import type { ListPlaces } from './places.ts';
-import { isWholeList, type ListDefinition, ListReader } from './reader.ts';
+import { type ListDefinition, ListReader } from './reader.ts';
 import { type Sought, search } from './search.ts';
+import { isWholeList } from './slice.ts';
 import { WholeList } from './whole-list.ts';
 
 /**

@@ -3,6 +3,7 @@ import { type Envelope, invalidList, isFull, itemOf, type ListPage, pageIn } fro
 import { filterKey } from './loader.ts';
 import { readRange } from './page-range.ts';
 import type { Paging } from './paging.ts';
+import { isWholeList, type ListSlice } from './slice.ts';
 
 /** The definition of a noun's list. */
 export interface ListDefinition<T> {
@@ -17,21 +18,6 @@ export interface ListDefinition<T> {
   /** True if an id may stand twice on a page: the first counts. Otherwise such a list is invalid. */
   readonly mayRepeatIds?: true;
 }
-
-/** A part of a list, as one answer shows it. */
-export interface ListSlice<T> {
-  /** Position of its first item in the list, from 0. */
-  readonly start: number;
-  readonly items: readonly T[];
-  /** How many items the service says that the list holds. */
-  readonly total: number;
-  /** How many items a page of this answer's size holds. */
-  readonly size: number;
-}
-
-/** True if a slice is the whole list. */
-export const isWholeList = <T>({ start, items, total }: ListSlice<T>): boolean =>
-  start === 0 && items.length === total;
 
 /** A window that ends at or before this position is mostly in the answer to a call without parameters. */
 const USUAL_PAGE = 50;

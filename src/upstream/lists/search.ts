@@ -4,7 +4,8 @@ import { changesTooFast } from './envelope.ts';
 import { comparable, type Question } from './listing.ts';
 import { isOfAnswer } from './page-range.ts';
 import type { ListPlaces, Moment } from './places.ts';
-import type { ListReader, ListSlice } from './reader.ts';
+import type { ListReader } from './reader.ts';
+import type { ListSlice } from './slice.ts';
 
 /** A look-up. Its comparison may be its own, because a key may differ from `value` in case. */
 export interface Sought<T> extends Question<T> {

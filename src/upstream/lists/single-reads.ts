@@ -2,7 +2,8 @@ import { idKey } from '../call/path.ts';
 import type { Listing, Question } from './listing.ts';
 import { asError, type ListSource, type ListWindow } from './loader.ts';
 import { MAX_PAGE } from './page-cover.ts';
-import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
+import type { ListReader } from './reader.ts';
+import { isWholeList, type ListSlice } from './slice.ts';
 
 /** Up to this many items are read one by one, more of them through the list. */
 const FEW = 2;

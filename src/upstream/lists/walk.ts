@@ -3,7 +3,8 @@ import { UpstreamError } from '../call/errors.ts';
 import { MOST_PAUSE_MS } from '../call/retry.ts';
 import { invalidList } from './envelope.ts';
 import { PlaceIndex } from './place-index.ts';
-import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
+import type { ListReader } from './reader.ts';
+import { isWholeList, type ListSlice } from './slice.ts';
 
 /** Pages that a walk asks for at once. */
 const PARALLEL_PAGES = 8;

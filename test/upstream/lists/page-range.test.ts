@@ -6,7 +6,9 @@ import type { Rest } from '../../../src/upstream/call/rest.ts';
 import { customerScope } from '../../../src/upstream/customer-scope.ts';
 import { createInstrumentLoader } from '../../../src/upstream/instruments.ts';
 import { type ClientLists, createClientLists } from '../../../src/upstream/lists/client-lists.ts';
+import { Paging } from '../../../src/upstream/lists/paging.ts';
 import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
+import { ListReader } from '../../../src/upstream/lists/reader.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
 
 /** What comes for a page beyond the end. */
@@ -29,6 +31,12 @@ const paged =
 
 const listsAt = (now: () => number): ClientLists =>
   createClientLists({ maxAgeMs: 5_000, now, logger: silentLogger, onOutdated: () => undefined });
+
+const windowOf = (rest: Rest, offset: number, limit: number) =>
+  createInstrumentLoader(rest, customerScope(undefined), listsAt(performance.now.bind(performance))).window(
+    offset,
+    limit,
+  );
 
 describe.each<BeyondEnd>([404, 400, 'the last page'])(
   'a list in pages of 20, whatever is asked for, where %s comes for a page beyond the end',
@@ -62,13 +70,6 @@ describe.each<BeyondEnd>([404, 400, 'the last page'])(
 describe.each<BeyondEnd>([404, 'the last page'])(
   'a list of 198 in pages as they are asked for, where %s comes for a page beyond the end',
   (beyondEnd) => {
-    const windowOf = (rest: Rest, offset: number, limit: number) =>
-      createInstrumentLoader(
-        rest,
-        customerScope(undefined),
-        listsAt(performance.now.bind(performance)),
-      ).window(offset, limit);
-
     it('shows what a window has before the end', async () => {
       await using upstream = await startUpstream(paged(198, undefined, beyondEnd));
       const { items, total } = await windowOf(upstream.rest, 195, 100);
@@ -80,6 +81,28 @@ describe.each<BeyondEnd>([404, 'the last page'])(
       await expect(windowOf(upstream.rest, 200, 100)).rejects.toMatchObject({
         code: beyondEnd === 404 ? 'REFUSED' : 'UPSTREAM_INVALID',
       });
+    });
+  },
+);
+
+describe.each<BeyondEnd>([404, 'the last page'])(
+  'a list of 60 that the service gives in pages of 100, whatever is asked for, where %s comes for a page beyond the end',
+  (beyondEnd) => {
+    const idsOf = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
+    const second = Array.from({ length: 20 }, (_, at) => `id-${20 + at}`);
+
+    it('shows its second window, where its paging is documented', async () => {
+      await using upstream = await startUpstream(paged(60, 100, beyondEnd));
+      const { items, total } = await windowOf(upstream.rest, 20, 20);
+      expect([idsOf(items), total]).toEqual([second, 60]);
+    });
+
+    it('shows its second window, where another list has shown how pages are counted', async () => {
+      await using upstream = await startUpstream(paged(60, 100, beyondEnd));
+      const paging = new Paging(ACCOUNT_LIST, () => 0);
+      paging.learnFirst(1);
+      const { items, total } = await new ListReader(upstream.rest, ACCOUNT_LIST, paging).window(20, 20);
+      expect([idsOf(items), total]).toEqual([second, 60]);
     });
   },
 );
