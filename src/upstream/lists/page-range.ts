@@ -17,6 +17,24 @@ interface PagedList<T> {
 }
 
 /**
+ * True if a page came as an error since the list has it no longer: the first page shows that the list has become shorter, or that its
+ * pages are others now.
+ *
+ * @param index of that page, from 0.
+ * @throws UpstreamError if the first page does not come.
+ */
+export async function isLost<T>(
+  list: Pick<PagedList<T>, 'page'>,
+  index: number,
+  size: number,
+  error: unknown,
+): Promise<boolean> {
+  if (!isOfAnswer(error) || index === 0) return false;
+  const head = await list.page(0, size, true);
+  return isWholeList(head) || head.size !== size || index * size >= head.total;
+}
+
+/**
  * Reads the pages that hold the items from `offset` to `offset + length - 1`, by the sizes that the service has given so far.
  *
  * The service may answer a page that it does not have with an error: one behind the end, or one whose number is of a size that it does not

@@ -1,7 +1,7 @@
 import type { Query, Rest } from '../call/rest.ts';
 import { type Envelope, invalidList, isFull, itemOf, type ListPage, pageIn } from './envelope.ts';
 import { filterKey } from './loader.ts';
-import { readRange } from './page-range.ts';
+import { isLost, readRange } from './page-range.ts';
 import type { Paging } from './paging.ts';
 import { isWholeList, type ListSlice } from './slice.ts';
 
@@ -169,7 +169,10 @@ export class ListReader<T extends object> {
     throw this.#invalid('shows pages that do not fit together');
   }
 
-  /** Reads the pages one after another. Returns the items of all, or undefined if some have moved from one page to another. */
+  /**
+   * Reads the pages one after another. Returns the items of all, or undefined if some have moved from one page to another, or a page
+   * is there no longer.
+   */
   async #allItems(isFresh: boolean): Promise<readonly T[] | undefined> {
     const first = await this.first(isFresh);
     if (isWholeList(first)) return first.items;
@@ -183,7 +186,14 @@ export class ListReader<T extends object> {
       const count = Math.min(PARALLEL_PAGES, Math.ceil(total / size) - next);
       const indexes = Array.from({ length: count }, (_, at) => next + at);
       next += count;
-      for (const slice of await Promise.all(indexes.map((index) => this.page(index, size, isFresh)))) {
+      const read = indexes.map((index) =>
+        this.page(index, size, isFresh).catch(async (error: unknown) => {
+          if (await isLost(this, index, size, error)) return undefined;
+          throw error;
+        }),
+      );
+      for (const slice of await Promise.all(read)) {
+        if (slice === undefined) return undefined;
         if (isWholeList(slice)) return slice.items;
         // What comes at the end moves nothing. Where ids may repeat, nothing tells that from what comes before.
         const fits = this.list.mayRepeatIds ? slice.total === total : slice.total >= total;

@@ -2,6 +2,7 @@ import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../call/errors.ts';
 import { MOST_PAUSE_MS } from '../call/retry.ts';
 import { invalidList } from './envelope.ts';
+import { isLost } from './page-range.ts';
 import { PlaceIndex } from './place-index.ts';
 import type { ListReader } from './reader.ts';
 import { isWholeList, type ListSlice } from './slice.ts';
@@ -33,7 +34,7 @@ export interface WalkOptions {
   readonly onProgress: (seen: number, total: number) => void;
 }
 
-/** The service changed the size of its pages during the walk, so that the positions seen are of no use. */
+/** The service changed its pages during the walk, or the list lost one, so that the positions seen are of no use. */
 class RepagedError extends Error {}
 
 /**
@@ -168,13 +169,16 @@ class Pass<T extends object> {
   }
 
   async #readPage(page: number): Promise<ListSlice<T>> {
-    const slice = await this.#read(page, this.size);
+    const slice = await this.#read(page, this.size).catch(async (error: unknown) => {
+      const first = { page: this.#read.bind(this) };
+      throw (await isLost(first, page, this.size, error)) ? new RepagedError() : error;
+    });
     if (isWholeList(slice) || slice.size !== this.size) throw new RepagedError();
     return slice;
   }
 
-  #read(page: number, size: number): Promise<ListSlice<T>> {
-    return this.#retried(() => this.#reader.page(page, size));
+  #read(page: number, size: number, isFresh = false): Promise<ListSlice<T>> {
+    return this.#retried(() => this.#reader.page(page, size, isFresh));
   }
 
   async #retried(read: () => Promise<ListSlice<T>>): Promise<ListSlice<T>> {
