@@ -19,8 +19,8 @@ const MOST_FAILED = 8;
  */
 const MOST_STEPS = 128;
 
-/** The file of a spool cannot be read; the cause says why. */
-export class DamagedSpoolError extends Error {
+/** Events of a spool cannot be read; the cause says why. */
+class DamagedSpoolError extends Error {
   override readonly name = 'DamagedSpoolError';
 }
 
@@ -33,8 +33,8 @@ export interface SpoolDrainOptions {
   readonly stopping: AbortSignal;
   /** Called when events have left a spool. */
   released(): void;
-  /** Called at once when events of a client cannot be read: no more may be added behind them, and nobody may wait for them. */
-  damaged(spool: Spool, clientId: string): void;
+  /** Called at once when a spool turns out to be damaged: no more may be added to it. */
+  damaged(): void;
 }
 
 /** Moves the events of a spool into the log, each client's in order. What it moves stays in the spool until the log keeps it. */
@@ -54,14 +54,12 @@ export class SpoolDrain {
    * client's events fail, because a node of a Cluster is away, those of other clients go on. What the log takes and its replicas do not
    * get, it is sent as well, so that followers are told.
    *
-   * Resolves with true if nothing failed. Then events may wait that came meanwhile, or that are more than `MOST_STEPS` steps.
-   *
-   * @throws {DamagedSpoolError} at its end, where events of a client could not be read: those of the others have gone
+   * Resolves with true if nothing failed that could be read. Then events may wait that came meanwhile, or that are more than
+   * `MOST_STEPS` steps.
    */
   async pass(spool: Spool): Promise<boolean> {
     let failed = 0;
     let refused = 0;
-    let damage: DamagedSpoolError | undefined;
     /** Clients whose events stay in the spool for now: they are only published. */
     const staying = new Set<string>();
     let turn = this.#inTurn(spool);
@@ -76,8 +74,8 @@ export class SpoolDrain {
           if (goesOn) next.push(clientId);
         } catch (error) {
           if (error instanceof DamagedSpoolError) {
-            this.#options.damaged(spool, clientId);
-            damage = error;
+            spool.giveUp(clientId, error.cause);
+            this.#options.damaged();
             continue;
           }
           // Later turns have only clients that came before those which this one did not reach.
@@ -93,7 +91,6 @@ export class SpoolDrain {
       }
       turn = next;
     }
-    if (damage !== undefined) throw damage;
     return failed === 0;
   }
 

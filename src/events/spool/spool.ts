@@ -18,6 +18,9 @@ ${PROBE_SCHEMA}`;
 /** How many events and UTF-16 code units are drained in one step. */
 const STEP = { events: 64, size: 1024 * 1024 } as const;
 
+/** What a message is recognised by. */
+type Message = Pick<NewEvent, 'type' | 'identity' | 'contents'>;
+
 /** An event that waits, with its place in the queue. */
 export interface Spooled {
   readonly number: number;
@@ -40,6 +43,8 @@ export class Spool {
   readonly #published = new Map<string, { readonly number: number; readonly history: string }>();
   /** Clients of which events are in the log, and could not be deleted here. */
   readonly #undeleted = new Set<string>();
+  /** By client whose events cannot be read: why. */
+  readonly #lost = new Map<string, unknown>();
   readonly #statements: Record<'find' | 'add' | 'first' | 'remove', StatementSync>;
 
   private constructor(path: string, database: DatabaseSync) {
@@ -81,27 +86,55 @@ export class Spool {
     return basename(this.path);
   }
 
-  /** How many events wait. */
+  /** How many events wait, without those that cannot be read. */
   get size(): number {
-    return this.#queues.values().reduce((sum, { count }) => sum + count, 0);
+    return this.#queues
+      .entries()
+      .reduce((sum, [clientId, { count }]) => (this.#lost.has(clientId) ? sum : sum + count), 0);
   }
 
-  /** Whether events of this client wait. */
+  /** Whether events of this client wait that can be read. */
   has(clientId: string): boolean {
-    return this.#queues.has(clientId);
+    return this.#queues.has(clientId) && !this.#lost.has(clientId);
   }
 
+  /** Clients of which events wait that can be read. */
   get clients(): readonly string[] {
-    return [...this.#queues.keys()];
+    return [...this.#queues.keys()].filter((clientId) => !this.#lost.has(clientId));
+  }
+
+  /** Why the file is damaged; undefined as long as nothing has shown that it is. */
+  get damage(): unknown {
+    return this.#lost.values().next().value;
+  }
+
+  /** Leaves the events of a client where they are, as they cannot be read: until `retry` they wait no longer. They are still found. */
+  giveUp(clientId: string, reason: unknown): void {
+    this.#lost.set(clientId, reason);
+  }
+
+  /** Has the events wait again that could not be read. */
+  retry(): void {
+    this.#lost.clear();
+  }
+
+  /** Whether the file is where it was opened. */
+  get isInPlace(): boolean {
+    try {
+      this.#batch.assertInPlace();
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Keeps an event, or recognises it. Throws `StoreUnavailableError`. */
   async add(clientId: string, event: NewEvent): Promise<Appended> {
     // Here too, as a new event of the same turn that fails may take the whole batch with it.
-    const waiting = await this.#alone(() => this.find(clientId, event));
+    const waiting = this.find(clientId, event);
     if (waiting !== undefined) return waiting;
     const known = await this.#write(() => {
-      const found = this.find(clientId, event);
+      const found = this.#lookUp(clientId, event);
       if (found !== undefined) return found;
       const { type, identity, contents } = event;
       return this.#statements.add.run(clientId, type, identity, contents, JSON.stringify(event))
@@ -112,11 +145,24 @@ export class Spool {
     return { answer: { status: 201 }, duplicate: false, conflict: false, cursor: null };
   }
 
-  /** Returns the answer to a message that waits here; undefined for any other. */
-  find(
-    clientId: string,
-    { type, identity, contents }: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
-  ): Appended | undefined {
+  /**
+   * Returns the answer to a message that is here; undefined for any other. The file is read only where it holds events of the client.
+   *
+   * @throws {StoreUnavailableError} where that fails, and the log may lack what is here
+   */
+  find(clientId: string, event: Message): Appended | undefined {
+    if (!this.#queues.has(clientId) && !this.#undeleted.has(clientId)) return undefined;
+    try {
+      return this.#lookUp(clientId, event);
+    } catch (cause) {
+      const error = this.#failed(cause);
+      // The log has all others, and knows them itself.
+      if (this.#queues.has(clientId)) throw error;
+      return undefined;
+    }
+  }
+
+  #lookUp(clientId: string, { type, identity, contents }: Message): Appended | undefined {
     const row = this.#statements.find.get(clientId, type, identity);
     if (row === undefined) return undefined;
     const conflict = text(row['contents']) !== contents;
@@ -230,7 +276,11 @@ export class Spool {
     try {
       return await work();
     } catch (cause) {
-      throw new StoreUnavailableError('The spool could not be written.', { cause });
+      throw this.#failed(cause);
     }
+  }
+
+  #failed(cause: unknown): StoreUnavailableError {
+    return new StoreUnavailableError('The spool could not be read or written.', { cause });
   }
 }

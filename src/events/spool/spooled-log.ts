@@ -11,7 +11,7 @@ import { EarlierSpools } from './earlier-spools.ts';
 import type { RemoteLog } from './remote-log.ts';
 import type { Spool } from './spool.ts';
 import { SpoolDisk } from './spool-disk.ts';
-import { DamagedSpoolError, SpoolDrain } from './spool-drain.ts';
+import { SpoolDrain } from './spool-drain.ts';
 import { openAbandoned, openSpool } from './spool-files.ts';
 
 export interface SpooledLogOptions {
@@ -45,8 +45,6 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   #unreadable: ReadonlyMap<string, string> = new Map();
   /** Paths of spools that turned out to be damaged. No event is added to them any more. */
   readonly #damaged = new Set<string>();
-  /** By damaged spool: clients whose events cannot be read. The spool is kept until the events of the others have left it. */
-  readonly #stuck = new WeakMap<Spool, Set<string>>();
   #draining: Promise<void> | undefined;
   readonly #drains: SpoolDrain;
   readonly #disk: SpoolDisk;
@@ -61,7 +59,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
       ...options,
       stopping: this.#stopping.signal,
       released: () => options.metrics.waiting(this.#waiting),
-      damaged: (spool, clientId) => this.#leaveDamaged(spool, clientId),
+      damaged: () => this.#noteDamage(),
     });
     this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
     this.#ownSpool();
@@ -142,8 +140,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
 
   /** Whether events of this client wait that can be read. */
   #waits(clientId: string): boolean {
-    const isStuck = (spool: Spool): boolean => this.#stuck.get(spool)?.has(clientId) === true;
-    return this.#spools.some((spool) => spool.has(clientId) && !isStuck(spool));
+    return this.#spools.some((spool) => spool.has(clientId));
   }
 
   /** Returns its own spool, and opens it if that failed before. */
@@ -168,6 +165,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
 
   /** Takes over the spools of processes that have ended. */
   #adopt(): void {
+    this.#retryDamaged();
     try {
       const own = this.#spools.map(({ path }) => path);
       const earlier = this.#earlier.free();
@@ -210,17 +208,26 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     this.#options.metrics.unreadableSpools(unreadable.size);
   }
 
-  #leaveDamaged(spool: Spool, clientId: string): void {
-    if (this.#own === spool) this.#own = undefined;
-    this.#damaged.add(spool.path);
-    this.#stuck.set(spool, (this.#stuck.get(spool) ?? new Set()).add(clientId));
+  /** Names spools that have turned out to be damaged, and adds no more to them. They stay open: what is in them has got 201. */
+  #noteDamage(): void {
+    for (const spool of this.#spools) {
+      if (spool.damage === undefined) continue;
+      if (this.#own === spool) this.#own = undefined;
+      this.#damaged.add(spool.path);
+      if (this.#unreadable.has(spool.name)) continue;
+      this.#nameUnreadable(new Map([...this.#unreadable, [spool.name, String(spool.damage)]]));
+    }
   }
 
-  /** Closes a spool that turned out to be damaged. It is tried again with the next adoption. */
-  #setAside(spool: Spool, error: unknown): void {
-    this.#spools = this.#spools.filter((other) => other !== spool);
-    spool.close();
-    this.#nameUnreadable(new Map([...this.#unreadable, [spool.name, String(error)]]));
+  /** Has damaged spools tried again. One that somebody has taken away is closed, once no pass is under way. */
+  #retryDamaged(): void {
+    for (const spool of this.#spools.filter(({ damage }) => damage !== undefined)) {
+      if (spool.isInPlace) spool.retry();
+      else if (this.#draining === undefined) {
+        this.#spools = this.#spools.filter((other) => other !== spool);
+        spool.close();
+      }
+    }
   }
 
   /** Moves waiting events into the log until none waits. Only one drain runs at a time; it never rejects. */
@@ -254,15 +261,11 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     }
   }
 
-  /** Makes one pass. Resolves with true if nothing failed that could be read. Never rejects, so that other spools drain. */
+  /** Makes one pass, as `pass` does. Never rejects, so that other spools drain. */
   async #drainSpool(spool: Spool): Promise<boolean> {
     try {
       return await this.#drains.pass(spool);
     } catch (error) {
-      if (error instanceof DamagedSpoolError) {
-        this.#setAside(spool, error.cause);
-        return true;
-      }
       this.#options.logger.error(
         { spool: spool.name, error: String(error) },
         'the spool could not be drained',
@@ -272,7 +275,8 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   }
 
   #releaseAdopted(): void {
-    const isDone = (spool: Spool): boolean => spool !== this.#own && spool.size === 0 && !spool.isUntidy;
+    const isDone = (spool: Spool): boolean =>
+      spool !== this.#own && spool.size === 0 && !spool.isUntidy && spool.damage === undefined;
     for (const spool of this.#spools.filter(isDone)) spool.leave();
     this.#spools = this.#spools.filter((spool) => !isDone(spool));
   }

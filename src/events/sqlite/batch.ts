@@ -28,7 +28,7 @@ export class SqliteBatch {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#assertInPlace();
+    this.assertInPlace();
   }
 
   /** Resolves with what `work` returned once that is on disk. It may be called twice: what the first call wrote is rolled back then. */
@@ -54,7 +54,7 @@ export class SqliteBatch {
 
   #commit(jobs: readonly Job[]): void {
     try {
-      this.#assertInPlace();
+      this.assertInPlace();
       transaction(this.#database, () => {
         for (const job of jobs) job.work();
       });
@@ -66,7 +66,8 @@ export class SqliteBatch {
     for (const job of jobs) job.resolve();
   }
 
-  #assertInPlace(): void {
+  /** Throws where a file of the database was deleted, moved or replaced. */
+  assertInPlace(): void {
     const path = this.#database.location();
     if (path === null) return;
     for (const file of SUFFIXES.map((suffix) => path + suffix)) {
