@@ -27,7 +27,8 @@ export class SpoolDisk {
   }
 
   /**
-   * Finds out whether an event of any size could be kept now, by writing as much.
+   * Finds out whether an event of any size could be kept now, by writing as much. Where the spool turns out to be damaged that says
+   * nothing of its disk, and nothing is noted.
    *
    * @param stopping aborts before the spool is closed: nothing is noted of a look that this has ended
    */
@@ -37,7 +38,7 @@ export class SpoolDisk {
       () => undefined,
       (error: unknown) => error,
     );
-    if (!stopping.aborted) this.note(problem);
+    if (!stopping.aborted && spool.damage === undefined) this.note(problem);
   }
 
   /** Notes why the spool cannot be opened or written, or undefined where it can. The log has a line when that changes. */

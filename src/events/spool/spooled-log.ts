@@ -156,11 +156,14 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     return this.#own;
   }
 
-  /** Finds out whether its own spool takes events. */
+  /** Finds out whether its own spool takes events; where that turns out to be damaged, whether the next one does. */
   async #lookAtDisk(): Promise<void> {
     const { signal } = this.#stopping;
     const spool = this.#ownSpool();
-    if (spool !== undefined && !signal.aborted) await this.#disk.look(spool, signal);
+    if (spool === undefined || signal.aborted) return;
+    await this.#disk.look(spool, signal);
+    this.#noteDamage();
+    if (this.#own !== spool) await this.#lookAtDisk();
   }
 
   /** Takes over the spools of processes that have ended. */

@@ -127,3 +127,14 @@ it('a recovered copy takes the place of a damaged spool while the gateway runs',
   expect(remote.sent).toEqual([unreadable.id, credit.id]);
   expect(await log.recall(CLIENT, credit)).toMatchObject({ duplicate: true, cursor: expect.any(String) });
 });
+
+it('a start on a spool with an unreadable event says nothing of the disk', async () => {
+  const event = moneyIn();
+  damageEvent(await leave(event), event);
+  const log = open();
+  await until(() => isNamed(log));
+  // It has looked again before it says how it is.
+  remote.isAway = true;
+  expect((await log.health()).writable).toBe(true);
+  expect([lines('the spool takes no event'), lines('the spool takes events again')]).toEqual([[], []]);
+});
