@@ -160,7 +160,7 @@ export interface EventLogHealth {
   readonly available: boolean;
   /** Number of events that wait in the spools of this process, including spools that it has adopted. */
   readonly spooled: number;
-  /** Names of the spools in `DATA_DIR` that cannot be read, if there are any. Their events reach nobody. */
+  /** Names of the spools in `DATA_DIR` that are damaged or cannot be read, if there are any. Events in them may reach nobody. */
   readonly unreadableSpools?: readonly string[];
   /** Why the spool takes no event, if it does not: a sentence for the operator. It is needed once the log is away. */
   readonly spoolProblem?: string;

@@ -4,7 +4,7 @@ import { parseStored } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, NewEvent } from '../log.ts';
 import { SqliteBatch } from '../sqlite/batch.ts';
-import { integer, openExclusive, PROBE_SCHEMA, probe, text } from '../sqlite/file.ts';
+import { integer, isCorruption, openExclusive, PROBE_SCHEMA, probe, text } from '../sqlite/file.ts';
 import { isEarlierSpoolName, removeDatabase } from './earlier-spools.ts';
 
 const SCHEMA = `
@@ -45,6 +45,8 @@ export class Spool {
   readonly #undeleted = new Set<string>();
   /** By client whose events cannot be read: why. */
   readonly #lost = new Map<string, unknown>();
+  /** What SQLite has said of a part of the file that is damaged. */
+  #corruption: unknown;
   readonly #statements: Record<'find' | 'add' | 'first' | 'remove', StatementSync>;
 
   private constructor(path: string, database: DatabaseSync) {
@@ -105,7 +107,7 @@ export class Spool {
 
   /** Why the file is damaged; undefined as long as nothing has shown that it is. */
   get damage(): unknown {
-    return this.#lost.values().next().value;
+    return this.#corruption ?? this.#lost.values().next().value;
   }
 
   /** Leaves the events of a client where they are, as they cannot be read: until `retry` they wait no longer. They are still found. */
@@ -251,7 +253,12 @@ export class Spool {
 
   /** Writes as much as an event may take. Throws `StoreUnavailableError` where none of any size could be kept now. */
   async probe(): Promise<void> {
-    await this.#write(() => probe(this.#database));
+    await this.#write(() => {
+      probe(this.#database);
+      // No client has this name. Only a row of the table itself shows that an index of it is damaged.
+      const { lastInsertRowid } = this.#statements.add.run('', '', '', '', '');
+      this.#statements.remove.run('', lastInsertRowid);
+    });
     // SQLite would overwrite a log that has once grown, which a full disk does not keep it from: so the next probe begins without one.
     // Where events wait the room is theirs.
     if (this.size === 0) await this.#alone(() => this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
@@ -281,6 +288,7 @@ export class Spool {
   }
 
   #failed(cause: unknown): StoreUnavailableError {
+    if (isCorruption(cause)) this.#corruption ??= cause;
     return new StoreUnavailableError('The spool could not be read or written.', { cause });
   }
 }

@@ -123,15 +123,26 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
 
   async #spool(clientId: string, event: NewEvent): Promise<Appended> {
     const { metrics, names } = this.#options;
-    const spool = this.#ownSpool();
-    if (spool === undefined)
-      throw new StoreUnavailableError('Neither the event log nor the spool can be written.');
-    const appended = await spool.add(clientId, { ...event, names: names(unplaced(event)) });
+    const appended = await this.#add(clientId, { ...event, names: names(unplaced(event)) });
     if (appended.duplicate) metrics.duplicate(event.type, appended.conflict);
     else metrics.spooled(event.type);
     metrics.waiting(this.#waiting);
     void this.#drain();
     return appended;
+  }
+
+  /** Adds an event to its own spool; where that turns out to be damaged, to the next one. */
+  async #add(clientId: string, event: NewEvent): Promise<Appended> {
+    const spool = this.#ownSpool();
+    if (spool === undefined)
+      throw new StoreUnavailableError('Neither the event log nor the spool can be written.');
+    try {
+      return await spool.add(clientId, event);
+    } catch (error) {
+      if (spool.damage === undefined) throw error;
+      this.#noteDamage();
+      return this.#add(clientId, event);
+    }
   }
 
   get #waiting(): number {
@@ -205,7 +216,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   #nameUnreadable(unreadable: ReadonlyMap<string, string>): void {
     for (const [spool, error] of unreadable) {
       if (this.#unreadable.get(spool) === error) continue;
-      this.#options.logger.error({ spool, error }, 'a spool cannot be read, its events cannot be delivered');
+      this.#options.logger.error({ spool, error }, 'a spool cannot be read in full, events may reach nobody');
     }
     this.#unreadable = unreadable;
     this.#options.metrics.unreadableSpools(unreadable.size);

@@ -3,6 +3,8 @@ import { disk } from '../../common/disk.ts';
 import { makePrivate } from '../../common/private-file.ts';
 
 const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
 
 /**
  * Opens a database that is synced at every commit and locked to this process while it is open. Returns undefined if another
@@ -23,6 +25,14 @@ export function openExclusive(path: string, schema: string): DatabaseSync | unde
     if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY) return undefined;
     throw error;
   }
+}
+
+/** Whether SQLite has thrown this because the file is damaged. */
+export function isCorruption(error: unknown): boolean {
+  if (!(error instanceof Error && 'errcode' in error && typeof error.errcode === 'number')) return false;
+  // The lowest byte of an extended code is the code itself.
+  const code = error.errcode % 256;
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
 }
 
 /** The schema's part of `probe`. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
+import { cp, mkdtemp, open as openFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -91,6 +91,18 @@ function damageEvent(path: string, event: NewEvent): void {
   database.prepare(`UPDATE spool SET event = 'damaged' WHERE identity = ?`).run(event.identity);
 }
 
+/** Overwrites the index by which a message is recognised. */
+async function damageIndex(path: string): Promise<void> {
+  const database = new DatabaseSync(path);
+  const index = database
+    .prepare(`SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_spool_1'`)
+    .get();
+  const size = Number(database.prepare('PRAGMA page_size').get()?.['page_size']);
+  database.close();
+  await using file = await openFile(path, 'r+');
+  await file.write(Buffer.alloc(size, 0x5a), 0, size, (Number(index?.['rootpage']) - 1) * size);
+}
+
 const isNamed = async (log: SpooledLog): Promise<boolean> =>
   (await log.health()).unreadableSpools?.includes(NAME) === true;
 const lines = (message: string) => logger.lines.filter((line) => line.message === message);
@@ -126,6 +138,44 @@ it('a recovered copy takes the place of a damaged spool while the gateway runs',
   });
   expect(remote.sent).toEqual([unreadable.id, credit.id]);
   expect(await log.recall(CLIENT, credit)).toMatchObject({ duplicate: true, cursor: expect.any(String) });
+});
+
+it('an empty spool whose index is damaged keeps no credit from the log, nor a webhook from the next spool', async () => {
+  await damageIndex(await leave());
+  const log = open();
+  expect(await log.recall(CLIENT, moneyIn())).toBeUndefined();
+  remote.isAway = true;
+  const events = [moneyIn(), moneyIn()];
+  const kept = await Promise.all(events.map((event) => log.append(CLIENT, event)));
+  expect(kept).toEqual([KEPT, KEPT]);
+  expect(await log.health()).toMatchObject({ writable: true, spooled: 2, unreadableSpools: [NAME] });
+  remote.isAway = false;
+  await until(async () => (await log.health()).spooled === 0);
+  expect(new Set(remote.sent)).toEqual(new Set(events.map(({ id }) => id)));
+});
+
+it('a spool whose index is damaged is noticed while nobody needs it, and stays named', async () => {
+  await damageIndex(await leave());
+  const log = open();
+  for (const _time of ['once', 'again']) {
+    await until(() => isNamed(log));
+    vi.advanceTimersByTime(10_000);
+  }
+  expect(await log.health()).toMatchObject({ writable: true, spooled: 0 });
+  expect([lines('the spool takes no event'), lines('the spool takes events again')]).toEqual([[], []]);
+  const named = logger.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields);
+  expect(named).toEqual([{ spool: NAME, error: expect.stringContaining('malformed') }]);
+});
+
+it('nobody is asked about a credit of a client whose events wait where they cannot be found', async () => {
+  const unreadable = moneyIn();
+  const path = await leave(unreadable);
+  damageEvent(path, unreadable);
+  await damageIndex(path);
+  const log = open();
+  await until(() => isNamed(log));
+  await expect(log.recall(CLIENT, moneyIn())).rejects.toBeInstanceOf(StoreUnavailableError);
+  expect(await log.recall(OTHER, moneyIn())).toBeUndefined();
 });
 
 it('a start on a spool with an unreadable event says nothing of the disk', async () => {
