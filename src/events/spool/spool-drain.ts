@@ -124,7 +124,8 @@ export class SpoolDrain {
     const results = await this.#append(spool, clientId, batch);
     for (const [index, { event }] of batch.entries()) this.#noteDrained(clientId, event, results[index]);
     await spool.release(clientId, batch).catch((error: unknown) => {
-      this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
+      if (spool.damage !== undefined) this.#options.damaged();
+      else this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
     });
     this.#options.released();
     return spool.has(clientId);

@@ -203,6 +203,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   /** Deletes what a full disk has kept in the spools although the log has it. */
   async #tidy(): Promise<void> {
     await Promise.all(this.#spools.map((spool) => spool.tidy()));
+    this.#noteDamage();
     if (this.#draining === undefined) this.#releaseAdopted();
   }
 

@@ -178,6 +178,21 @@ it('nobody is asked about a credit of a client whose events wait where they cann
   expect(await log.recall(OTHER, moneyIn())).toBeUndefined();
 });
 
+it('a spool is named from which nothing can be deleted, and what the log has is sent to it once', async () => {
+  const events = [moneyIn(), moneyIn(), moneyIn()];
+  await damageIndex(await leave(...events));
+  const log = open();
+  for (const _time of ['once', 'again']) {
+    await until(() => isNamed(log));
+    vi.advanceTimersByTime(10_000);
+  }
+  await until(async () => (await log.health()).spooled === 0);
+  expect(remote.sent).toEqual(events.map(({ id }) => id));
+  for (const event of events)
+    expect(await log.recall(CLIENT, event)).toMatchObject({ duplicate: true, cursor: expect.any(String) });
+  expect(lines('the spool cannot be shortened')).toEqual([]);
+});
+
 it('a start on a spool with an unreadable event says nothing of the disk', async () => {
   const event = moneyIn();
   damageEvent(await leave(event), event);
