@@ -1,4 +1,4 @@
-import type { Hold, MoneyRecords } from '../money/record.ts';
+import { type Hold, type MoneyRecords, PaymentsHeldError } from '../money/record.ts';
 import {
   type Command,
   CommandError,
@@ -46,11 +46,13 @@ export const payments: Command = {
     refuseArguments(positionals);
     return withRecords(async (records) => {
       if (what === 'stop') await stop(records);
-      const holds = await records.held();
-      const isRefused = isPutBack(holds) && !isCompared;
+      let holds = await records.held();
+      let isRefused = false;
       try {
         // Also where none is told: a stop or a resumption that did not reach everything may have left some clients stopped.
-        if (what === 'resume' && !isRefused) await records.resume();
+        if (what === 'resume') isRefused = !(await goesOn(records, isCompared));
+        // What was read before may not tell of it.
+        if (isRefused) holds = await records.held();
       } finally {
         if (holds.length === 0) print('Payments are not held.');
         for (const hold of holds) print(holdText(hold));
@@ -64,6 +66,17 @@ export const payments: Command = {
     });
   },
 };
+
+/** @returns false where nothing was changed, as the record was put back and nobody has compared it */
+async function goesOn(records: MoneyRecords, isCompared: boolean): Promise<boolean> {
+  try {
+    await records.resume(isCompared);
+    return true;
+  } catch (error) {
+    if (error instanceof PaymentsHeldError) return false;
+    throw error;
+  }
+}
 
 /** @throws {CommandError} if it is not certain that they are stopped, and stay so */
 async function stop(records: MoneyRecords): Promise<void> {
@@ -85,7 +98,5 @@ function partly(cause: unknown): CommandError {
     'Payments are not stopped, or those of some clients alone: stop them again until this ends with 0, or run pasarela payments resume.';
   return new CommandError(`${why} ${advice}`, { cause });
 }
-
-const isPutBack = (holds: readonly Hold[]): boolean => holds.some(({ why }) => why === 'put-back');
 
 const isStopped = (holds: readonly Hold[]): boolean => holds.some(({ why }) => why === 'stopped');

@@ -227,8 +227,13 @@ export interface MoneyRecords extends OpenRecords {
    * Rejects also if it is done, but a failover may forget it.
    */
   holdPayments(): Promise<void>;
-  /** Lets payments go on, however many are missing, because an operator has decided so. */
-  resume(): Promise<void>;
+  /**
+   * Lets payments go on, because an operator has decided so.
+   *
+   * @param isCompared whether the operator has compared what a store that was put back lacks: then they go on however many are missing
+   * @throws {PaymentsHeldError} if the store was put back, and that is false: nothing was changed
+   */
+  resume(isCompared: boolean): Promise<void>;
   /** Closes the store. */
   stop(): Promise<void>;
 }

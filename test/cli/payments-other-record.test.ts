@@ -107,6 +107,28 @@ it('a gateway with these counts finds the put-back that a command has told, and 
   expect(await gateway.held()).toEqual([]);
 });
 
+it('payments status and resume do not take for right what DATA_DIR counts of a client whose record cannot be read', async () => {
+  const { redis, records, run } = await strangers();
+  const unreached = 'The record of payments could not be reached';
+  /** All keys but those of the client that the folder counts, as where its node of a Cluster is away. */
+  const keys = ['~pasarela:money:[^{]*', `~*{${CLIENT}}*`];
+  await redis.admin.call('ACL', 'SETUSER', 'default', 'resetkeys', ...keys);
+  expect(await run('status')).toMatchObject({ code: 1, stdout: '', stderr: `${unreached} (held).\n` });
+  for (const verb of ['list', 'export'])
+    expect(await run(verb, '--client', CLIENT)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(unreached),
+    });
+  await records.holdPayments();
+  expect(await run('resume')).toMatchObject({ code: 1, stderr: `${unreached} (resume).\n` });
+  expect(await records.held()).toMatchObject([{ why: 'stopped' }]);
+  // What stands in the way of nothing else is told.
+  expect(await run('stop')).toMatchObject({ code: 0, stdout: expect.stringMatching(/operator has stopped/) });
+  await redis.admin.call('ACL', 'SETUSER', 'default', '~*');
+  expect(await run('resume')).toMatchObject({ code: 1, stdout: expect.stringMatching(ASKED) });
+  expect(await records.held()).toMatchObject([{ why: 'stopped' }]);
+});
+
 it('a command on a Redis without a payment says so also where its DATA_DIR counts some', async () => {
   const redis = cleanup.use(await startRedis());
   await writeFile(join(folder, MARKS), JSON.stringify({ [COUNTED]: { epoch: 0, sent: 3, at: 1 } }));

@@ -133,7 +133,7 @@ describe('a Redis that was put back tells the time of the last line of the copy,
     });
     expect(await records.isPutBack(clientId)).toBe(true);
     expect(await unaware.held()).toMatchObject([{ why: 'put-back', missing: 4, copied: undefined }]);
-    await records.resume();
+    await records.resume(true);
     await records.stop();
     await unaware.stop();
   });
@@ -154,32 +154,59 @@ describe('a Redis that was put back tells the time of the last line of the copy,
   });
 });
 
-describe('a gateway that knows that a Redis was put back,', () => {
-  /** Two clients, in the order in which a gateway compares them, whose ledgers are behind by a payment; and the gateway's connection. */
-  async function behind(cleanup: AsyncDisposableStack) {
-    const redis = cleanup.use(await startRedis());
-    const records = await openRedisRecords(redis.url, dir, silentLogger);
-    const ids = [randomUUID(), randomUUID()];
-    for (const clientId of [...ids, ...ids]) await send(records, clientId);
-    await records.stop();
-    for (const clientId of ids) await redis.admin.hset(ledgerOf(clientId), 'sent', 1);
-    const operator = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
-    cleanup.defer(() => operator.stop());
-    const client = redis.admin.duplicate();
-    cleanup.defer(() => client.disconnect());
-    const marks = new RedisMarks(join(dir, MARKS));
-    const holds = new RedisHolds(client, new DurableWrites(redis.url, 1_000), marks);
-    const [first = '', second = ''] = marks.clients;
-    return { client, operator, holds, first, second };
-  }
+/**
+ * Two clients, in the order in which a process compares them, whose ledgers are behind by a payment; and a process with their marks, its
+ * connection and its holds.
+ */
+async function behind(cleanup: AsyncDisposableStack, isCommand = false) {
+  const redis = cleanup.use(await startRedis());
+  const records = await openRedisRecords(redis.url, dir, silentLogger);
+  const ids = [randomUUID(), randomUUID()];
+  for (const clientId of [...ids, ...ids]) await send(records, clientId);
+  await records.stop();
+  for (const clientId of ids) await redis.admin.hset(ledgerOf(clientId), 'sent', 1);
+  const operator = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  cleanup.defer(() => operator.stop());
+  const client = redis.admin.duplicate();
+  cleanup.defer(() => client.disconnect());
+  const marks = new RedisMarks(join(dir, MARKS));
+  const holds = new RedisHolds(client, new DurableWrites(redis.url, 1_000), marks, isCommand);
+  const [first = '', second = ''] = marks.clients;
+  return { client, operator, holds, first, second };
+}
 
+it('a command lets no payments go on of a Redis whose ledgers it could read, and found to be behind, only as it was about to', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { client, operator, holds, first, second } = await behind(cleanup, true);
+  const ledgers = () => Promise.all([first, second].map((clientId) => client.hgetall(ledgerOf(clientId))));
+  const evalsha = client.evalsha.bind(client);
+  let isAway = true;
+  vi.spyOn(client, 'evalsha').mockImplementation(async (...asked) => {
+    if (isAway) throw new Error('the node is away');
+    return evalsha(...asked);
+  });
+  await expect(holds.held()).rejects.toThrow('the node is away');
+  await operator.holdPayments();
+  const before = await ledgers();
+  expect(await holds.held()).toMatchObject([{ why: 'stopped' }]);
+  for (const isCompared of [false, true])
+    await expect(holds.resume(isCompared)).rejects.toThrow('the node is away');
+  isAway = false;
+  await expect(holds.resume(false)).rejects.toMatchObject({ why: 'put-back' });
+  expect(await ledgers()).toEqual(before);
+  expect(await operator.held()).toMatchObject([{ why: 'stopped' }]);
+  await holds.resume(true);
+  expect(await ledgers()).toMatchObject([{ epoch: '1' }, { epoch: '1' }]);
+});
+
+describe('a gateway that knows that a Redis was put back,', () => {
   it('and tells the others as an operator lets payments go on, holds none any more', async () => {
     await using cleanup = new AsyncDisposableStack();
     const { client, operator, holds, first, second } = await behind(cleanup);
     for (const clientId of [first, second]) expect(await holds.isPutBack(clientId)).toBe(true);
     const sadd = client.sadd.bind(client);
     vi.spyOn(client, 'sadd').mockImplementation(async (...told) => {
-      await operator.resume();
+      await operator.resume(true);
       return sadd(...told);
     });
     expect(await holds.isPutBack(first)).toBe(true);

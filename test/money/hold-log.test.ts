@@ -65,7 +65,7 @@ it('a process that runs logs once that payments are held, for each reason, and o
   expect(told()).toEqual([`error: ${PUT_BACK}`, `warn: ${STOPPED}`]);
   expect(logger.lines[0]?.fields).toEqual({ missing: 1 });
 
-  await operator.resume();
+  await operator.resume(true);
   await lookUntil(4);
   expect(told().slice(2)).toEqual(expect.arrayContaining(GO_ON.map((line) => `info: ${line}`)));
   for (let looks = 0; looks < 3; looks += 1) {

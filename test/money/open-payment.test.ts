@@ -679,7 +679,7 @@ it.each(['over node:sqlite', 'over Redis'])(
     await using cleanup = new AsyncDisposableStack();
     const open = where === 'over Redis' ? await behindInRedis(cleanup) : await behindInSqlite(cleanup);
     const { records, name } = open;
-    await records.resume();
+    await records.resume(true);
     const payment = await until(() => records.takeOpen(name, OWNER, 0));
     const never = () => expect.unreachable();
     const parts = {

@@ -175,7 +175,7 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     const clientId = randomUUID();
     const name = await send(records, clientId, 0, 'upstream-key');
     await records.holdPayments();
-    await records.resume();
+    await records.resume(true);
     await other.held();
     const due = await until(async () => (await other.due(clientId, 10)).length > 0);
     expect(due).toBe(true);
@@ -195,7 +195,7 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
       await other.answer(name, hashOf(name), { kind: 'done', status: 200, text: '{}' }, randomUUID());
       expect(await records.read(name)).toMatchObject({ answer: { kind: 'done' } });
     } finally {
-      await records.resume();
+      await records.resume(true);
     }
   });
 
@@ -264,7 +264,10 @@ describe('a record that was put back', () => {
     await records.holdPayments();
     expect(await records.held()).toMatchObject([{ why: 'stopped' }, { why: 'put-back' }]);
     expect(await records.takeOpen(name, 'me', 0)).toBeUndefined();
-    await records.resume();
+    // An operator who has not compared lets nothing go on, not even what is stopped alone.
+    await expect(records.resume(false)).rejects.toMatchObject({ why: 'put-back' });
+    expect(await records.held()).toMatchObject([{ why: 'stopped' }, { why: 'put-back' }]);
+    await records.resume(true);
     expect(await records.takeOpen(name, 'me', 0)).toMatchObject({ upstreamKey: null, isCurrent: false });
     await records.hasten(name);
     const hastened = { upstreamKey: 'upstream-key', isCurrent: true };
@@ -305,7 +308,7 @@ describe('a record that was put back', () => {
     await redis.admin.hset(`pasarela:money:{${behind}}:ledger`, 'sent', 0);
     for (const clientId of [behind, other])
       await expect(send(records, clientId)).rejects.toMatchObject({ why: 'put-back' });
-    await records.resume();
+    await records.resume(true);
     await send(records, other);
     await records.stop();
   });
@@ -318,7 +321,7 @@ describe('a record that was put back', () => {
     await redis.admin.sadd('pasarela:money:held', behind);
     expect(await records.held()).toMatchObject([{ why: 'put-back', missing: 0 }]);
     await expect(send(records, other)).rejects.toMatchObject({ why: 'put-back' });
-    await records.resume();
+    await records.resume(true);
     await send(records, other);
     await records.stop();
   });
@@ -332,13 +335,13 @@ describe('a record that was put back', () => {
     await redis.admin.hset(ledger, 'sent', 1);
     await expect(send(records, clientId)).rejects.toMatchObject({ why: 'put-back' });
     const copy = await redis.admin.dumpBuffer(ledger);
-    await records.resume();
+    await records.resume(true);
     for (let payment = 0; payment < 3; payment += 1) await send(records, clientId);
 
     await redis.admin.restore(ledger, 0, copy, 'REPLACE');
     await expect(send(records, clientId)).rejects.toMatchObject({ why: 'put-back' });
     expect(await records.held()).toMatchObject([{ why: 'put-back', missing: 3 }]);
-    await records.resume();
+    await records.resume(true);
     expect(await records.isPutBack(clientId)).toBe(false);
     await send(records, clientId);
     await records.stop();

@@ -936,7 +936,7 @@ describe('the record over Redis', () => {
       await step();
       expect(await changes(), String(step)).toBeGreaterThan(before);
     }
-    await records.resume();
+    await records.resume(true);
     await records.stop();
   });
 

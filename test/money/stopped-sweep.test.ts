@@ -95,7 +95,7 @@ it.each(STORES.slice(0, 2))(
     };
     await looked.promise;
     expect(repeats).toHaveLength(sent);
-    await operator.resume();
+    await operator.resume(true);
     for (const name of names) await operator.hasten(name);
     await until(async () => (await answered()) === DUE);
     expect(new Set(repeats).size).toBe(DUE);

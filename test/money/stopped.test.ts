@@ -254,7 +254,7 @@ it.each(STORES)(
     const name = recordName({ clientId: 'client', customerId: undefined, key: 'a first key' });
     await gateway.claim(name, { ...NOBODYS, owner: 'me', inputHash: 'input', leaseMs: 0, twin: 'twin' });
     for (const _time of ['first', 'second']) {
-      await operator.resume();
+      await operator.resume(false);
       expect(await gateway.held()).toEqual([]);
       expect(await gateway.isPutBack('client')).toBe(false);
       expect(await gateway.markSent(name, 'me', '{}')).toBe(true);
@@ -315,7 +315,7 @@ it('a stop that the replica does not have is told as uncertain, and stays once i
     );
     expect(await replica.admin.hget('pasarela:money:{client}:ledger', 'stopped')).toBe('1');
     expect(await replica.admin.get('pasarela:money:stopped')).not.toBeNull();
-    await operator.resume();
+    await operator.resume(false);
   }
   replica.freeze();
   // A command that starts later than that has never seen it answer.
@@ -345,11 +345,11 @@ it.each(STORES)(
     ] as const) {
       await operator.holdPayments();
       await expect(send(first, 'a first key')).rejects.toMatchObject({ why: 'stopped' });
-      await operator.resume();
+      await operator.resume(false);
       expect(await send(second, 'a first key')).toBe(true);
       await operator.holdPayments();
       await expect(send(second, 'another key')).rejects.toMatchObject({ why: 'stopped' });
-      await operator.resume();
+      await operator.resume(false);
     }
   },
 );
@@ -388,7 +388,7 @@ it('a stop after a put-back stops a client that a process has paid for before it
   expect(await send('before')).toBe(true);
   await redis.admin.flushall();
   await expect(send('while it is put back')).rejects.toMatchObject({ why: 'put-back' });
-  await operator.resume();
+  await operator.resume(true);
   expect(await gateway.held()).toEqual([]);
   await operator.holdPayments();
   await expect(send('after the stop')).rejects.toMatchObject({ why: 'stopped' });

@@ -87,7 +87,7 @@ export class Operator {
       this.#putBack.end();
       const since = this.#mayBeHeldSince;
       const isNoticed = this.#world.sim.elapsed - Math.max(since ?? 0, this.#troubledAt) > NOTICED_MS;
-      if (!(await this.#does('resume', (records) => records.resume()))) return;
+      if (!(await this.#does('resume', (records) => records.resume(true)))) return;
       this.#done = 'resume';
       if (isNoticed && this.#mayBeHeldSince === since) this.#mayBeHeldSince = undefined;
       this.#world.sim.say('payments go on');

@@ -3,7 +3,7 @@ import { EXIT, type ExitCode, readArguments, refuseArguments, UsageError } from 
 import { CSV_HEADER } from './entry-text.ts';
 import { justBefore, partsOf } from './export-parts.ts';
 import { followJournal } from './follow.ts';
-import { remarkPutBack } from './hold-text.ts';
+import { isPutBack, remarkHolds } from './hold-text.ts';
 import { Progress } from './progress.ts';
 import { clientsMeant, withRecords } from './records.ts';
 import { span } from './span.ts';
@@ -30,7 +30,7 @@ export async function exportJournal(args: readonly string[]): Promise<ExitCode> 
   const isCsv = format === 'csv';
   const { from, to } = span(values);
   return withRecords(async (records) => {
-    await remarkPutBack(records);
+    await remarkHolds(records, isPutBack);
     const clients = await clientsMeant(records, client);
     if (stateFile === undefined) {
       await exportAll(records, clients, { from, to, isCsv });

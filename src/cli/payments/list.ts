@@ -23,7 +23,7 @@ import {
   UsageError,
   writeOut,
 } from '../command.ts';
-import { holdText } from './hold-text.ts';
+import { remarkHolds } from './hold-text.ts';
 import { clientsMeant, withRecords } from './records.ts';
 import { span } from './span.ts';
 
@@ -69,7 +69,7 @@ export async function listPayments(args: readonly string[]): Promise<ExitCode> {
     limit,
   };
   return withRecords(async (records) => {
-    for (const hold of await records.held()) remark(holdText(hold));
+    await remarkHolds(records);
     const found: Listed[] = [];
     for (const clientId of await clientsMeant(records, values.client)) {
       // One more than is printed shows that there are more.

@@ -2,7 +2,7 @@ import { clock } from '../../common/clock.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { DurableWrites } from '../../redis/durable-write.ts';
 import { runScript, type Script } from '../../redis/script.ts';
-import type { Hold } from '../record.ts';
+import { type Hold, PaymentsHeldError } from '../record.ts';
 import { CLIENTS } from './keys.ts';
 import type { RedisMarks } from './marks.ts';
 import { CHECK, LOOK, RESUME, STOP, STOP_CLIENT } from './scripts.ts';
@@ -78,9 +78,12 @@ export class RedisHolds {
     if ((await this.#check(clientId)) === undefined) await this.#redis.srem(HELD, clientId);
   }
 
-  /** Returns the holds that all processes see now, an operator's first. Rejects when Redis does not answer. */
+  /**
+   * Returns the holds that all processes see now, an operator's first. Rejects when Redis does not answer. That of a command also rejects
+   * where it finds none and could not read a ledger, which may be behind.
+   */
   async held(): Promise<readonly Hold[]> {
-    const [clients, stopped, behind] = await Promise.all([
+    const [clients, stopped, { behind, unread }] = await Promise.all([
       this.#redis.smembers(HELD),
       this.#redis.get(STOPPED),
       this.#behind(),
@@ -97,23 +100,27 @@ export class RedisHolds {
     // Of a ledger that says so itself a gateway holds the payments, also where the set lacks its client.
     if (clients.length === 0 && unnoted.some(({ isNoted }) => isNoted)) holds.push(putBack(unnoted));
     else if (unnoted.length > 0) holds.push({ ...putBack(unnoted), isUnnoted: true });
+    if (holds.length === 0 && unread !== undefined) throw unread.reason;
     this.#isHeld = holds.length > 0;
     return holds;
   }
 
   /**
    * What a command finds by the marks of its folder, and does not record; empty for a gateway, which records it. A ledger that cannot be
-   * read keeps it from none of the others.
+   * read keeps it from none of the others, and is told as `unread`.
    */
-  async #behind(): Promise<ReadonlyMap<string, Check>> {
+  async #behind(): Promise<Behind> {
     const clients = this.#isCommand ? this.#marks.clients : [];
-    const found = await Promise.all(
+    const looks = await Promise.allSettled(
       clients.map(async (clientId) => {
-        const check = await this.#check(clientId).catch(() => undefined);
+        const check = await this.#check(clientId);
         return check === undefined ? [] : [[clientId, check] as const];
       }),
     );
-    return new Map(found.flat());
+    return {
+      behind: new Map(looks.flatMap((look) => (look.status === 'fulfilled' ? look.value : []))),
+      unread: looks.find((look) => look.status === 'rejected'),
+    };
   }
 
   /**
@@ -131,14 +138,23 @@ export class RedisHolds {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** Lets all payments go on. May be repeated: also clients whose ledgers alone say that they are stopped go on. */
-  async resume(): Promise<void> {
-    const [held, paying, behind] = await Promise.all([
+  /**
+   * Lets all payments go on. May be repeated: also clients whose ledgers alone say that they are stopped go on. That of a command changes
+   * nothing where it cannot read a ledger, which may be behind.
+   *
+   * @param isCompared as `MoneyRecords` has it
+   * @throws {PaymentsHeldError} as there
+   */
+  async resume(isCompared: boolean): Promise<void> {
+    const [held, paying, { behind, unread }] = await Promise.all([
       this.#redis.smembers(HELD),
       this.#redis.smembers(CLIENTS),
       this.#behind(),
     ]);
     const putBack = new Set([...held, ...behind.keys()]);
+    // The operator may not have been told of it: its ledger could not be read then, or is behind since.
+    if (putBack.size > 0 && !isCompared) throw new PaymentsHeldError('put-back');
+    if (unread !== undefined) throw unread.reason;
     for (const clientId of new Set([...putBack, ...paying])) {
       // The epoch that begins has to be later than the one that the folder of the command knows.
       if (behind.has(clientId)) await this.#compare(CHECK, clientId);
@@ -166,6 +182,14 @@ export class RedisHolds {
     const { epoch, sent, at } = this.#marks.of(clientId);
     return runScript(this.#redis, script, [ledgerOf(clientId)], [epoch, sent, at]);
   }
+}
+
+/** What a command finds by the marks of its folder. */
+interface Behind {
+  /** By client, each ledger that is behind. */
+  readonly behind: ReadonlyMap<string, Check>;
+  /** Why a ledger could not be read, where there is one. */
+  readonly unread: PromiseRejectedResult | undefined;
 }
 
 /** What the ledger of a client that was put back says. */

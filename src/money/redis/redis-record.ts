@@ -88,7 +88,7 @@ export async function openRedisRecords(
     held: () => held(holds),
     isPutBack: (clientId) => reaching('held', holds.isPutBack(clientId)),
     holdPayments: () => reaching('stop', holds.stopPayments()),
-    resume: () => reaching('resume', holds.resume()),
+    resume: (isCompared) => reaching('resume', holds.resume(isCompared)),
     stop: async () => {
       clock.clearInterval(looking);
       redis.disconnect();

@@ -172,6 +172,7 @@ export class RedisSteps {
 /** @throws {RecordsUnavailableError} instead of any other error */
 export const reaching = <T>(step: string, work: Promise<T>): Promise<T> =>
   work.catch((cause: unknown) => {
+    if (cause instanceof PaymentsHeldError) throw cause;
     throw new RecordsUnavailableError(step, withoutCommand(cause));
   });
 

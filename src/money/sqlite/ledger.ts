@@ -2,7 +2,7 @@ import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:f
 import { basename, dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { isBehind, type Mark } from '../mark.ts';
-import type { Hold } from '../record.ts';
+import { type Hold, PaymentsHeldError } from '../record.ts';
 
 /**
  * Counts the payments that have been sent, in the database and in the name of a file beside it. So it notices that the
@@ -131,8 +131,13 @@ export class SqliteLedger {
   /**
    * Lets payments go on. Begins an epoch if the record was put back. To be called within a transaction, and followed by
    * {@link nameFile}.
+   *
+   * @param isCompared as `MoneyRecords` has it
+   * @throws {PaymentsHeldError} as there
    */
-  resume(): Mark {
+  resume(isCompared: boolean): Mark {
+    if (!isCompared && this.held().some(({ why }) => why === 'put-back'))
+      throw new PaymentsHeldError('put-back');
     // The epoch that begins has to be later than the one outside.
     if (this.#isCommand) this.#compare();
     this.#db

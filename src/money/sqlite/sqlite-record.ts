@@ -234,6 +234,6 @@ function holdsOf({ ledger }: Parts, now: () => number, step: Step, look: Step) {
     held: () => look('held', () => ledger.held()),
     isPutBack: () => look('held', () => ledger.held().some(({ why }) => why === 'put-back')),
     holdPayments: () => step('hold', () => ledger.stopPayments(now())),
-    resume: async () => ledger.nameFile(await step('resume', () => ledger.resume())),
+    resume: async (isCompared) => ledger.nameFile(await step('resume', () => ledger.resume(isCompared))),
   } satisfies Partial<MoneyRecords>;
 }
