@@ -160,18 +160,27 @@ export async function syncOut(): Promise<void> {
   });
 }
 
-let needsReader = true;
+/** With which code the command ends where nobody reads what it prints; undefined where it goes on. */
+let withoutReader: ExitCode | undefined = EXIT.done;
 
 /** Has the command go on where nobody reads what it prints, as its exit code says what it has done. What it prints then is dropped. */
 export function outliveReader(): void {
-  needsReader = false;
+  withoutReader = undefined;
 }
 
-/** Ends the process with 0 where nobody reads what it prints, such as `head`, unless it is to {@link outliveReader}. */
+/** Has the command end with 1 where nobody reads what it prints, as that it prints anything says that something is wrong. */
+export function failWithoutReader(): void {
+  withoutReader = EXIT.wrong;
+}
+
+/**
+ * Ends the process with 0 where nobody reads what it prints, such as `head`, unless it is to {@link outliveReader} or to
+ * {@link failWithoutReader}.
+ */
 export function endWithReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
-    if (needsReader) process.exit(EXIT.done);
+    if (withoutReader !== undefined) process.exit(withoutReader);
   });
 }
 

@@ -4,6 +4,7 @@ import {
   type Colour,
   type Command,
   EXIT,
+  outliveReader,
   print,
   printMarked,
   readArguments,
@@ -47,6 +48,7 @@ Exit codes: 0 no failure (warnings may stand); 1 at least one failure; 2 the com
   async run(args) {
     const { values, positionals } = readArguments(args, { json: { type: 'boolean' } });
     refuseArguments(positionals);
+    outliveReader();
     const isJson = values.json === true;
     const findings: Finding[] = [];
     for await (const finding of examine()) {

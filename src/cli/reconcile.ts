@@ -12,6 +12,7 @@ import {
   type Command,
   CommandError,
   EXIT,
+  failWithoutReader,
   printable,
   readArguments,
   refuseArguments,
@@ -22,7 +23,7 @@ import {
 import { rest } from './forward/attempts.ts';
 import { GatewayAwayError, type GraphClient, GraphError } from './graph.ts';
 import { graphAt, isFinal } from './graph-options.ts';
-import { write } from './payments/write.ts';
+import { write, written } from './payments/write.ts';
 import { atOnce, gatherMovements, lookAtBalances, openPayments } from './reconcile/gather.ts';
 
 const OPTIONS = {
@@ -63,6 +64,7 @@ Exit codes: 0 nothing is missing as far as it sees, which says nothing of an unk
   async run(args) {
     const { values, positionals } = readArguments(args, OPTIONS);
     refuseArguments(positionals);
+    failWithoutReader();
     const { DATA_DIR } = readEnvironment();
     const graph = graphAt(values.url);
     const path = values.state ?? join(DATA_DIR ?? './data', 'reconcile.json');
@@ -110,7 +112,7 @@ async function reconcileEvery(
 
 /**
  * One reading, compared with those that the file keeps. A difference is told before the reading is kept: where a process dies in between,
- * the machine loses its power, or what it tells cannot be written, as on a full disk, the next run tells it again.
+ * the machine loses its power, or what it tells cannot be written, as on a full disk or where nobody reads it, the next run tells it again.
  *
  * @returns how many differences were told
  */
@@ -128,7 +130,7 @@ async function reconcileOnce(
   }
   if (clock.now() - kept.baseline.from > RETENTION_MS) {
     throw new CommandError(
-      `The readings in ${path} are of ${written(kept.baseline.from)}, and the gateway no longer knows all payments since: it keeps them for ${RETENTION_DAYS} days. Delete it to begin anew.`,
+      `The readings in ${path} are of ${timeOf(kept.baseline.from)}, and the gateway no longer knows all payments since: it keeps them for ${RETENTION_DAYS} days. Delete it to begin anew.`,
     );
   }
   const look = await lookAtBalances(graph, marginMs);
@@ -140,6 +142,8 @@ async function reconcileOnce(
   if (amountUnknown.length > 0)
     remark(`Payments that may have moved, amount unknown: ${amountUnknown.join(', ')}.`);
   for (const difference of differences) await tell(difference, amountUnknown);
+  // That nobody reads is known only once the pipe has answered. It ends the process before the reading is kept.
+  await written();
   await syncOut();
   await writeState(path, readings);
   return differences.length;
@@ -180,7 +184,7 @@ function secondsOf(option: string, text: string): number {
   throw new UsageError(`${option} wants seconds, and got "${text}"`);
 }
 
-const written = (ms: number): string => new Date(ms).toISOString();
+const timeOf = (ms: number): string => new Date(ms).toISOString();
 
 const textOf = ({ account, cents, from, to }: Difference, amountUnknown: readonly string[]): string => {
   const why =
@@ -188,7 +192,7 @@ const textOf = ({ account, cents, from, to }: Difference, amountUnknown: readonl
       ? 'a credit whose webhook never came, or a payment that the other bank has sent back'
       : 'a payment or a refund that was made elsewhere, a fee, or a chargeback';
   const own = amountUnknown.length === 0 ? '' : ', or by a payment of this gateway whose amount is unknown';
-  return `Account ${account}: ${signedPesos(cents)} MXN between ${written(from)} and ${written(to)} that the gateway does not know. It would be explained by ${why}${own}.`;
+  return `Account ${account}: ${signedPesos(cents)} MXN between ${timeOf(from)} and ${timeOf(to)} that the gateway does not know. It would be explained by ${why}${own}.`;
 };
 
 const jsonOf = ({ account, cents, from, to }: Difference, amountUnknown: readonly string[]): string =>
@@ -196,7 +200,7 @@ const jsonOf = ({ account, cents, from, to }: Difference, amountUnknown: readonl
     account,
     amount: signedPesos(cents),
     currency: 'MXN',
-    from: written(from),
-    to: written(to),
+    from: timeOf(from),
+    to: timeOf(to),
     amountUnknown,
   });

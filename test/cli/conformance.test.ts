@@ -6,7 +6,7 @@ import { readPage } from '../docs/pages.ts';
 import { type Alterations, startAltered } from '../helpers/altered-gateway.ts';
 import { steppedClock } from '../helpers/clock.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
-import { pasarela } from './run.ts';
+import { pasarela, unread } from './run.ts';
 
 let gateway: RunningGateway;
 let environment: Record<string, string>;
@@ -65,6 +65,11 @@ describe('pasarela conformance', () => {
     const nobody = await conformance('http://127.0.0.1:9/graphql', '--case', 'answers a query');
     expect(nobody.stdout).toContain('ECONNREFUSED');
     expect(nobody.code).toBe(1);
+  });
+
+  it('ends with 1 where a rule is broken also where nobody reads what it prints', async () => {
+    const args = ['conformance', 'http://127.0.0.1:9/graphql', '--case', 'answers a query'];
+    expect(await unread(args, environment)).toBe(1);
   });
 
   it.each([

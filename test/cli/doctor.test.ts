@@ -18,7 +18,7 @@ import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
 import { inStep, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { callerToken, serviceEnvironment, serviceFor } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';
-import { pasarela } from './run.ts';
+import { pasarela, unread } from './run.ts';
 
 const SECRET = 'the secret of now that is long enough';
 const OLDER = 'hunter2 hunter2 hunter2 hunter2 hunter2';
@@ -122,6 +122,11 @@ it('finds a variable that cannot be read, and says what it wants', () =>
       cure: /whole number/,
     },
   ));
+
+it('ends with the same code where nobody reads what it prints', async () => {
+  expect(await unread(['doctor'], { ...healthy, PORT: 'eighty' })).toBe(1);
+  expect(await unread(['doctor'], healthy)).toBe(0);
+});
 
 it('finds a secret that could be guessed', async () => {
   const { AUTH_JWT_SECRET: _, ...rest } = service();

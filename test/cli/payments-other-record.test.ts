@@ -15,7 +15,7 @@ import { programOf } from '../helpers/entry.ts';
 import { folder as pathOf } from '../helpers/packages.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { NOBODYS } from '../money/orders.ts';
-import { pasarela } from './run.ts';
+import { pasarela, unread } from './run.ts';
 
 /** The client whose payments the folder of the command counts, and the one of the record. */
 const COUNTED = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
@@ -174,37 +174,19 @@ it('payments resume --put-back before the gateway of a moved DATA_DIR begins let
   await send(moved);
 });
 
-/** Runs the command with a standard output that nobody reads. @returns the exit code */
-function unread(
-  args: readonly string[],
-  environment: Readonly<Record<string, string>>,
-): Promise<number | null> {
-  const [program = '', ...first] = programOf('src/cli/pasarela.ts');
-  const { PATH = '' } = process.env;
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [pathOf(program), ...first, 'payments', ...args],
-      { env: { PATH, ...environment } },
-      () => resolve(child.exitCode),
-    );
-    child.stdout?.destroy();
-  });
-}
-
 it('payments resume, status and settle do their work and say by their exit code what came of it, also where nobody reads what they print', async () => {
   const redis = cleanup.use(await startRedis());
   const records = await open(redis.url, folder);
   const id = await send(records);
   const environment = { REDIS_URL: redis.url, DATA_DIR: folder };
   await records.holdPayments();
-  expect(await unread(['status'], environment)).toBe(1);
-  expect(await unread(['resume'], environment)).toBe(0);
+  expect(await unread(['payments', 'status'], environment)).toBe(1);
+  expect(await unread(['payments', 'resume'], environment)).toBe(0);
   expect(await records.held()).toEqual([]);
   await redis.admin.hset(`pasarela:money:{${CLIENT}}:ledger`, 'sent', 0);
   expect(await records.isPutBack(CLIENT)).toBe(true);
-  expect(await unread(['resume'], environment)).toBe(1);
-  expect(await unread(['settle', id], environment)).toBe(1);
+  expect(await unread(['payments', 'resume'], environment)).toBe(1);
+  expect(await unread(['payments', 'settle', id], environment)).toBe(1);
 });
 
 it('a user who may not look into DATA_DIR is told so, and not that there is no record', async () => {

@@ -10,6 +10,21 @@ export interface Ran {
 
 const [PROGRAM = '', ...FIRST] = programOf('src/cli/pasarela.ts');
 
+/** Runs the command with a standard output that nobody reads. @returns the exit code */
+export function unread(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<number | null> {
+  const { PATH = '' } = process.env;
+  return new Promise((resolve) => {
+    const command = [folder(PROGRAM), ...FIRST, ...args];
+    const child = execFile(process.execPath, command, { env: { PATH, ...environment } }, () =>
+      resolve(child.exitCode),
+    );
+    child.stdout?.destroy();
+  });
+}
+
 /**
  * Runs the `pasarela` command to its end, as a person would: in a process of its own, told everything by its environment.
  *

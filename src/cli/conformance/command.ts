@@ -1,5 +1,5 @@
 import { readEnvironment } from '../../app/config.ts';
-import { type Command, EXIT, print, readArguments, UsageError } from '../command.ts';
+import { type Command, EXIT, outliveReader, print, readArguments, UsageError } from '../command.ts';
 import { tokenOf } from '../token.ts';
 import { CASES, type Case, TRANSPORTS, type Transport } from './case.ts';
 import { play, type Verdict } from './play.ts';
@@ -43,6 +43,7 @@ Exit codes: 0 no rule is broken; 1 at least one is; 2 the command line is not un
       ).map((one) => ({ one, transport })),
     );
     if (trials.length === 0) throw new UsageError(`no case has "${values.case}" in its name`);
+    outliveReader();
     return report(trials, url, await tokenOf(readEnvironment()).get(), values.json);
   },
 };

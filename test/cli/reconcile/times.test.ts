@@ -13,7 +13,7 @@ import { programOf } from '../../helpers/entry.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
 import { folder as pathOf } from '../../helpers/packages.ts';
 import { DISK_ORDER } from '../disk-order.ts';
-import { pasarela } from '../run.ts';
+import { pasarela, unread } from '../run.ts';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -464,15 +464,28 @@ it('a reading is kept once the disk has the differences, where they go into a fi
   expect(await readFile(order, 'utf8')).toBe('output sync place');
 });
 
+/** Tells the difference of {@link withDifference}, as one that is told for the first time. */
+async function isTold(args: readonly string[]): Promise<void> {
+  const { code, stdout } = await pasarela(args, { PASARELA_TOKEN: 'token' });
+  expect({ code, told: stdout === '' ? undefined : JSON.parse(stdout).amount }).toEqual({
+    code: 1,
+    told: '+10.00',
+  });
+}
+
 it('a difference that could not be written is told by the next run', {
   skip: !existsSync('/dev/full'),
 }, async () => {
   await using cleanup = new AsyncDisposableStack();
   const { folder, args } = await withDifference(cleanup);
   expect(await tellingInto('/dev/full', args, join(folder, 'order'))).toEqual([1, null]);
-  const { code, stdout } = await pasarela(args, { PASARELA_TOKEN: 'token' });
-  expect({ code, told: stdout === '' ? undefined : JSON.parse(stdout).amount }).toEqual({
-    code: 1,
-    told: '+10.00',
-  });
+  await isTold(args);
+});
+
+it('a difference that nobody has read is told by the next run, also of one that goes on reading', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const { args } = await withDifference(cleanup);
+  for (const more of [[], ['--every', '3600']])
+    expect(await unread([...args, ...more], { PASARELA_TOKEN: 'token' })).toBe(1);
+  await isTold(args);
 });
