@@ -36,7 +36,12 @@ export function problemsBetween(
       `PORT, SANDBOX_PORT: both are ${ports[0]}; wants two ports, as the embedded sandbox listens beside the gateway.`,
     );
   }
-  if (values['REUSE_PORT'] === 'true' && values['REDIS_URL'] === undefined) {
+  if (values['NEEDS_REDIS'] === 'true' && values['REDIS_URL'] === undefined) {
+    problems.set(
+      'REDIS_URL',
+      `REDIS_URL: is not set, or empty, and NEEDS_REDIS is true; wants ${wants('REDIS_URL')}, as several processes without it would each have a record of payments of their own.`,
+    );
+  } else if (values['REUSE_PORT'] === 'true' && values['REDIS_URL'] === undefined) {
     problems.set(
       'REDIS_URL',
       `REDIS_URL: is not set, and REUSE_PORT is true; wants ${wants('REDIS_URL')}, as processes on one port share their events.`,

@@ -115,6 +115,7 @@ export const variables = {
   REDIS_URL: variable(() =>
     redisUrl().describe('redis://…, rediss://…, redis+sentinel://… or redis+cluster://…'),
   ),
+  NEEDS_REDIS: variable(flag, false),
   REDIS_TLS_CA: variable(certificateFile),
   REDIS_TLS_CERT: variable(certificateFile),
   REDIS_TLS_KEY: variable(keyFile),

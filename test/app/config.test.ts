@@ -361,6 +361,16 @@ describe('the configuration', () => {
     });
   });
 
+  it('wants a Redis, and no empty value, where it is told that several processes need one', () => {
+    const problem = 'REDIS_URL: is not set, or empty, and NEEDS_REDIS is true';
+    expect(messageOf({ NEEDS_REDIS: 'true' })).toContain(problem);
+    expect(messageOf({ NEEDS_REDIS: 'true', REUSE_PORT: 'true', REDIS_URL: '' })).toContain(problem);
+    expect(readVariables({ NEEDS_REDIS: 'true', REDIS_URL: 'redis://127.0.0.1' })).toMatchObject({
+      NEEDS_REDIS: true,
+    });
+    expect(readVariables({ NEEDS_REDIS: 'false' })).toMatchObject({ REDIS_URL: undefined });
+  });
+
   it('wants two ports for two servers, and none but the gateway’s where there is no sandbox', () => {
     expect(messageOf({ PORT: '4010' })).toContain('PORT, SANDBOX_PORT: both are 4010');
     expect(readVariables({ PORT: '0', SANDBOX_PORT: '0' })).toMatchObject({ PORT: 0 });

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { Ajv } from 'ajv';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { readVariables } from '../../src/app/config.ts';
 import { folder, installPackages } from '../helpers/packages.ts';
 
 const CHART = 'charts/pasarela';
@@ -50,6 +51,31 @@ function byName(text: string): ReadonlyMap<string, Json> {
     documents
       .filter((made) => made !== null)
       .map((made) => [`${made.kind} ${made.metadata.name}`, made] as const),
+  );
+}
+
+interface Env {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: { readonly secretKeyRef: { readonly key: string } };
+}
+
+/** The variables of a container in the order of Kubernetes: each source of `envFrom` counts before the one above it, and `env` before all. */
+function environmentOf(
+  container: Json,
+  made: ReadonlyMap<string, Json>,
+  secret: Readonly<Record<string, string>>,
+): Readonly<Record<string, string | undefined>> {
+  const sources = container['envFrom'] as readonly { readonly configMapRef?: { readonly name: string } }[];
+  const { env = [] } = container as { readonly env?: readonly Env[] };
+  return Object.assign(
+    {},
+    ...sources.map(({ configMapRef }) =>
+      configMapRef === undefined ? secret : made.get(`ConfigMap ${configMapRef.name}`)?.['data'],
+    ),
+    ...env.map(({ name, value, valueFrom }) => ({
+      [name]: valueFrom === undefined ? value : secret[valueFrom.secretKeyRef.key],
+    })),
   );
 }
 
@@ -147,12 +173,31 @@ describe('the Helm chart', () => {
       });
     };
     const valueFrom = { secretKeyRef: { name: 'secrets', key: 'REDIS_URL' } };
-    const needed = [{ name: 'REDIS_URL', valueFrom }];
+    const several = { name: 'NEEDS_REDIS', value: 'true' };
+    const needed = [several, { name: 'REDIS_URL', valueFrom }];
     expect(await needsOf({ replicas: 2 })).toEqual([needed, needed]);
     expect(await needsOf({ replicas: 1 })).toEqual([undefined, undefined]);
     const config = { REDIS_URL: 'redis://redis.example.mx:6379' };
-    expect(await needsOf({ replicas: 2, config })).toEqual([undefined, undefined]);
+    expect(await needsOf({ replicas: 2, config })).toEqual([[several], [several]]);
   });
+
+  // Such a value is left where a line was taken out of `stringData`: kubernetes/kubernetes#89938.
+  it.each([
+    ['without one in config', {}],
+    ['beside the one in config', { REDIS_URL: 'redis://redis.example.mx:6379' }],
+  ])(
+    'starts no several pods, nor their doctor, with an empty REDIS_URL in the Secret %s',
+    async (_how, config) => {
+      const made = await rendered('money', { replicas: 2, config, doctor: true });
+      const secret: Readonly<Record<string, string>> = { REDIS_URL: '' };
+      for (const name of ['StatefulSet money', 'Job money-doctor']) {
+        const { spec } = (made.get(name) as { spec: { template: Pod } }).spec.template;
+        expect(() => readVariables(environmentOf(spec.containers[0] ?? {}, made, secret)), name).toThrow(
+          'REDIS_URL: is not set, or empty',
+        );
+      }
+    },
+  );
 
   it('makes on demand a doctor that has of the pods all that it tries, and nothing that they have', async () => {
     const own = { image: { repository: 'registry.example.mx/pasarela', tag: 'build-42' } };

@@ -27,6 +27,7 @@ const MAY_DIFFER: Readonly<Record<string, readonly (typeof VARIABLE_NAMES)[numbe
     ...(['REDIS_TLS_CA', 'REDIS_TLS_CERT', 'REDIS_TLS_KEY'] as const),
   ],
   'It holds what one process sends, and the page says so.': ['PAYMENTS'],
+  'It may stop the start of its process, and changes nothing else.': ['NEEDS_REDIS'],
   'It helps to find a fault.': [
     ...(['LOG_LEVEL', 'LAYERS_OFF', 'UPSTREAM_REPORT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const),
   ],
@@ -114,7 +115,7 @@ it.each([
   const known = variables.map((variable) => variable.name);
   const page = await readPage(name);
   const prefix =
-    /^(UPSTREAM|AUTH|REDIS|DATA|EVENTS|PUBLIC|WEBHOOK|LOG|SANDBOX|OTEL|PASARELA|TRUSTED|LIMIT|REUSE)_/;
+    /^(UPSTREAM|AUTH|REDIS|DATA|EVENTS|PUBLIC|WEBHOOK|LOG|SANDBOX|OTEL|PASARELA|TRUSTED|LIMIT|REUSE|NEEDS)_/;
   const codes = [
     'EVENTS_GAP',
     'UPSTREAM_UNAVAILABLE',
