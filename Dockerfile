@@ -26,5 +26,6 @@ VOLUME /home/node/data
 EXPOSE 4000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "lib/pasarela.js"]
+# Node's own default is half of the container's memory, which the streams and documents that docs/sizing.md allows can fill.
+ENTRYPOINT ["node", "--max-old-space-size-percentage=75", "lib/pasarela.js"]
 CMD ["serve"]

@@ -67,6 +67,12 @@ const environmentOfPods = async (): Promise<Record<string, string>> => ({
   WEBHOOK_SECRET: 'x'.repeat(32),
 });
 
+/** The words with which the image starts its program. */
+async function entrypoint(): Promise<readonly string[]> {
+  const [, words = '[]'] = /^ENTRYPOINT (\[.*\])$/m.exec(await read('Dockerfile')) ?? [];
+  return JSON.parse(words);
+}
+
 const configured = async () => readVariables(await environmentOfPods());
 
 /**
@@ -151,7 +157,7 @@ describe('the Kubernetes manifests', () => {
     expect(doctor).toMatchObject({ image, envFrom, securityContext, args: ['doctor'] });
     expect(job?.['spec'].template.spec.securityContext).toEqual(pod.securityContext);
     expect(doctor.volumeMounts[0].mountPath).toBe(container.volumeMounts[0].mountPath);
-    expect(await read('Dockerfile')).toContain('ENTRYPOINT ["node", "lib/pasarela.js"]');
+    expect((await entrypoint()).at(-1)).toBe('lib/pasarela.js');
   });
 
   it('forward events from one pod, which the gateway lets in, with the image and the folder of the gateway', async () => {
@@ -216,6 +222,19 @@ describe('the Kubernetes manifests', () => {
     expect(container.resources.requests.cpu).toBe(1);
     const [, mebibytes] = /^(\d+)Mi$/.exec(container.resources.limits.memory) ?? [];
     expect(Number(mebibytes) * 2 ** 20).toBeGreaterThanOrEqual(needed);
+  });
+
+  it('leave to the heap what it holds of streams, documents and answers', async () => {
+    const { container } = await gatewayContainer();
+    const { LIMIT_STREAMS: streams } = await configured();
+    const [, mebibytes] = /^(\d+)Mi$/.exec(container.resources.limits.memory) ?? [];
+    const [, ...flags] = (await entrypoint()).slice(0, -1);
+    const code =
+      'v8.getHeapStatistics().heap_size_limit / Math.min(os.totalmem(), process.constrainedMemory() || Infinity)';
+    const { stdout } = await run(process.execPath, [...flags, '--print', code]);
+    // docs/sizing.md: each stream over SSE, what is kept of operations, documents and answers, and the heap at rest.
+    const needed = streams * 30_000 + (128 + 32 + 64) * 2 ** 20 + 40e6;
+    expect(Number(stdout) * Number(mebibytes) * 2 ** 20).toBeGreaterThanOrEqual(needed);
   });
 
   it('configure the gateway with what it understands', async () => {
