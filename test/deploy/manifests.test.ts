@@ -287,6 +287,8 @@ describe('compose.yaml', () => {
     const command = services.redis.command.join(' ');
     expect(command).toContain('--appendonly yes --appendfsync always');
     expect(command).toContain('--maxmemory-policy noeviction');
+    const args: readonly string[] = services.redis.command;
+    expect(args[args.indexOf('--save') + 1]).toBe('');
     for (const { volumes: mounted } of [services.redis, services.gateway]) {
       for (const mount of mounted) expect(Object.keys(volumes)).toContain(mount.split(':')[0]);
     }
