@@ -162,7 +162,7 @@ function balanceMetrics(registers: Registry[]): Pick<PaymentMetrics, 'comparison
     labelNames: ['direction'],
     registers,
   });
-  for (const outcome of ['compared', 'first', 'failed']) comparisons.inc({ outcome }, 0);
+  for (const outcome of ['compared', 'first', 'failed', 'overdue']) comparisons.inc({ outcome }, 0);
   for (const direction of ['more', 'less']) differences.inc({ direction }, 0);
   return {
     comparison: (outcome) => comparisons.inc({ outcome }),

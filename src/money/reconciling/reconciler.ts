@@ -22,6 +22,8 @@ const LEASE_MS = 10 * 60_000;
 const MOST_MS = 5 * 60_000;
 /** After a comparison that failed, in ms. */
 const RETRY_MS = 5 * 60_000;
+/** How long a client's comparison may be late before one that fails is called overdue, in ms. */
+const LATE_MS = 2 * 60 * 60_000;
 /** Between two looks at what is due, in ms. */
 const LONGEST_PAUSE_MS = 15_000;
 const SHORTEST_PAUSE_MS = 100;
@@ -52,8 +54,11 @@ export interface ReconcilingCalls {
   gather(look: Look, kept: Readings, book: ReconcilingBook, signal: AbortSignal): Promise<Gathered>;
 }
 
-/** What came of a comparison: `first` where there was nothing to compare with yet. */
-export type ComparisonOutcome = 'compared' | 'first' | 'failed';
+/**
+ * What came of a comparison: `first` where there was nothing to compare with yet, `overdue` where it failed and the last reading of
+ * this client, by whichever process, is older than it should be by {@link LATE_MS}.
+ */
+export type ComparisonOutcome = 'compared' | 'first' | 'failed' | 'overdue';
 
 export interface ReconcilingOptions {
   readonly everyMs: number;
@@ -67,6 +72,12 @@ interface Parts extends ReconcilingOptions {
   readonly logger: Logger;
   readonly onComparison: (outcome: ComparisonOutcome) => void;
   readonly onDifference: (direction: 'more' | 'less') => void;
+}
+
+/** Who compares, and since when, in ms since the epoch. */
+interface Comparer {
+  readonly owner: string;
+  readonly since: number;
 }
 
 /** What is kept of a client: its readings, and what was found and is not told yet. */
@@ -100,12 +111,12 @@ export async function reconcileBalances(
   stopping: AbortSignal,
 ): Promise<void> {
   const { ambient, everyMs, logger } = parts;
-  const owner = ambient.newId();
+  const self = { owner: ambient.newId(), since: ambient.now() };
   const pause = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, everyMs / PAUSES));
   while (!stopping.aborted) {
     for (const [clientId, calls] of clients) {
       if (stopping.aborted) return;
-      await compareWhenDue(clientId, calls, owner, parts, stopping).catch((err: unknown) =>
+      await compareWhenDue(clientId, calls, self, parts, stopping).catch((err: unknown) =>
         logger.debug({ err }, 'the readings of balances could not be reached; they are later'),
       );
     }
@@ -116,7 +127,7 @@ export async function reconcileBalances(
 async function compareWhenDue(
   clientId: string,
   calls: ReconcilingCalls,
-  owner: string,
+  { owner, since }: Comparer,
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<void> {
@@ -126,8 +137,8 @@ async function compareWhenDue(
   const taken = await readings.take(clientId, owner, LEASE_MS);
   if (taken === undefined) return;
   const over = AbortSignal.any([stopping, clock.timeoutSignal(MOST_MS)]);
+  const kept = keptIn(taken.text, clientId, logger);
   try {
-    const kept = keptIn(taken.text, clientId, logger);
     const { next, outcome } = await compared(clientId, calls, kept, parts, over);
     const dueMs = Math.max(0, everyMs - (ambient.now() - takenAt));
     const { untold } = next;
@@ -147,7 +158,9 @@ async function compareWhenDue(
     const retryMs = stopping.aborted ? 0 : Math.min(everyMs, RETRY_MS);
     await readings.keep(clientId, owner, undefined, retryMs).catch(() => false);
     if (stopping.aborted) return;
-    onComparison('failed');
+    const { previous, baseline } = kept?.readings ?? {};
+    const lastAt = (previous ?? baseline)?.to ?? since;
+    onComparison(ambient.now() - lastAt > everyMs + LATE_MS ? 'overdue' : 'failed');
     logger.warn({ err, clientId }, 'balances could not be compared with what has moved; they are later');
   }
 }

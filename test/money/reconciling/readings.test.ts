@@ -221,3 +221,42 @@ it('a second reading counts as the first of two that can be compared, and a thir
   expect(await compareOnce(records, NOTHING_MOVED)).toEqual(['first']);
   expect(await compareOnce(records, NOTHING_MOVED)).toEqual(['compared']);
 });
+
+/** Has one client's comparisons fail once at each of these hours, and returns what was told. */
+async function failAt(hours: readonly number[], text: string | undefined): Promise<string[]> {
+  const never = () => expect.unreachable();
+  const [begin = 0, ...later] = hours.map((hour) => hour * HOUR);
+  let now = begin;
+  const stopping = new AbortController();
+  const told: string[] = [];
+  const away = () => Promise.reject(new Error('The service gives no token.'));
+  const calls: ReconcilingCalls = { turn: () => undefined, open: away, look: away, gather: never };
+  const ambient = {
+    ...systemAmbient,
+    now: () => now,
+    async sleep() {
+      const next = later.shift();
+      if (next === undefined) stopping.abort();
+      else now = next;
+    },
+  };
+  const readings = { take: async () => ({ text }), keep: async () => true };
+  const parts = {
+    ...{ records: { search: never, read: never, readings }, ambient, logger, everyMs: HOUR, marginMs: 0 },
+    ...{ onComparison: (outcome: string) => told.push(outcome), onDifference: never },
+  };
+  await reconcileBalances(new Map([[CLIENT, calls]]), parts, stopping.signal);
+  return told;
+}
+
+it('a comparison that fails is overdue more than two hours after its time, whoever has read the balances last', async () => {
+  // The second reading was made at one o’clock.
+  expect(await failAt([2, 4, 4.01], LEFT)).toEqual(['failed', 'failed', 'overdue']);
+  const look = { cursor: 'first', reading: readingAt(3, 0, 0), accounts: [] };
+  const first = JSON.stringify({ readings: firstReadings(look, []), untold: [] });
+  expect(await failAt([6, 6.01], first)).toEqual(['failed', 'overdue']);
+});
+
+it('a client whose balances nobody has read is overdue by the time since which the process compares', async () => {
+  expect(await failAt([10, 13, 13.01], undefined)).toEqual(['failed', 'failed', 'overdue']);
+});
