@@ -223,6 +223,9 @@ it('no log holds the end of a webhook’s address, nor what a query asks', async
   for (const origin of [origins.HAProxy, origins.nginx]) {
     const status = await post(origin, path, { id_msg: randomUUID() });
     expect(status).toBeGreaterThanOrEqual(500);
+    const { statusCode, body } = await request(`${origin}/graphql?query={client{id}}`, { dispatcher: agent });
+    await body.dump();
+    expect(statusCode).toBeGreaterThanOrEqual(500);
   }
   const logs = await until(async () => {
     const access = await readFile(join(folder, NGINX_LOGS.access), 'utf8');
