@@ -1,6 +1,8 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { folder, installPackages, run } from '../helpers/packages.ts';
@@ -29,6 +31,8 @@ interface Finding {
 const WORKFLOWS = (await readdir(folder('.github/workflows'))).map((file) => `.github/workflows/${file}`);
 /** What GitHub has had since the linter was made. */
 const NEWER = /^label "ubuntu-24\.04(-arm)?" is unknown|^unknown permission scope "attestations"/;
+
+const execute = promisify(execFile);
 
 const read = (file: string) => readFile(folder(file), 'utf8');
 
@@ -93,6 +97,36 @@ it('CI runs all tests on dist, and the long lane before anything is merged or re
   expect(await read('.ci/run')).toContain('npm run test:long');
 });
 
+/** A registry that has one version of one package, refuses that one, as npm does, and prints what it takes. */
+const NPM = `#!/bin/sh
+case "$1 $2" in
+  "view $HAS") echo "\${2##*@}" ;;
+  view*) echo 'npm error code E404' >&2; exit 1 ;;
+  publish*)
+    for file; do :; done
+    case "$HAS" in ?*) case "$file" in *client*) exit 1 ;; esac ;; esac
+    echo "$file" ;;
+esac
+`;
+
+/** The files that the workflow publishes of a version where npm has one package, such as `@pasarela/client@1.2.3`, or none. */
+async function published(version: string, has: string): Promise<readonly string[]> {
+  const { jobs }: Workflow = parse(await read('.github/workflows/release.yml'));
+  const script = jobs['packages']?.steps.find((step) => step.run?.includes('npm publish'))?.run ?? '';
+  const bin = await mkdtemp(join(tmpdir(), 'pasarela-npm-'));
+  await writeFile(join(bin, 'npm'), NPM, { mode: 0o755 });
+  const env = {
+    ...process.env,
+    PATH: `${bin}:${process.env['PATH']}`,
+    GITHUB_REF_NAME: `v${version}`,
+    HAS: has,
+  };
+  // As GitHub runs a step that names no shell.
+  const { stdout } = await execute('bash', ['-e', '-c', script], { env });
+  await rm(bin, { recursive: true });
+  return stdout.trim().split('\n');
+}
+
 describe('a release', () => {
   it('is refused where it is a pre-release, which npm would refuse once the image and the chart are out', async () => {
     const notes = run(process.execPath, ['scripts/release.ts', 'notes', 'v99.0.0-rc.1'], folder('.'));
@@ -131,8 +165,14 @@ describe('a release', () => {
     expect(names).toEqual(
       ['pasarela', 'pasarela-client', 'pasarela-sandbox'].map((name) => `${name}-${version}.tgz`),
     );
-    const workflow = await read('.github/workflows/release.yml');
-    expect(workflow).toContain('for name in pasarela-client pasarela-sandbox pasarela; do');
+    expect((await published(version, '')).toSorted()).toEqual(names.map((name) => `./packed/${name}`));
     await rm(destination, { recursive: true, force: true });
+  });
+
+  it('that failed between two packages publishes those that are left when it is run again', async () => {
+    expect(await published('99.0.0', '@pasarela/client@99.0.0')).toEqual([
+      './packed/pasarela-sandbox-99.0.0.tgz',
+      './packed/pasarela-99.0.0.tgz',
+    ]);
   });
 });
