@@ -10,6 +10,7 @@ import { type RawData, WebSocket } from 'ws';
 import type { Expiring } from '../../auth/expiry-watch.ts';
 import { clock } from '../../common/clock.ts';
 import type { Turns } from '../../common/turns.ts';
+import { type End, EXPIRED, FAILED, FELL_BEHIND } from './ends.ts';
 import { CONNECT_AGAIN } from './lifetime.ts';
 import { beginning, clientMessage, completion } from './messages.ts';
 import type { StreamSeat } from './open-streams.ts';
@@ -60,7 +61,10 @@ export class Peer implements ProtocolSocket, Expiring {
   readonly #socket: WebSocket;
   readonly #options: PeerOptions;
   #isGreeted = false;
-  #isEnding = false;
+  /** Undefined as long as it stays. */
+  #end: End | undefined;
+  /** Messages of the protocol that the connection has not taken yet. */
+  #unsent = 0;
   /** The payload of the message that is being taken. */
   #payload: SubscribePayload | undefined;
   /** Messages that wait for a turn. */
@@ -90,8 +94,13 @@ export class Peer implements ProtocolSocket, Expiring {
       return Promise.resolve();
     }
     // Where it cannot be sent, the connection is about to close.
+    this.#unsent += 1;
     return new Promise((resolve) => {
-      this.#socket.send(message, () => resolve());
+      this.#socket.send(message, () => {
+        this.#unsent -= 1;
+        if (this.isEnding) this.#closeOnceIdle();
+        resolve();
+      });
     });
   }
 
@@ -190,10 +199,15 @@ export class Peer implements ProtocolSocket, Expiring {
     return this.#payload;
   }
 
-  /** Closes the socket after an unexpected failure. */
+  /** Closes the socket after an unexpected failure of one operation. A mutation is answered first. */
   failed(error: unknown): void {
     this.#options.onFailed(error);
-    this.close(CloseCode.InternalServerError, 'Internal server error');
+    this.#endWith(FAILED);
+  }
+
+  /** Closes it because too many events wait for one of its operations. A mutation is answered first. */
+  fellBehind(): void {
+    this.#endWith(FELL_BEHIND);
   }
 
   /** Closes it because its credential is nobody's, and says why where a close frame has room for the reason. */
@@ -201,22 +215,38 @@ export class Peer implements ProtocolSocket, Expiring {
     this.close(CloseCode.Forbidden, Buffer.byteLength(reason) > MAX_REASON_BYTES ? 'Forbidden' : reason);
   }
 
-  /** True if its credential has ended. It begins no other operation, and its streams send nothing more. */
+  /** True if it is to be closed once its mutations are answered. It begins no other operation, and its streams send nothing more. */
   get isEnding(): boolean {
-    return this.#isEnding;
+    return this.#end !== undefined;
   }
 
   /** Closes it because its credential has ended. A mutation is answered first, as its answer may say what became of money. */
   expired(): void {
-    this.#isEnding = true;
-    if (this.busy === 0) this.refuse('The access token is no longer accepted.');
+    this.#endWith(EXPIRED);
   }
 
-  /** True if its credential has not ended by now. A timer may not have fired yet. */
+  /** True if it is not to be closed, and its credential has not ended by now. A timer may not have fired yet. */
   holds(now: number): boolean {
-    if (!this.#isEnding && (this.expiresAt === undefined || this.expiresAt > now)) return true;
-    this.expired();
-    return false;
+    if (this.expiresAt !== undefined && this.expiresAt <= now) this.expired();
+    return !this.isEnding;
+  }
+
+  #endWith(end: End): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.#closeOnceIdle();
+  }
+
+  /**
+   * Closes it where it is to be closed, and its mutations are answered. Within this turn of the event loop the answer to one that has been
+   * executed is sent, and one that has been prepared is begun. `complete` follows once the connection has taken the answer: graphql-ws
+   * executes a mutation again where it lacks that.
+   */
+  #closeOnceIdle(): void {
+    clock.setImmediate(() => {
+      if (this.#end === undefined || this.busy > 0 || this.#unsent > 0) return;
+      this.close(this.#end.code, this.#end.reason);
+    });
   }
 
   /** Closes it where it is drained: its client asks another process. What is executed is answered first. */
@@ -239,15 +269,14 @@ export class Peer implements ProtocolSocket, Expiring {
     }
   }
 
-  /** Prepares an operation, or executes a mutation: where the credential ends meanwhile, the socket is closed after that. */
+  /** Prepares an operation, or executes a mutation: where the socket is to be closed meanwhile, it is closed after that. */
   async busyWith<T>(work: () => T): Promise<Awaited<T>> {
     this.busy += 1;
     try {
       return await work();
     } finally {
       this.busy -= 1;
-      // The answer is sent within this turn of the event loop, and an operation that has been prepared is begun.
-      if (this.busy === 0 && this.#isEnding) clock.setImmediate(() => this.expired());
+      if (this.isEnding) this.#closeOnceIdle();
     }
   }
 

@@ -21,12 +21,12 @@ import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import type { Incoming } from '../../operation/incoming.ts';
 import { noteRefusedStream, STREAM_REFUSALS, streamHolder } from '../../operation/streams.ts';
 import { Answer } from './answer.ts';
+import { TRY_AGAIN_LATER } from './ends.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import type { Lifetimes } from './lifetime.ts';
 import type { Peer } from './peer.ts';
 import { just, running, runOf } from './run.ts';
 import { hasCode, type Subscribed } from './shared-stream.ts';
-import { TRY_AGAIN_LATER } from './socket-outlet.ts';
 import { streamKey, visibilityOf } from './stream-key.ts';
 import { withheld } from './withheld.ts';
 

@@ -18,7 +18,8 @@ export interface Outlet {
   /** The client whose events it is sent. */
   readonly clientId: string;
   /**
-   * True if its credential is still valid. If not, the socket is closed, and nothing more may be sent.
+   * True if its credential is still valid, and its socket is not to be closed. If not, nothing more may be sent, and the socket is
+   * closed once its mutations are answered.
    *
    * @param now milliseconds since the epoch.
    */
@@ -40,8 +41,8 @@ export interface Outlet {
    */
   mark(cursor: string, sent?: () => void): void;
   /**
-   * Closes the socket, because its reader, or the shared follower, has fallen behind. The client may connect again and
-   * resume.
+   * Has the socket closed once its mutations are answered, because its reader, or the shared follower, has fallen behind. From now on
+   * `holds` is false. The client may connect again and resume.
    */
   close(): void;
 }
@@ -118,6 +119,7 @@ export class Reader
 
   async return(): Promise<IteratorResult<ExecutionResult, undefined>> {
     this.#leave();
+    this.#ending = false;
     this.#settle?.(DONE);
     return DONE;
   }
@@ -229,11 +231,10 @@ export class Reader
   }
 
   drop(): void {
-    this.#leave();
     this.#queue = undefined;
     this.#queued = 0;
     this.#outlet.close();
-    this.#settle?.(DONE);
+    this.end();
   }
 
   end(): void {
@@ -245,6 +246,8 @@ export class Reader
   #endIfSent(): void {
     // Nobody has called `next` yet, so the end cannot be reported.
     if (!this.#ending || this.#sending || this.#settle === undefined) return;
+    // A client that is told that the stream is complete does not come back for what it was not sent. `return` is called once the socket is closed.
+    if (!this.#outlet.holds(clock.now())) return;
     this.#ending = false;
     this.#settle(DONE);
   }

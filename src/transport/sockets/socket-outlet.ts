@@ -2,9 +2,6 @@ import type { WebSocket } from 'ws';
 import { clientsId } from './operation-ids.ts';
 import type { Outlet } from './reader.ts';
 
-/** Close code for a reader for whom, or for whose shared stream, too many events wait (IANA, WebSocket close codes); clients connect again after it. */
-export const TRY_AGAIN_LATER = 1013;
-
 const TEXT = { binary: false } as const;
 const CLOSING_BRACE = 0x7d;
 const HEAD = { start: '{"id":', end: ',"type":"next","payload":' } as const;
@@ -12,6 +9,8 @@ const HEAD = { start: '{"id":', end: ',"type":"next","payload":' } as const;
 /** Who is sent them, and whether that one's operation of an inner id is still open. */
 interface Told extends Pick<Outlet, 'clientId' | 'holds' | 'beforeEvent'> {
   has(inner: string): boolean;
+  /** Has the socket closed, because too many events wait for the operation. */
+  fellBehind(): void;
 }
 
 /** Sends the results of one operation of a socket, until its client completes it. */
@@ -65,6 +64,6 @@ export class SocketOutlet implements Outlet {
   }
 
   close(): void {
-    this.#socket.close(TRY_AGAIN_LATER, 'Too many events wait');
+    this.#reader.fellBehind();
   }
 }

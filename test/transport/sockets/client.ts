@@ -38,7 +38,7 @@ export class Client {
         get isDrained() {
           return isDrained();
         },
-        holds: () => !this.expired,
+        holds: () => !this.expired && !this.closed,
         beforeEvent: () => {
           this.told += 1;
         },

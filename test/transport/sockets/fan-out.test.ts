@@ -144,6 +144,19 @@ describe('subscriptions that are the same', () => {
     expect([one.seen, delivered]).toEqual([[1], 3]);
   });
 
+  it('are not told complete to a reader whose socket is to be closed, as it was not sent all', async () => {
+    const [one, other] = await clients(2);
+    if (one === undefined || other === undefined) throw new Error('there are two');
+    one.expired = true;
+    opened[0]?.push(1);
+    opened[0]?.end();
+    await until(() => other.completed);
+    await new Promise(setImmediate);
+    expect([one.seen, one.completed, other.seen]).toEqual([[], false, [1]]);
+    await one.leave();
+    await until(() => one.completed);
+  });
+
   it('are not sent what the others have still to be sent, where they begin now', async () => {
     const [one] = await clients(1);
     const [group] = opened;
@@ -247,6 +260,11 @@ describe('a reader that stops reading', () => {
     await until(() => all.every(({ closed }) => closed));
     expect(slowCloses).toBe(2);
     expect(all.flatMap(({ seen }) => seen)).toEqual([]);
+    // Their sockets may stay open for a while.
+    await new Promise(setImmediate);
+    expect(all.map(({ completed }) => completed)).toEqual([false, false]);
+    await Promise.all(all.map((client) => client.leave()));
+    await until(() => all.every(({ completed }) => completed));
   });
 
   it('closes a reader whose own stream fell behind, and counts it alone', async () => {

@@ -180,18 +180,66 @@ it.each([
   },
 );
 
-it('a socket whose credential ends amid a mutation is closed once that is answered', async () => {
+/** Why a socket is to be closed that may have mutations under way, and with which code. */
+const ENDS = [
+  ['its credential has ended', 4403, (peer: Peer) => peer.expired()],
+  ['too many events wait for it', 1013, (peer: Peer) => peer.fellBehind()],
+  ['an operation has failed', 4500, (peer: Peer) => peer.failed(new Error('boom'))],
+] as const;
+
+it.each(ENDS)(
+  'a socket that is to be closed as %s answers its mutation before (%i)',
+  async (_, code, end) => {
+    await using ends = await startPeer(new Turns(() => performance.now()));
+    const { client, peer } = ends;
+    const heard: string[] = [];
+    client.on('message', (data) => heard.push(String(data)));
+    const closed = once(client, 'close');
+    const answer = Promise.withResolvers<void>();
+    const mutation = peer.busyWith(() => answer.promise).then(() => peer.send(said('paid')));
+    end(peer);
+    await new Promise(setImmediate);
+    expect([peer.isOpen, peer.isEnding, peer.holds(0)]).toEqual([true, true, false]);
+    answer.resolve();
+    await mutation;
+    expect([(await closed)[0], peer.isOpen, heard]).toEqual([code, false, [said('paid')]]);
+  },
+);
+
+it.each(ENDS)(
+  'a socket that is to be closed as %s sends the answer that has just come (%i)',
+  async (_, code, end) => {
+    await using ends = await startPeer(new Turns(() => performance.now()));
+    const { client, peer } = ends;
+    const heard: string[] = [];
+    client.on('message', (data) => heard.push(String(data)));
+    const closed = once(client, 'close');
+    await peer.busyWith(async () => undefined);
+    end(peer);
+    await Promise.resolve();
+    await peer.send(said('paid'));
+    expect([(await closed)[0], heard]).toEqual([code, [said('paid')]]);
+  },
+);
+
+it('a socket that is to be closed says of an answer that it is complete, however slowly its client reads that', async () => {
   await using ends = await startPeer(new Turns(() => performance.now()));
-  const { client, peer } = ends;
+  const { client, socket, peer } = ends;
+  const heard: string[] = [];
+  client.on('message', (data) => heard.push(String(data)));
+  client.pause();
+  await until(() => {
+    peer.outlet('events').send(Buffer.from(JSON.stringify(MEGABYTE)));
+    return socket.bufferedAmount > 0;
+  });
+  // As graphql-ws does.
+  const sent = peer.send(said('paid')).then(() => peer.send(said('complete')));
+  peer.fellBehind();
+  await new Promise(setImmediate);
   const closed = once(client, 'close');
-  const answer = Promise.withResolvers<void>();
-  const mutation = peer.busyWith(() => answer.promise);
-  peer.expired();
-  expect([peer.isOpen, peer.isEnding]).toEqual([true, true]);
-  answer.resolve();
-  await mutation;
-  const [code] = await closed;
-  expect([code, peer.isOpen]).toEqual([4403, false]);
+  client.resume();
+  await sent;
+  expect([(await closed)[0], heard.slice(-2)]).toEqual([1013, [said('paid'), said('complete')]]);
 });
 
 it('a socket is told nothing more from the moment at which its credential ends, though no timer has told it so', async () => {
