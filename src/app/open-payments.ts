@@ -11,7 +11,10 @@ import { createRest } from '../upstream/call/rest.ts';
 import type { Base } from './base.ts';
 import type { Stores } from './stores.ts';
 
-/** How long all calls for one payment may take together, in ms: less than the lease under which it is taken. */
+/**
+ * How long all calls of one look at a payment may take together, in ms, however little each of them may: less than the lease under which the
+ * payment is taken.
+ */
 const MOST_MS = 10_000;
 /** How long a token that does not name its end is used, in ms. */
 const UNTOLD_MS = 15 * 60_000;
@@ -81,7 +84,7 @@ function callsOf(
       urgency: 'streams',
       headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },
       timeoutMs,
-      deadline: clock.now() + timeoutMs,
+      deadline: clock.now() + MOST_MS,
       onCall(call) {
         isOver ||= call.status === UNAUTHORIZED;
         metrics.upstreamCall(call);

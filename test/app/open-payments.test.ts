@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { Base } from '../../src/app/base.ts';
 import { settleLaterOf } from '../../src/app/open-payments.ts';
 import type { Stores } from '../../src/app/stores.ts';
+import { clock, useClock } from '../../src/common/clock.ts';
 import type { PaymentBook } from '../../src/money/settling/open-payment.ts';
 import type { OpenPayment } from '../../src/money/settling/open-records.ts';
 import type { SettleLater } from '../../src/operation/services.ts';
@@ -60,4 +61,52 @@ it('a credential that the service has refused once is over, whatever the service
     isOver.push(calls?.isOver());
   }
   expect(isOver).toEqual([false, true, true]);
+});
+
+it('a look reads what events name for its own time, also where each call has little', async () => {
+  let passed = 0;
+  const restore = useClock({
+    ...clock,
+    now: () => Date.now() + passed,
+    monotonic: () => performance.now() + passed,
+  });
+  onTestFinished(restore);
+  const reason = { reason: 'transaction_not_found', domain: 'CORE', metadata: { http_code: '404' } };
+  await using upstream = await startUpstream((_request, response) => {
+    passed += 100;
+    json(response, { code: 5, message: 'API Error', details: [reason] }, 404);
+  });
+  const sentAt = clock.now();
+  const receivedAt = new Date(sentAt).toISOString();
+  const named = Array.from({ length: 30 }, (_, number) => {
+    const event = { id: `${number}`, cursor: `${number}`, type: 'STATUS_UPDATE', receivedAt };
+    return { ...event, payload: { transaction: randomUUID() } };
+  });
+  const events = {
+    readAfter: async (_clientId: string, cursor: string | null) => ({
+      events: cursor === null ? named : [],
+      hasMore: false,
+    }),
+    givenUpTo: async () => undefined,
+  };
+  const base = {
+    config: { upstreamTimeoutMs: 1_000, upstreamUtcOffset: '-06:00' },
+    restService: { http: upstream.http },
+    metrics: { upstreamCall: () => undefined },
+    // What else there is of it, looking for a payment does not need.
+  } as unknown as Base;
+  const clientId = randomUUID();
+  const caller = {
+    ...{ caller: { clientId }, requestedBy: 'digest', requester: { caller: 'caller', group: 'caller' } },
+    authorize: fixedCredential({ authorization: 'Bearer token' }),
+  } as Parameters<SettleLater>[0];
+  const asked = { operation: 'createInternalTransaction', customerId: null, ...SHOWN };
+  const payment = { name: { clientId }, asked, sentAt, closed: null, body: '{}' } as unknown as OpenPayment;
+  const book = { readByTransactions: async (_: string, ids: readonly string[]) => ids.map(() => undefined) };
+  const calls = settleLaterOf(base, { events } as unknown as Stores)?.(caller).calls();
+  expect(await calls?.look(payment, book as unknown as PaymentBook)).toEqual({
+    kind: 'open',
+    seen: 'nothing',
+  });
+  expect(upstream.requests).toHaveLength(named.length);
 });
