@@ -1,8 +1,13 @@
-import type { IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Bodies, type BodyRequest } from '../../src/common/bodies.ts';
+import { clock, useClock } from '../../src/common/clock.ts';
 import { stillTime } from '../helpers/still-time.ts';
+import { until } from '../helpers/until.ts';
 
 const LIMITS = { total: 10_000, strangers: 6_000, perKey: 3_000 };
 const NO_LIMITS = { total: Infinity, strangers: Infinity, perKey: Infinity };
@@ -84,6 +89,61 @@ describe('a body', () => {
     await time.pass(10_000);
     expect(bodies.held).toBeGreaterThan(0);
   });
+});
+
+/** Sends half a body beside this thread, and the rest once the state is 1, which is 2 once that has left. */
+const SENDER = `
+  const { request } = require('node:http');
+  const { workerData: { port, state } } = require('node:worker_threads');
+  const sending = request({ port, method: 'POST', agent: false });
+  sending.on('error', () => undefined);
+  sending.write('half ', () => {
+    Atomics.wait(state, 0, 0);
+    sending.end('and whole', () => {
+      Atomics.store(state, 0, 2);
+      Atomics.notify(state, 0);
+    });
+  });
+`;
+
+it('a body that came whole while this process was busy is read before it is too slow', async () => {
+  const times: (() => void)[] = [];
+  const restore = useClock({
+    ...clock,
+    setTimeout: (callback, _ms, ...args) => {
+      times.push(() => callback(...args));
+      return { unref: () => expect.unreachable() };
+    },
+    clearTimeout: () => {},
+  });
+  onTestFinished(restore);
+  const bodies = new Bodies(LIMITS);
+  const read = Promise.withResolvers<Awaited<ReturnType<Bodies['read']>>>();
+  const server = createServer((request) => {
+    bodies.read(request, { ...OF_ONE, deadlineMs: 1 }).then(read.resolve, read.reject);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  // A server that listens on a port has one.
+  const { port } = server.address() as AddressInfo;
+  const state = new Int32Array(new SharedArrayBuffer(4));
+  const sender = new Worker(SENDER, { eval: true, workerData: { port, state } });
+  onTestFinished(async () => {
+    await sender.terminate();
+    server.closeAllConnections();
+    server.close();
+  });
+  await until(() => bodies.held > 0);
+  // From here on this thread reads no socket until the time of the body is over.
+  await clock.immediate();
+  Atomics.store(state, 0, 1);
+  Atomics.notify(state, 0);
+  Atomics.wait(state, 0, 1);
+  setTimeout(() => {
+    for (const isOver of times) isOver();
+  }, 0);
+  for (const begun = performance.now(); performance.now() < begun + 2; );
+  const body = await read.promise;
+  expect(body.kind === 'whole' ? String(body.bytes) : body.kind).toBe('half and whole');
 });
 
 describe('bodies together', () => {
