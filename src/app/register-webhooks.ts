@@ -21,25 +21,34 @@ const withAgent = async <T>(answerMs: number, work: (agent: Agent) => Promise<T>
  * Registers the gateway's own ingress for the events of the sandbox.
  *
  * @returns a function that removes what was registered, where the sandbox still answers
- * @throws Error if the sandbox refuses.
+ * @throws Error if the sandbox refuses one of them; the others are removed by then.
  */
 export async function registerWebhooks(
   sandbox: SandboxAccess,
   ingress: IngressAddresses,
 ): Promise<() => Promise<void>> {
-  const paths = await withAgent(ANSWER_MS, (agent) =>
-    Promise.all(EVENT_TYPES.map((type) => registerWebhook(sandbox, ingress, type, agent))),
+  const tries = await withAgent(ANSWER_MS, (agent) =>
+    Promise.allSettled(EVENT_TYPES.map((type) => registerWebhook(sandbox, ingress, type, agent))),
   );
-  return () =>
-    withAgent(REMOVAL_MS, async (agent) => {
-      const headers = { authorization: `Bearer ${sandbox.accessToken}` };
-      const remove = async (path: string) => {
-        const { body } = await agent.request({ origin: sandbox.url, path, method: 'DELETE', headers });
-        await body.dump();
-      };
-      await Promise.allSettled(paths.map(remove));
-    });
+  const paths = tries.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
+  const failed = tries.find((one) => one.status === 'rejected');
+  if (failed !== undefined) {
+    await removeWebhooks(sandbox, paths);
+    throw failed.reason;
+  }
+  return () => removeWebhooks(sandbox, paths);
 }
+
+/** Removes those that the sandbox lets be removed in time. */
+const removeWebhooks = (sandbox: SandboxAccess, paths: readonly string[]): Promise<void> =>
+  withAgent(REMOVAL_MS, async (agent) => {
+    const headers = { authorization: `Bearer ${sandbox.accessToken}` };
+    const remove = async (path: string) => {
+      const { body } = await agent.request({ origin: sandbox.url, path, method: 'DELETE', headers });
+      await body.dump();
+    };
+    await Promise.allSettled(paths.map(remove));
+  });
 
 /**
  * Registers one webhook as any client of the service would (docs/upstream-api.md, endpoint 17).

@@ -72,6 +72,15 @@ it('closed while the sandbox hangs it ends in less than a hook of Jest may take'
   expect(performance.now() - begin).toBeLessThan(4_000);
 });
 
+it('leaves no webhook at a sandbox that has refused one of them', async () => {
+  await using sandbox = await createSandbox({ seed: 7 });
+  await sandbox.fail('POST /v1/clients/{clientId}/webhooks', { status: 500, times: 1 });
+  await expect(createGateway({ sandbox })).rejects.toThrow('refused the');
+  const headers = { authorization: `Bearer ${sandbox.accessToken}` };
+  const answer = await fetch(`${sandbox.url}/v1/clients/${sandbox.clientId}/webhooks`, { headers });
+  expect(await answer.json()).toMatchObject({ data: [] });
+});
+
 it('an option that there is not is refused, as whoever gives it would wait for what it says', async () => {
   await using sandbox = await createSandbox({ seed: 7 });
   const misspelt = { sandbox, upstreamTimeout: 1_000 };
