@@ -42,6 +42,7 @@ export const LONG_LANE: readonly string[] = [
   'test/deploy/sentinel.test.ts',
   'test/docs/clients.test.ts',
   'test/docs/first-screen.test.ts',
+  'test/docs/form.test.ts',
   'test/docs/operations.test.ts',
   'test/docs/protocol-mutants.test.ts',
   'test/docs/spei-screen.test.ts',
