@@ -22,7 +22,7 @@ export const typed = new Map(
 export const PHONE: readonly string[] = ['App.tsx', 'pay-on-a-phone.ts'];
 
 /**
- * Compiles the TypeScript of the pages in a folder.
+ * Compiles the TypeScript of the pages in a folder. What is run has form.js beside it, which opens the form of the first screen.
  *
  * @param more what differs from an app that only checks its types
  * @param change returns what is compiled in the place of a file
@@ -30,7 +30,7 @@ export const PHONE: readonly string[] = ['App.tsx', 'pay-on-a-phone.ts'];
 export async function compile(
   work: string,
   resolution: string,
-  more: object = {},
+  more: { readonly outDir?: string; readonly [option: string]: unknown } = {},
   change: (code: string, name: string) => string = (code) => code,
 ): Promise<void> {
   const inside = await mkdtemp(join(work, 'typed-'));
@@ -56,4 +56,5 @@ export async function compile(
   for (const [name, code] of typed)
     if (!PHONE.includes(name)) await writeFile(join(inside, name), change(code, name));
   await run(COMPILER, ['-p', join(inside, 'tsconfig.json')], folder('.'));
+  if (more.outDir !== undefined) await writeFile(join(more.outDir, 'form.js'), snippets.get('form') ?? '');
 }

@@ -284,6 +284,81 @@ setInterval(() => {
   expect(output).toContain(`true\n${steps.map(([text]) => text).join('\n')}\nfree\n`);
 });
 
+it('two tabs with the whole first screen pay a form once, also where the one has shown the end that the other still asks for', async () => {
+  const inside = await mkdtemp(join(work, 'two-'));
+  const keys = new Set<string>();
+  const server = new WebSocketServer({ port: 0, handleProtocols: () => 'graphql-transport-ws' });
+  server.on('connection', (connection) =>
+    connection.on('message', (message) => {
+      const { type, id, payload } = JSON.parse(String(message));
+      if (type === 'connection_init') connection.send('{"type":"connection_ack"}');
+      const [field] = /cepStatus|createPennyValidation|payment\(/.exec(payload?.query) ?? [];
+      if (type !== 'subscribe' || field === undefined) return;
+      const isFirst = keys.size === 0;
+      if (field === 'createPennyValidation') keys.add(payload.variables.input.idempotencyKey);
+      const data = {
+        'payment(': { payment: { state: 'DONE' } },
+        createPennyValidation: {
+          createPennyValidation: isFirst
+            ? { __typename: 'OutcomeUnknown', message: 'Nobody knows.', safeToRetry: false, retryUntil: null }
+            : { __typename: 'CreatePennyValidationSuccess', transaction: { id: 'one' } },
+        },
+        cepStatus: {
+          cepStatus: {
+            __typename: 'CepUpdate',
+            kind: 'SNAPSHOT',
+            transactionId: 'one',
+            cep: { status: 'COMPLETED', final: true, beneficiaryName: 'Ana' },
+          },
+        },
+      }[field];
+      connection.send(JSON.stringify({ type: 'next', id, payload: { data } }));
+      connection.send(JSON.stringify({ type: 'complete', id }));
+    }),
+  );
+  await once(server, 'listening');
+  await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
+  await writeFile(join(inside, 'session.js'), sessionFile(address));
+  const drive = `
+const draw = () => create(createElement(FirstScreen, { person: 'ana', open }));
+const shows = (of, text) => JSON.stringify(of.toJSON()).includes(text);
+const until = (check) => new Promise((resolve) => {
+  const timer = setInterval(() => {
+    const found = check();
+    if (!found) return;
+    clearInterval(timer);
+    resolve(found);
+  }, 5);
+});
+const press = async (of, text, name) => {
+  const button = await until(() => shows(of, text) && of.root.findAllByType('button').find(({ props }) => props.children === name && !props.disabled));
+  button.props.onClick();
+};
+await press(tree, '', 'Verify the account');
+await until(() => shows(tree, 'It may have happened'));
+// The page is loaded anew, and opened in another tab.
+tree.unmount();
+const [one, two] = [draw(), draw()];
+await until(() => shows(one, 'We are finding out'));
+await press(two, 'We are finding out', 'Ask again');
+await press(two, 'The account belongs to', 'OK');
+// Its form has opened anew once the end was seen.
+await until(() => !shows(two, 'The account belongs to'));
+await press(one, 'We are finding out', 'Verify the account');
+const told = await until(() => ['The form has opened anew', 'The account belongs to'].find((text) => shows(one, text)));
+console.log(told);
+process.exit();`;
+  await writeFile(join(inside, 'runner.js'), presses({}, []) + drive);
+  try {
+    const output = await run(process.execPath, [join(inside, 'runner.js')], inside);
+    expect(keys.size).toBe(1);
+    expect(output).toContain('The form has opened anew');
+  } finally {
+    server.close();
+  }
+});
+
 it('the session of a page asks its backend each time, and tells a browser that is signed out from a backend that fails, and takes no token of another person', async () => {
   const inside = await mkdtemp(join(work, 'session-'));
   await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });

@@ -104,12 +104,14 @@ export const presses = (
 ) => `import { createElement } from 'react';
 import { act, create } from 'react-test-renderer';
 const values = new Map();
-const localStorage = { getItem: (key) => values.get(key) ?? null, setItem: (key, value) => void values.set(key, value) };
+const localStorage = { getItem: (key) => values.get(key) ?? null, setItem: (key, value) => void values.set(key, value), removeItem: (key) => void values.delete(key) };
 Object.defineProperty(globalThis, 'localStorage', { value: localStorage });
 const { FirstScreen } = await import('./first-screen.js');
+const { openForm } = await import('./form.js');
+const open = (payments) => openForm(globalThis.localStorage, 'ana', '7f3a', ${JSON.stringify(input)}, payments);
 let tree;
 globalThis.IS_REACT_ACT_ENVIRONMENT = true;
-await act(async () => { tree = create(createElement(FirstScreen, { person: 'ana', input: ${JSON.stringify(input)} })); });
+await act(async () => { tree = create(createElement(FirstScreen, { person: 'ana', open })); });
 globalThis.IS_REACT_ACT_ENVIRONMENT = false;
 const steps = ${JSON.stringify(steps)};
 setInterval(() => {
