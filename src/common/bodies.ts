@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { clock } from './clock.ts';
+import { afterLastPiece } from './time-limit.ts';
 
 /** The result of reading a body. */
 export type Body =
@@ -98,7 +99,7 @@ export class Bodies {
       };
       const leave = (): void => finish({ kind: 'gone' });
       const tooSlow = (): void => finish({ kind: 'too-slow' });
-      const isLate = (): void => afterReading(() => length, tooSlow);
+      const isLate = (): void => afterLastPiece(() => length, tooSlow);
       const timer = deadlineMs === undefined ? undefined : clock.setTimeout(isLate, deadlineMs);
       // A connection that breaks off reports an error first. Later errors are ignored.
       request.on('error', ignore).on('data', take).on('end', end).on('close', leave);
@@ -124,12 +125,3 @@ export class Bodies {
 }
 
 const ignore = (): void => undefined;
-
-/**
- * Calls back once a turn of the event loop has brought nothing more of a body. Node calls timers that are due before it reads its
- * sockets: in a process that was busy, or paused, the rest may lie there.
- */
-function afterReading(length: () => number, callback: () => void): void {
-  const before = length();
-  clock.setImmediate(() => (length() > before ? afterReading(length, callback) : callback()));
-}

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { clock } from '../../common/clock.ts';
 import type { Party } from '../../common/party.ts';
+import { afterLastPiece } from '../../common/time-limit.ts';
 import { CutShortError, UpstreamError } from './errors.ts';
 import { JsonReader, type ReadJson } from './json-reader.ts';
 
@@ -9,9 +10,6 @@ import { JsonReader, type ReadJson } from './json-reader.ts';
  * `probes` for credentials that nobody has verified yet, and for the gateway's own token.
  */
 export type CallKind = 'reads' | 'money' | 'probes';
-
-/** How long the reading of an answer may go on behind the time of its call, in milliseconds. */
-const MOST_READING_MS = 1_000;
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -185,24 +183,6 @@ export function exchange(
     } catch (error) {
       fail(asError(error));
     }
-  });
-}
-
-/**
- * Calls back once a turn of the event loop has brought nothing more of an answer. Node calls timers that are due before it reads its
- * sockets: in a process that was busy, or paused, the answer may lie there.
- *
- * @param until when it calls back though more comes: each turn of a busy process may bring a piece of an answer that comes slowly.
- */
-function afterLastPiece(
-  pieces: () => number,
-  callback: () => void,
-  until = clock.monotonic() + MOST_READING_MS,
-): void {
-  const before = pieces();
-  clock.setImmediate(() => {
-    if (pieces() > before && clock.monotonic() < until) afterLastPiece(pieces, callback, until);
-    else callback();
   });
 }
 
