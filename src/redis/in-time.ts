@@ -48,6 +48,8 @@ export function keepsTime(redis: Redis): void {
 const timedOut = new WeakSet<Command>();
 
 function readsBeforeTimeout(command: Command): void {
+  // It is being sent again: its time goes on.
+  if (Object.hasOwn(command, 'setTimeout')) return;
   let timer: Timer | undefined;
   const settled = (): void => {
     clock.clearTimeout(timer);

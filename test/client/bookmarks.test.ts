@@ -65,7 +65,8 @@ it('the client of graphql-sse shows an app that subscribes by it results alone',
   client.dispose();
 });
 
-it('a feed keeps the first place that each connection tells of, and none that follows at once', async () => {
+/** Reads a feed, and notes the places that it saves. */
+function followSaving() {
   const fake = createFakeSource();
   const saved: string[] = [];
   const store = {
@@ -76,6 +77,11 @@ it('a feed keeps the first place that each connection tells of, and none that fo
   void (async () => {
     for await (const _ of feed);
   })();
+  return { fake, feed, saved };
+}
+
+it('a feed keeps the first place that each connection tells of, and none that follows at once', async () => {
+  const { fake, feed, saved } = followSaving();
   for (const connection of ['first', 'second']) {
     const { sink } = await until(() => fake.subscriptions[0]);
     sink.opened();
@@ -90,16 +96,7 @@ it('a feed keeps the first place that each connection tells of, and none that fo
 it('a feed keeps a later place of one connection also where the clock was set back meanwhile', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
-  const fake = createFakeSource();
-  const saved: string[] = [];
-  const store = {
-    load: () => ({ cursor: 'start' }),
-    save: (_: unknown, cursor: string) => void saved.push(cursor),
-  };
-  const feed = follow(fake, CREDITS, { store });
-  void (async () => {
-    for await (const _ of feed);
-  })();
+  const { fake, feed, saved } = followSaving();
   const { sink } = await until(() => fake.subscriptions[0]);
   sink.opened();
   sink.bookmark('before');
