@@ -58,28 +58,6 @@ it('the example for phones keeps the key of a payment that was sent since it was
   screen.leave();
 });
 
-it.each(['web', 'mobile'])(
-  'the example %s lists no payment as never paid that a screen that was left still sends, and then its end',
-  async (example) => {
-    const source = createFakeSource();
-    const { signal } = new AbortController();
-    const first = await screenOf(example, source, example, signal);
-    const sent = first.now.send({ sourceInstrumentId: 'own', destinationInstrumentId: 'theirs' });
-    const store = intentStore(storage, `pasarela.intents.${example}`);
-    const [error] = [{ message: 'Away.', extensions: { code: 'UPSTREAM_UNAVAILABLE' } }];
-    (await until(() => source.calls[0])).answer({ errors: [error] });
-    await until(async () => (await store.load()).some(({ unanswered }) => unanswered === 0));
-    first.leave();
-    const next = await screenOf(example, source, example, signal);
-    const again = await until(() => source.calls[0]);
-    expect(next.told.flatMap(({ open = [] }) => open)).toEqual([]);
-    again.answer(SUCCESS);
-    await sent;
-    await expect.poll(() => next.now.open?.map(({ standing }) => standing)).toEqual(['done']);
-    next.leave();
-  },
-);
-
 it('the web example shows no verification that succeeds as its person signs out: the next one would begin with it', async () => {
   location.hash = '';
   const source = createFakeSource();
