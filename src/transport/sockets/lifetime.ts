@@ -10,10 +10,14 @@ export const CONNECT_AGAIN = 1012;
 
 /** What the end of a socket depends on. */
 interface Living {
-  /** `executed` counts the queries and mutations that are executed now, `busy` these mutations and the operations that are prepared. */
+  /**
+   * `executed` counts the queries and mutations that are executed now, `busy` these mutations and the operations that are prepared, `unsent`
+   * the messages that the connection has not taken.
+   */
   readonly extra: {
     readonly executed: number;
     readonly busy: number;
+    readonly unsent: number;
     close(code: number, reason: string): void;
   };
   /** By operation id. graphql-ws holds null for an operation that has not begun yet. */
@@ -34,16 +38,16 @@ const isAsking = ({ extra, subscriptions }: Living): boolean =>
 /** How long after the end of its lifetime a socket may stay for what it does now, in milliseconds. */
 function patience(socket: Living, operationMs: number): number {
   // A mutation may have begun just before the time for queries was over. Its client would not know whether it was made, and graphql-ws
-  // makes it again by itself.
-  if (socket.extra.busy > 0) return 2 * operationMs;
+  // makes it again by itself, also where it has the answer and lacks `complete`.
+  if (socket.extra.busy > 0 || socket.extra.unsent > 0) return 2 * operationMs;
   return isAsking(socket) ? operationMs : 0;
 }
 
 /**
  * Closes each socket at a random moment between half of its lifetime and all of it, so that thousands that came at once do
  * not leave at once. A socket that waits for the answer to a query or a mutation is closed later: when it has the answer, or
- * at the latest `operationMs` after its moment. One that then waits for the answer to a mutation is closed when it has that, or
- * at the latest twice `operationMs` after its moment.
+ * at the latest `operationMs` after its moment. One that then waits for the answer to a mutation, or has not taken all of an answer, is
+ * closed when it has that, or at the latest twice `operationMs` after its moment.
  *
  * @param lifetimeMs 0 for sockets that stay.
  * @param operationMs how long an operation may take.

@@ -54,7 +54,9 @@ export class Peer implements ProtocolSocket, Expiring {
   busy = 0;
   /** The operations that are open, by their inner ids, once it is initialised. */
   operations: Readonly<Record<string, unknown>> | undefined;
-  /** True once it is to be closed because the process ends, as soon as it executes nothing. */
+  /** Messages of the protocol that the connection has not taken yet. */
+  unsent = 0;
+  /** True once it is to be closed because the process ends, as soon as its queries and mutations are answered. */
   isDrained = false;
   expiresAt: number | undefined;
   readonly seat: StreamSeat;
@@ -63,8 +65,6 @@ export class Peer implements ProtocolSocket, Expiring {
   #isGreeted = false;
   /** Undefined as long as it stays. */
   #end: End | undefined;
-  /** Messages of the protocol that the connection has not taken yet. */
-  #unsent = 0;
   /** The payload of the message that is being taken. */
   #payload: SubscribePayload | undefined;
   /** Messages that wait for a turn. */
@@ -94,11 +94,12 @@ export class Peer implements ProtocolSocket, Expiring {
       return Promise.resolve();
     }
     // Where it cannot be sent, the connection is about to close.
-    this.#unsent += 1;
+    this.unsent += 1;
     return new Promise((resolve) => {
       this.#socket.send(message, () => {
-        this.#unsent -= 1;
+        this.unsent -= 1;
         if (this.isEnding) this.#closeOnceIdle();
+        this.leaveIfDrained();
         resolve();
       });
     });
@@ -244,17 +245,17 @@ export class Peer implements ProtocolSocket, Expiring {
    */
   #closeOnceIdle(): void {
     clock.setImmediate(() => {
-      if (this.#end === undefined || this.busy > 0 || this.#unsent > 0) return;
+      if (this.#end === undefined || this.busy > 0 || this.unsent > 0) return;
       this.close(this.#end.code, this.#end.reason);
     });
   }
 
-  /** Closes it where it is drained: its client asks another process. What is executed is answered first. */
+  /** Closes it where it is drained: its client asks another process. What is executed is answered first, down to its `complete`. */
   leaveIfDrained(): void {
     if (!this.isDrained) return;
     // An answer that has just come is sent within this turn of the event loop.
     clock.setImmediate(() => {
-      if (this.executed === 0) this.close(CONNECT_AGAIN, 'Service restart');
+      if (this.executed === 0 && this.unsent === 0) this.close(CONNECT_AGAIN, 'Service restart');
     });
   }
 

@@ -82,7 +82,7 @@ it('closes thousands that came at once over the second half of their time, and n
   const lifetimes = startLifetimes(lifetimeMs, 0);
   const closed: number[] = [];
   const sockets = Array.from({ length: 3_000 }, () => ({
-    extra: { executed: 0, busy: 0, close: () => void closed.push(now) },
+    extra: { executed: 0, busy: 0, unsent: 0, close: () => void closed.push(now) },
     subscriptions: {},
   }));
   const [gone, ...others] = sockets;
@@ -99,7 +99,10 @@ it('closes thousands that came at once over the second half of their time, and n
 it('closes a socket that always asks for more, once all is answered that it asked for in its lifetime', async () => {
   const lifetimes = startLifetimes(40, 200);
   const closed = Promise.withResolvers<number>();
-  lifetimes.begin({ extra: { executed: 1, busy: 0, close: closed.resolve }, subscriptions: { query: null } });
+  lifetimes.begin({
+    extra: { executed: 1, busy: 0, unsent: 0, close: closed.resolve },
+    subscriptions: { query: null },
+  });
   expect(await closed.promise).toBe(1012);
   lifetimes.stop();
 });
@@ -125,7 +128,10 @@ it('closes a socket whose query has still to be begun no sooner than one whose q
   const lifetimes = startLifetimes(1_000, 5_000);
   const closed: string[] = [];
   const begin = (name: string, executed: number, subscriptions: Record<string, unknown>) =>
-    lifetimes.begin({ extra: { executed, busy: 0, close: () => void closed.push(name) }, subscriptions });
+    lifetimes.begin({
+      extra: { executed, busy: 0, unsent: 0, close: () => void closed.push(name) },
+      subscriptions,
+    });
   begin('is to begin', 0, { query: null });
   begin('is executed', 1, { query: {} });
   begin('streams', 0, { stream: {} });
@@ -137,20 +143,21 @@ it('closes a socket whose query has still to be begun no sooner than one whose q
   expect(closed).toEqual(['streams', 'is to begin', 'is executed']);
 });
 
-it('closes a socket that always asks for more once the payment is answered that it has begun meanwhile', () => {
+it('closes a socket that always asks for more once it has taken the answer to the payment that it has begun meanwhile', () => {
   const held = holdClock();
   onTestFinished(useEntropy({ ...entropy, random: () => 0 }));
   // Its moment is after half of that.
   const lifetimes = startLifetimes(2_000, 5_000);
   const closed: string[] = [];
   const begin = (name: string, busy: number) => {
-    const extra = { executed: 1, busy, close: () => void closed.push(name) };
+    const extra = { executed: 1, busy, unsent: 0, close: () => void closed.push(name) };
     lifetimes.begin({ extra, subscriptions: { query: {} } });
     return extra;
   };
   begin('asks', 0);
   const paying = begin('pays', 0);
   begin('always pays', 1);
+  begin('reads nothing', 0).unsent = 1;
   held.now = 5_990;
   held.look();
   expect(closed).toEqual([]);
@@ -159,6 +166,11 @@ it('closes a socket that always asks for more once the payment is answered that 
   held.look();
   expect(closed).toEqual(['asks']);
   paying.busy = 0;
+  paying.unsent = 1;
+  held.now = 6_040;
+  held.look();
+  expect(closed).toEqual(['asks']);
+  paying.unsent = 0;
   held.now = 6_050;
   held.look();
   expect(closed).toEqual(['asks', 'pays']);
@@ -167,5 +179,5 @@ it('closes a socket that always asks for more once the payment is answered that 
   expect(closed).toEqual(['asks', 'pays']);
   held.now = 11_000;
   held.look();
-  expect(closed).toEqual(['asks', 'pays', 'always pays']);
+  expect(closed).toEqual(['asks', 'pays', 'always pays', 'reads nothing']);
 });

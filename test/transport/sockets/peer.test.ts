@@ -222,16 +222,21 @@ it.each(ENDS)(
   },
 );
 
-it('a socket that is to be closed says of an answer that it is complete, however slowly its client reads that', async () => {
-  await using ends = await startPeer(new Turns(() => performance.now()));
-  const { client, socket, peer } = ends;
-  const heard: string[] = [];
-  client.on('message', (data) => heard.push(String(data)));
+/** Has so much sent to a client that it does not read all of it: no message that follows is taken until it reads on. */
+async function fill({ client, socket, peer }: Awaited<ReturnType<typeof startPeer>>) {
   client.pause();
   await until(() => {
     peer.outlet('events').send(Buffer.from(JSON.stringify(MEGABYTE)));
     return socket.bufferedAmount > 0;
   });
+}
+
+it('a socket that is to be closed says of an answer that it is complete, however slowly its client reads that', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, peer } = ends;
+  const heard: string[] = [];
+  client.on('message', (data) => heard.push(String(data)));
+  await fill(ends);
   // As graphql-ws does.
   const sent = peer.send(said('paid')).then(() => peer.send(said('complete')));
   peer.fellBehind();
@@ -286,6 +291,49 @@ it.each([
   moments[which].resolve();
   await closed;
   expect((await gone)[0]).toBe(1012);
+});
+
+it.each(['while its mutation is executed', 'once its mutation has been executed'])(
+  'as the process ends, a socket that is to be closed %s says of the answer that it is complete, however slowly its client reads that',
+  async (when) => {
+    await using ends = await startPeer(new Turns(() => performance.now()));
+    const { client, socket, peer } = ends;
+    const heard: string[] = [];
+    client.on('message', (data) => heard.push(String(data)));
+    await fill(ends);
+    const answer = Promise.withResolvers<void>();
+    // As graphql-ws does.
+    const sent = peer
+      .executing(() => answer.promise)
+      .then(() => peer.send(said('paid')))
+      .then(() => peer.send(said('complete')));
+    const isExecuted = when.startsWith('once');
+    if (isExecuted) answer.resolve();
+    await new Promise(setImmediate);
+    const closing = closeForRestart(socket, peer, new Promise(() => undefined));
+    answer.resolve();
+    await new Promise(setImmediate);
+    const closed = once(client, 'close');
+    client.resume();
+    await sent;
+    expect([(await closed)[0], heard.slice(-2)]).toEqual([1012, [said('paid'), said('complete')]]);
+    await closing;
+  },
+);
+
+it('as the process ends, a socket whose client reads no answer is closed when the time for answers is over', async () => {
+  await using ends = await startPeer(new Turns(() => performance.now()));
+  const { client, socket, peer } = ends;
+  await fill(ends);
+  void peer.send(said('paid'));
+  const over = Promise.withResolvers<void>();
+  const closing = closeForRestart(socket, peer, over.promise);
+  await new Promise(setImmediate);
+  expect(peer.isOpen).toBe(true);
+  over.resolve();
+  await until(() => !peer.isOpen);
+  client.terminate();
+  await closing;
 });
 
 it('messages that wait for a turn of a socket which is closed meanwhile are not taken', async () => {
