@@ -121,6 +121,11 @@ export class Reads {
     this.end();
   }
 
+  /** The caller is told of a change: what it asks from now on is read afresh. What the loaders remember stays. */
+  noteTold(): void {
+    this.#options.onInvalidate(this.#identity.credential, this.#identity.upstreamIdentity);
+  }
+
   /** Lets go of what the loaders remember: nothing is left to do until the next event. */
   end(): void {
     this.#session = undefined;

@@ -59,6 +59,10 @@ export class TransactionSource implements StatusSource {
     this.context.reads.renew();
   }
 
+  beforeUpdate(): void {
+    this.context.reads.noteTold();
+  }
+
   idle(): void {
     this.context.reads.end();
   }

@@ -24,6 +24,8 @@ export interface StatusSource {
   sees(transaction: Transaction | null): MaybePromise<boolean>;
   /** Called before a message is shown: what an operation remembers is older than it. Throws when the caller's credential has ended. */
   renew(): void;
+  /** Called before anything is shown, heard or read: what its caller asks from then on is read afresh. */
+  beforeUpdate(): void;
   /** Called when nothing is left to do until something is heard or read. */
   idle(): void;
   /** Told of a reading that failed, where another is made later. */
@@ -58,10 +60,9 @@ export interface States<Update> {
 
 /** Waits for a reading that lags behind a transaction just made, in milliseconds. */
 const LAGS = [250, 500, 1_000, 2_000, 4_000];
-
 /** Whether the caller may read no more. */
 const isRefusal = ({ code }: UpstreamError): boolean => code === 'UNAUTHENTICATED' || code === 'FORBIDDEN';
-
+/** How many watches have had readings of their own so far. */
 let alone = 0;
 
 /**
@@ -261,6 +262,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     while (!this.#busy && this.#sink !== undefined) {
       const update = this.#updates?.shift();
       if (update === undefined) break;
+      this.#source.beforeUpdate();
       const taken = this.#sink.take(update);
       if (!(taken instanceof Promise)) continue;
       this.#busy = true;

@@ -97,6 +97,19 @@ describe('what an operation remembers', () => {
   });
 });
 
+it('what a caller asks is read afresh from the moment at which its own reading is shown', async () => {
+  const watch = onTransaction(share(), transaction('INITIALIZED'), transaction('LIQUIDATED'));
+  watch.updates.connect({
+    take: ({ transaction }) => void watch.told.push(transaction.transactionStatus),
+    finish: () => void watch.told.push('completed'),
+  });
+  await settled();
+  expect(watch.told).toEqual(['tell', 'INITIALIZED', 'idle']);
+  watch.told.splice(0);
+  await watch.ring();
+  expect(watch.told).toEqual(['tell', 'LIQUIDATED', 'completed']);
+});
+
 describe('a caller whose credential has ended', () => {
   it('is shown no message more', async () => {
     const watch = onReceipt(transaction('LIQUIDATED'));

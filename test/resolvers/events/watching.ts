@@ -147,6 +147,7 @@ export function startWatch<Update>(
         told.push('renew');
         if (isOver) throw new UpstreamError('UNAUTHENTICATED', 'The credential has ended.');
       },
+      beforeUpdate: () => void told.push('tell'),
       idle: () => void told.push('idle'),
       readFailed: (error) => failures.push(error),
     },
