@@ -1,4 +1,5 @@
-import { ApolloClient, InMemoryCache } from '@apollo/client';
+import { ApolloClient, ApolloLink, InMemoryCache } from '@apollo/client';
+import { map, mergeMap } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { apolloSource, cacheOptions, createLink } from '../../packages/client/src/apollo.ts';
 import { follow, memoryIntents, pay, typed } from '../../packages/client/src/index.ts';
@@ -26,14 +27,23 @@ const CREDITS = typed<
   { readonly after: string | null }
 >(`subscription Credits($after: Cursor) { moneyIn(after: $after) { cursor ...Credit } }
 fragment Credit on MoneyInEvent { id paymentConcept }`);
+/** An app's own, which passes each result on later. */
+const later = new ApolloLink((operation, forward) =>
+  forward(operation).pipe(mergeMap(async (result) => result)),
+);
+/** One that passes on what it knows of a result. */
+const plain = new ApolloLink((operation, forward) =>
+  forward(operation).pipe(map(({ extensions: _, ...result }) => result)),
+);
 
 describe.each([
   ['that knows the types', new InMemoryCache(cacheOptions)],
   ['that knows no type, as of a later version', new InMemoryCache()],
 ])('over a client that masks data, with a cache %s', (_, cache) => {
-  function begin() {
+  function begin(before: readonly ApolloLink[] = []) {
     const fake = createFakeSource();
-    const client = new ApolloClient({ cache, link: createLink(fake), dataMasking: true });
+    const link = ApolloLink.from([...before, createLink(fake)]);
+    const client = new ApolloClient({ cache, link, dataMasking: true });
     return { fake, source: apolloSource(client) };
   }
 
@@ -57,8 +67,12 @@ describe.each([
     expect(await ends(refusal)).toMatchObject({ status: 'refused', code: 'INVALID_INPUT', message: 'No.' });
   });
 
-  it('an event of a feed has its fields, and what the gateway could not give of it', async () => {
-    const { fake, source } = begin();
+  it.each([
+    ['', []],
+    [', behind a link that passes results on later', [later]],
+    [', behind a link that passes no extensions on', [plain]],
+  ])('an event of a feed has its fields, and what the gateway could not give of it%s', async (_, before) => {
+    const { fake, source } = begin(before);
     const onErrors = vi.fn();
     const feed = follow(source, CREDITS, {
       store: { load: () => ({ cursor: 'start' }), save() {} },

@@ -28,7 +28,10 @@ export function createLink(source: Source): ApolloLink {
       if (operationType === 'subscription') {
         const sink = {
           next(answer: Answer<unknown>) {
-            observer.next(answer as ApolloLink.Result);
+            const result = answer as ApolloLink.Result;
+            // With the result, because another link may pass it on later, behind other answers.
+            const extensions = { ...result.extensions, [FOLLOWED]: answer };
+            observer.next(followed ? { ...result, extensions } : result);
             // What Apollo passes on later may be another result.
             followed?.sent();
           },
@@ -112,9 +115,11 @@ export function apolloSource(client: ApolloClient): Source {
           context: { [FOLLOWED]: followed, queryDeduplication: false },
         })
         .subscribe({
-          next({ data, error }) {
+          next({ data, error, extensions }) {
             try {
-              sink.next(answerOf(sent, data as never, error));
+              // A link may have taken the extensions away.
+              const answer = (extensions?.[FOLLOWED] as typeof sent) ?? sent;
+              sink.next(answerOf(answer, data as never, error));
             } catch (cause) {
               sink.ended(cause);
             }
