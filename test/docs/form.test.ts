@@ -55,7 +55,9 @@ afterAll(async () => {
   if (work !== undefined) await rm(work, { recursive: true, force: true });
 });
 
-const textOf = (fields: Fields) => JSON.stringify(Object.entries(fields).toSorted());
+const textOf = (fields: Fields) =>
+  JSON.stringify(Object.entries(JSON.parse(JSON.stringify(fields))).toSorted());
+const referenceOf = (fields: Fields | undefined) => fields?.['externalReference'];
 const referenceOf = (fields: Fields | undefined) => fields?.['externalReference'];
 
 interface Step {
@@ -157,8 +159,8 @@ class World {
     subscribe: () => () => {},
   } as unknown as Source;
 
-  open(tab: 0 | 1 = 0, store = this.store()): Promise<Form> {
-    return tabs[tab](this.storage, 'ana', '7f3a', { amount: '5.00' }, store);
+  open(tab: 0 | 1 = 0, store = this.store(), first: Fields = { amount: '5.00' }): Promise<Form> {
+    return tabs[tab](this.storage, 'ana', '7f3a', first, store);
   }
 
   /** Presses, and sees the end. What an outcome tells is what the screen held. */
@@ -313,6 +315,17 @@ it('a payment that was let go of leaves its form, and a storage that fails behin
   await world.run(pressing, (names) => (names[0] === 'query' ? -1 : 0));
   world.failing = 'setItem';
   expect((await world.run(pressing))?.status).toBe('done');
+});
+
+it('a screen whose fields are in part undefined goes on with its payment', async () => {
+  const world = new World();
+  world.isUp = false;
+  const first = { amount: '5.00', description: undefined };
+  const form = (await world.run(world.open(0, world.store(), first))) as Form;
+  expect(await world.run(world.press(form))).toBe('unknown');
+  world.isUp = true;
+  expect(await world.run(world.press(form))).toBe('done');
+  expect(world.paid.size).toBe(1);
 });
 
 it('one that an earlier version has kept goes on with its payment, and opens anew without one', async () => {
