@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   finish,
   forget,
@@ -326,6 +326,21 @@ it('a screen whose fields are in part undefined goes on with its payment', async
   world.isUp = true;
   expect(await world.run(world.press(form))).toBe('done');
   expect(world.paid.size).toBe(1);
+});
+
+it('opens over plain http, where a page has no `randomUUID`', async () => {
+  const whole = globalThis.crypto;
+  vi.stubGlobal('crypto', {
+    getRandomValues: (into: Uint32Array<ArrayBuffer>) => whole.getRandomValues(into),
+  });
+  try {
+    const world = new World();
+    const form = (await world.run(world.open())) as Form;
+    expect(await world.run(world.press(form))).toBe('done');
+    expect([...world.paid.keys()]).toEqual([expect.stringMatching(/^(\d+-){3}\d+$/)]);
+  } finally {
+    vi.unstubAllGlobals();
+  }
 });
 
 it('one that an earlier version has kept goes on with its payment, and opens anew without one', async () => {
