@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   finish,
   forget,
@@ -341,6 +341,58 @@ it('opens over plain http, where a page has no `randomUUID`', async () => {
   } finally {
     vi.unstubAllGlobals();
   }
+});
+
+describe('as time passes', () => {
+  const DAY_MS = 86_400_000;
+  const pass = (days: number) => void vi.setSystemTime(Date.now() + days * DAY_MS);
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it('a payment of a form that was pressed weeks after it opened is asked about for as long as any', async () => {
+    const world = new World();
+    const form = (await world.run(world.open())) as Form;
+    pass(27.5);
+    const createMoneyOut = { __typename: 'OutcomeUnknown', message: 'Nobody knows.', safeToRetry: false };
+    const unclear = {
+      async query(...asked: Parameters<typeof world.source.query>) {
+        await world.source.query(...asked);
+        return { data: { createMoneyOut } };
+      },
+    };
+    const told = await world.run(form.press(unclear, PayOut, { patienceMs: -1 }));
+    expect(told?.status).toBe('unknown');
+    pass(1.6);
+    expect(await world.run(world.press(form))).toBe('done');
+    expect(world.paid.size).toBe(1);
+  });
+
+  it('a form that opened while the clock was ahead is paid once that is right', async () => {
+    const world = new World();
+    pass(2);
+    const form = (await world.run(world.open())) as Form;
+    pass(-2);
+    expect(await world.run(world.press(form))).toBe('done');
+  });
+
+  it('a form that nobody has pressed for four weeks opens anew, and one that was pressed on the last day does not', async () => {
+    for (const isPressed of [false, true]) {
+      const world = new World();
+      const form = (await world.run(world.open())) as Form;
+      pass(27.5);
+      if (isPressed) {
+        // Its payment is not kept, and so nothing was sent.
+        world.failing = 'save';
+        await expect(world.run(world.press(form))).rejects.toThrow('save fails.');
+        world.failing = undefined;
+      }
+      pass(1);
+      const next = (await world.run(world.open())) as Form;
+      expect(referenceOf(next.fields) === referenceOf(form.fields)).toBe(isPressed);
+      expect(await world.run(world.press(next))).toBe('done');
+      expect(world.paid.size).toBe(1);
+    }
+  });
 });
 
 it('one that an earlier version has kept goes on with its payment, and opens anew without one', async () => {
