@@ -8,6 +8,7 @@ import {
   forget,
   type Intent,
   type IntentStore,
+  pay,
   type Source,
   typed,
 } from '../../packages/client/src/index.ts';
@@ -57,7 +58,6 @@ afterAll(async () => {
 
 const textOf = (fields: Fields) =>
   JSON.stringify(Object.entries(JSON.parse(JSON.stringify(fields))).toSorted());
-const referenceOf = (fields: Fields | undefined) => fields?.['externalReference'];
 const referenceOf = (fields: Fields | undefined) => fields?.['externalReference'];
 
 interface Step {
@@ -348,6 +348,35 @@ describe('as time passes', () => {
   const pass = (days: number) => void vi.setSystemTime(Date.now() + days * DAY_MS);
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
   afterEach(() => void vi.useRealTimers());
+
+  it.each(['shown and dropped', 'let go of'])(
+    'a form that was reloaded before its answer is over once its payment was %s',
+    async (end) => {
+      const world = new World();
+      const form = (await world.run(world.open())) as Form;
+      const stale = (await world.run(world.open(1))) as Form;
+      const asked = new Promise<Fields>((resolve) => {
+        // The page ends before the answer.
+        const silent = {
+          query: (_: unknown, { input }: { input: Fields }) => new Promise(() => resolve(input)),
+        };
+        void form.press(silent, PayOut, {});
+      });
+      const { idempotencyKey } = (await world.run(asked)) as Fields;
+      if (end === 'let go of') await world.run(forget(world.store(), `${idempotencyKey}`));
+      else {
+        await world.run(world.showAll());
+        pass(0.1);
+        const another = { store: world.store(), patienceMs: -1 };
+        await world.run(pay(world.source, PayOut, { amount: '1.00' }, another));
+      }
+      const before = [...world.paid.keys()];
+      expect(await world.run(world.press(stale))).toBeUndefined();
+      expect([...world.paid.keys()]).toEqual(before);
+      const next = (await world.run(world.open(1))) as Form;
+      expect([next.pressed, referenceOf(next.fields) === referenceOf(form.fields)]).toEqual([false, false]);
+    },
+  );
 
   it('a payment of a form that was pressed weeks after it opened is asked about for as long as any', async () => {
     const world = new World();
