@@ -9,7 +9,7 @@ import { COMPILER, folder, installPackages, run } from '../helpers/packages.ts';
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
 const OWN_BYTES: Readonly<Record<string, number>> = {
-  apollo: 6_325,
+  apollo: 6_365,
   fetch: 4_935,
   'graphql-sse': 5_550,
   'indexed-db': 1_270,
