@@ -4,6 +4,7 @@ import { createSandbox } from '../../packages/sandbox/src/index.ts';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { until } from '../helpers/until.ts';
+import { at } from '../sandbox/harness.ts';
 import { visitSandbox } from './sandbox-visit.ts';
 
 let browser: Browser;
@@ -103,6 +104,43 @@ describe('the console of the sandbox', () => {
     await page.locator(`option[value="${anew.accounts[0].clabe}"]`).first().waitFor({ state: 'attached' });
     await press(page, 'Simulate the credit');
     await said(page, /Ana Torres arrived/);
+    expect(one.failures).toEqual([]);
+  });
+
+  it('offers no account that a sandbox which was started anew with the same seed does not have', async () => {
+    await using one = await visit();
+    const { page, sandbox } = one;
+    const { clientId, bankIds, clientBankAdapterId, accessToken } = sandbox;
+    const before = sandbox.accounts.map((account) => account.clabe);
+    const opened = await fetch(`${sandbox.url}/v1/clients/${clientId}/private_accounts`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        bank_id: bankIds[0],
+        owner_id: clientId,
+        client_bank_adapter_id: clientBankAdapterId,
+        client_id: clientId,
+        account_id: clientBankAdapterId,
+      }),
+    });
+    expect(opened.status).toBe(201);
+    const { clabe } = at(sandbox.accounts, -1);
+    await page.reload();
+    const offered = page.locator(`option[value="${clabe}"]`);
+    await offered.first().waitFor({ state: 'attached' });
+    expect(before).not.toContain(clabe);
+    const port = Number(new URL(sandbox.url).port);
+    await sandbox.close();
+    await page.getByText('The sandbox does not answer.').waitFor();
+    await using anew = await createSandbox({ seed: 7, port });
+    await offered.first().waitFor({ state: 'detached' });
+    await page.locator(`option[value="${anew.accounts[0].clabe}"]`).first().waitFor({ state: 'attached' });
+    await press(page, 'Simulate the credit');
+    await said(page, /Ana Torres arrived/);
+    // It is drawn once, and not over and over.
+    await page.evaluate(() => Object.assign(window, { isDrawn: true }));
+    for (const _read of [1, 2, 3]) await page.waitForResponse('**/sandbox/overview');
+    expect(await page.evaluate(() => 'isDrawn' in window)).toBe(true);
     expect(one.failures).toEqual([]);
   });
 

@@ -10,6 +10,8 @@ import { transactionsView } from './transactions.js';
 import { webhooksPanel } from './webhooks.js';
 import { t } from './words.js';
 
+/** @typedef {import('./api.js').Overview} Overview */
+
 /** @type {import('./api.js').Client} */
 const client = await ask('GET', '/sandbox');
 
@@ -74,13 +76,16 @@ document.body.append(
   ),
 );
 
+/** @param {Overview['accounts']} there */
+const hasAll = (there) => client.accounts.every(({ id }) => there.some((account) => account.id === id));
+
 await keepReading(async () => {
   try {
-    /** @type {import('./api.js').Overview} */
+    /** @type {Overview} */
     const overview = await ask('GET', '/sandbox/overview');
     lost.hidden = true;
-    // Another sandbox has taken its place: the forms hold the accounts and ids of this one.
-    if (overview.clientId !== client.clientId) {
+    // Another sandbox has taken its place, or this one lost an account by a restart: the forms hold what is gone.
+    if (overview.clientId !== client.clientId || !hasAll(overview.accounts)) {
       location.reload();
       return;
     }
