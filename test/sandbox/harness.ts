@@ -135,7 +135,7 @@ export function at<T>(list: readonly T[], index: number): T {
 
 /** The body of a money out or an internal transaction. */
 export function transfer(
-  { seeded }: Opened,
+  { seeded }: { seeded: Pick<Opened['seeded'], 'clientId' | 'centralizingInstrumentId'> },
   destination: string,
   change: Record<string, unknown> = {},
   source = seeded.centralizingInstrumentId,

@@ -1,6 +1,7 @@
 import { v4, v5 } from 'uuid';
 import { describe, expect, test } from 'vitest';
 import { ambient, useAmbient } from '../../packages/sandbox/src/ambient.ts';
+import { createSandbox } from '../../packages/sandbox/src/index.ts';
 import { at, expectRefusal, type Opened, openReceiver, openSandbox, READINGS, transfer } from './harness.ts';
 import { errorBody, tables } from './spec.ts';
 
@@ -161,6 +162,39 @@ describe.each(READINGS)('money out, %s choices', (name, choices) => {
       const paid = (await box.get(box.of(`/transactions/${id}`))).as(spec.transaction);
       expect(paid.transactionStatus).toBe('REFUNDED');
       expect(told.received.map(({ text }) => text.includes(id))).toEqual([true, true]);
+    },
+  );
+
+  test.each([
+    ['at once', [422]],
+    ['by the answer to a retry, later', [500, 422]],
+  ])(
+    'completed, it is told REFUNDED by its end, where the credit is rejected %s',
+    async (_when, statuses) => {
+      await using sandbox = await createSandbox({ choices });
+      await using receiver = await openReceiver(...statuses.map((status) => ({ status })));
+      await using told = await openReceiver({ status: 200 });
+      await sandbox.registerWebhook({ type: 'MONEY_IN', url: receiver.url, token: 'a token' });
+      await sandbox.registerWebhook({ type: 'STATUS_UPDATE', url: told.url, token: 'a token' });
+      const made = await fetch(sandbox.url + PATH, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
+        body: JSON.stringify(transfer({ seeded: sandbox }, at(sandbox.internalInstrumentIds, 2))),
+      });
+      await sandbox.complete(spec.newTransaction.parse(await made.json()).id);
+      if (statuses.length > 1) {
+        expect(told.received).toHaveLength(1);
+        await sandbox.advance({ seconds: 10 });
+      }
+      const updates = (await sandbox.deliveries()).flatMap(({ webhookType, state, body }) =>
+        webhookType === 'STATUS_UPDATE'
+          ? [[/liquidated|refunded/i.exec(JSON.stringify(body))?.[0].toUpperCase(), state]]
+          : [],
+      );
+      expect(updates).toEqual([
+        ['LIQUIDATED', 'ANSWERED'],
+        ['REFUNDED', 'ANSWERED'],
+      ]);
     },
   );
 

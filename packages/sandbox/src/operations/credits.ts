@@ -25,10 +25,13 @@ export interface IncomingCredit {
  * it back. Without an active webhook, or once every delivery has been given up, it is accepted.
  *
  * `deliveries` resolves when each active webhook has been tried once.
+ *
+ * @param tell sends what an end tells that comes until then; one that comes later, by a retry, is told the way of the clock's own.
  */
 export function receiveSpeiCredit(
   world: World,
   credit: IncomingCredit,
+  tell?: Tell,
 ): { transaction: Transaction; deliveries: Promise<Delivery[]> } {
   const destination = world.state.instruments.get(credit.account.instrumentId);
   if (destination === undefined) throw preconditionFailed('The account has no instrument.');
@@ -53,15 +56,19 @@ export function receiveSpeiCredit(
       post(world, transaction, heldFor(clientId), ledgerAccount(credit.account.id));
       changeStatus(world, transaction, 'LIQUIDATED');
     },
-    failed: (tell) => {
-      sendBack(world, transaction, heldFor(clientId), reason, tell);
+    failed: (tellOf) => {
+      sendBack(world, transaction, heldFor(clientId), reason, tellOf);
     },
   });
+  let tellMeanwhile = tell;
   const message = speiCreditMessage(world, transaction, (accepted, refundReason) => {
     reason = refundReason ?? reason;
-    void end(accepted ? 'done' : 'failed');
+    void end(accepted ? 'done' : 'failed', tellMeanwhile);
   });
-  return { transaction, deliveries: world.deliveries.send(message) };
+  const deliveries = world.deliveries.send(message).finally(() => {
+    tellMeanwhile = undefined;
+  });
+  return { transaction, deliveries };
 }
 
 /**

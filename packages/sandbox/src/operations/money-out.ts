@@ -80,7 +80,7 @@ async function liquidate(
   tell: Tell,
 ): Promise<void> {
   tellStatus(world, transaction, 'LIQUIDATED', tell);
-  if (!isReturned) return arriveInside(world, transaction);
+  if (!isReturned) return arriveInside(world, transaction, tell);
   const end = world.pending.add(transaction.id, {
     isReturn: true,
     done: (late) => giveBack(world, transaction, late),
@@ -89,11 +89,11 @@ async function liquidate(
 }
 
 /** A transfer to a CLABE of the sandbox's own comes back from SPEI as a credit, also where it was registered as a receiver's. */
-async function arriveInside(world: World, transaction: Transaction): Promise<void> {
+async function arriveInside(world: World, transaction: Transaction, tell: Tell): Promise<void> {
   const { detail } = transaction.destination;
   const account = detail.kind === 'clabe' ? world.state.accountByClabe(detail.clabeNumber) : undefined;
   if (account === undefined) return;
-  await receiveSpeiCredit(world, {
+  const credit = {
     account,
     payer: transaction.source,
     amount: transaction.amount,
@@ -101,5 +101,6 @@ async function arriveInside(world: World, transaction: Transaction): Promise<voi
     reference: transaction.externalReference,
     trackingId: transaction.trackingId,
     comesFrom: transaction,
-  }).deliveries;
+  };
+  await receiveSpeiCredit(world, credit, tell).deliveries;
 }
