@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { constants } from 'node:fs';
 import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +28,16 @@ const PAYMENTS = 1_000;
 /** A formula, with characters that a terminal obeys and that end a line. */
 const SUBJECT = '=1+1,"x"\u001b\u009b\u2028\u202e\r';
 const SOURCE = '0d3a4880-dfa1-46db-80fc-fc28313eef9a';
+
+/** A module for Node's `--import`: says so once the process has done what it does at once behind a write to its standard output. */
+const TELLS_WRITES = `data:text/javascript,${encodeURIComponent(`
+  const { stdout, stderr } = process;
+  const write = stdout.write.bind(stdout);
+  stdout.write = (...said) => {
+    setImmediate(() => stderr.write('The process has gone on.'));
+    return write(...said);
+  };
+`)}`;
 
 async function pay(records: MoneyRecords, clientId: string, key: string): Promise<void> {
   const name = recordName({ clientId, customerId: undefined, key });
@@ -265,6 +276,37 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', (kind) => 
     child.stdout.once('data', () => child.kill('SIGKILL'));
     await once(child, 'close');
     await expect(readFile(state)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('saves no place of lines that its own memory has alone, as the pipe is full', async () => {
+    const clientId = randomUUID();
+    const [pipe, state] = [join(dataDir, `pipe-${clientId}`), join(dataDir, `follow-${clientId}.cursor`)];
+    execFileSync('mkfifo', [pipe]);
+    await using reader = await open(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writer = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
+    const fill = async () => {
+      for (;;) await writer.write('\n'.repeat(4_096));
+    };
+    await expect(fill()).rejects.toMatchObject({ code: 'EAGAIN' });
+    await pay(records, clientId, 'the first of them');
+    const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+    const args = ['payments', 'export', '--follow', '--state', state, '--client', clientId];
+    const { PATH = '' } = process.env;
+    const child = spawn(process.execPath, ['--import', TELLS_WRITES, folder(program), ...first, ...args], {
+      env: { PATH, ...environment },
+      stdio: ['ignore', writer.fd, 'pipe'],
+    });
+    started.push(child);
+    const told: string[] = [];
+    child.stderr?.on('data', (chunk) => told.push(String(chunk)));
+    await until(() => told.join('').includes('The process has gone on.'));
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    await writer.close();
+    expect((await reader.readFile('utf8')).trim()).toBe('');
+    await expect(readFile(state)).rejects.toMatchObject({ code: 'ENOENT' });
+    const two = follow(clientId, state);
+    await until(() => two.lines.length === 3);
   });
 
   it('leaves the file of its place to the process that has taken it over', async () => {

@@ -6,7 +6,7 @@ import { Attempts, rest } from '../forward/attempts.ts';
 import { CSV_HEADER } from './entry-text.ts';
 import { justBefore, type Place, partsOf } from './export-parts.ts';
 import { Progress } from './progress.ts';
-import { write } from './write.ts';
+import { write, written } from './write.ts';
 
 /** How long to wait for new lines, in ms. */
 const LOOK_EVERY_MS = 1_000;
@@ -22,8 +22,8 @@ interface Following {
 }
 
 /**
- * Goes on from the place in the file, until a signal. It saves the place of lines once they have been written. While the
- * store is away it asks again.
+ * Goes on from the place in the file, until a signal. It saves the place of lines once the pipe, or the disk, has them. While
+ * the store is away it asks again.
  *
  * @throws CommandError if lines are missing or not intact, or if the file cannot be used
  */
@@ -42,6 +42,8 @@ export async function followJournal(following: Following): Promise<void> {
       try {
         for await (const { text, last, done, all } of partsOf({ records, clientId, after, isCsv })) {
           await write(text);
+          // A full pipe leaves what fits in the memory of this process, which may be killed before the reader comes to it.
+          await written();
           await syncOut();
           after = last;
           state.save(`${last.id}-${last.digest}`);
