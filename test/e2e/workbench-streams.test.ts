@@ -1,8 +1,12 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changeAnswers } from '../helpers/browser.ts';
 import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
-import { deed, openTab, play, result, rows, watchMoneyIn } from './workbench-page.ts';
+import { deed, openTab, play, result, rows, visit, watchMoneyIn } from './workbench-page.ts';
 
 let demo: Demo;
 
@@ -10,6 +14,53 @@ beforeAll(async () => {
   demo = await startDemo();
 });
 afterAll(() => demo?.[Symbol.asyncDispose]());
+
+const RESUMING = (name: string) =>
+  `subscription ${name}($after: Cursor) { moneyIn(after: $after) { cursor } }`;
+
+/** Writes an operation in the place of that which the tab has. */
+async function write(page: Page, query: string): Promise<void> {
+  await page.locator('.wb-operation .view-lines').click();
+  await page.keyboard.press('ControlOrMeta+A');
+  await page.keyboard.insertText(query);
+}
+
+/** Plays an operation in a tab of its own. */
+async function playNew(page: Page, name: string, query: string): Promise<void> {
+  await page.getByRole('button', { name: 'New tab' }).click();
+  await write(page, query);
+  await page.getByRole('tab', { name }).waitFor();
+  await play(page);
+}
+
+/** A proxy that passes requests on, and not that a client wants to upgrade one, as nginx does by itself. */
+async function startPlainProxy(gateway: string) {
+  let refused = 0;
+  const proxy = createServer((incoming, answer) => {
+    const { upgrade, connection: _own, ...headers } = incoming.headers;
+    const { method } = incoming;
+    const outgoing = request(gateway + incoming.url, { method, headers }, (response) => {
+      if (upgrade !== undefined) refused += 1;
+      answer.writeHead(response.statusCode ?? 502, response.headers);
+      answer.flushHeaders();
+      response.pipe(answer);
+    });
+    outgoing.on('error', () => answer.destroy());
+    answer.on('close', () => outgoing.destroy());
+    incoming.pipe(outgoing);
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const { port } = proxy.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** How many requests for a WebSocket the gateway has answered as any other. */
+    refused: () => refused,
+    async [Symbol.asyncDispose]() {
+      proxy.close();
+      proxy.closeAllConnections();
+    },
+  };
+}
 
 describe('a stream', () => {
   it('goes on while another tab is used, and its tab says so', async () => {
@@ -297,14 +348,7 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     const { page } = one;
     await watchMoneyIn(page);
     for (let more = 2; more <= 7; more += 1) {
-      await page.getByRole('button', { name: 'New tab' }).click();
-      await page.locator('.wb-operation .view-lines').click();
-      await page.keyboard.press('ControlOrMeta+A');
-      await page.keyboard.insertText(
-        `subscription Watch${more}($after: Cursor) { moneyIn(after: $after) { cursor } }`,
-      );
-      await page.getByRole('tab', { name: `Watch${more}` }).waitFor();
-      await play(page);
+      await playNew(page, `Watch${more}`, RESUMING(`Watch${more}`));
       await page.locator('.wb-status.wb-live').waitFor();
       const transport = await page.getByLabel('Transport').inputValue();
       expect(transport).toBe(more === 2 ? 'SSE' : 'WS');
@@ -342,6 +386,59 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     await page.getByRole('alert').getByText('though streams are live').waitFor();
     await page.getByLabel('Transport').selectOption('WS');
     await page.getByRole('alert').getByText('streams resume by themselves').waitFor();
+  });
+
+  it('goes over SSE where a proxy passes no WebSocket on, also the third, for which the page chose one', async () => {
+    await using proxy = await startPlainProxy(demo.addresses.gateway);
+    await using one = await visit(demo.browser, `${proxy.url}/graphql`);
+    const { page } = one;
+    await watchMoneyIn(page);
+    for (const name of ['Second', 'Third']) {
+      await playNew(page, name, RESUMING(name));
+      await page.locator('.wb-status.wb-live').waitFor();
+    }
+    expect(proxy.refused()).toBe(1);
+    expect(await page.getByLabel('Transport').inputValue()).toBe('SSE');
+    await demo.credit('Tercera');
+    await rows(page).first().waitFor();
+    await page.waitForFunction(
+      () => sessionStorage.getItem('pasarela:streams')?.match(/"live"/g)?.length === 3,
+    );
+    await page.reload();
+    await page.locator('.wb-operation .view-line').first().waitFor();
+    await until(async () => (await page.locator('.wb-dot.wb-live').count()) === 3);
+    expect(proxy.refused()).toBe(2);
+    await demo.credit('Cuarta');
+    await page.getByText('2 events', { exact: true }).waitFor();
+  });
+
+  it('goes over what a person chose, and not over what the page chose for another operation of its tab', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    for (const name of ['Second', 'Third']) {
+      await playNew(page, name, RESUMING(name));
+      await page.locator('.wb-status.wb-live').waitFor();
+    }
+    const transport = page.getByLabel('Transport');
+    expect(await transport.inputValue()).toBe('WS');
+    // Over a socket it would begin with now after a cut.
+    await page.getByRole('button', { name: 'Stop the stream' }).click();
+    await write(page, 'subscription Third { moneyIn { amount { amount currency } } }');
+    await play(page);
+    await page.locator('.wb-status.wb-live').waitFor();
+    expect(await transport.inputValue()).toBe('SSE');
+    await deed(page, 'Cut');
+    await page.locator('.wb-status.wb-cut').waitFor();
+    await demo.credit('Durante');
+    await page.getByText('1 caught up: the gap is closed.').waitFor();
+    expect(await rows(page).count()).toBe(1);
+    await transport.selectOption('WS');
+    await page.getByText('Reconnected.').waitFor();
+    await page.getByRole('button', { name: 'Stop the stream' }).click();
+    await play(page);
+    await page.locator('.wb-status.wb-live').waitFor();
+    expect(await transport.inputValue()).toBe('WS');
   });
 
   it('shows the gateway’s own error, and has ended at its end, also after another token was sent', async () => {

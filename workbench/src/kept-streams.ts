@@ -1,4 +1,5 @@
 import { tabStorage } from './browser-storage.ts';
+import type { Transport } from './net/stream.ts';
 import { type Entry, type Stream, useStreams } from './stream-store.ts';
 
 /** For this tab of the browser, until it is closed: events name people and accounts. */
@@ -47,12 +48,19 @@ export function keptStreams(): Streams {
   }
 }
 
+/** As JSON has it. An earlier version of the page kept no `asked`. */
+type Written = Omit<Stream, 'entries' | 'asked'> & { entries: Entry[]; asked?: Transport };
+
 /** What JSON has made of streams, with its dates again. */
-export function streamsOf(written: Record<string, Omit<Stream, 'entries'> & { entries: Entry[] }>): Streams {
+export function streamsOf(written: Record<string, Written>): Streams {
   return Object.fromEntries(
     Object.entries(written).map(([tab, stream]) => [
       tab,
-      { ...stream, entries: stream.entries.map((entry) => ({ ...entry, at: new Date(entry.at) })) },
+      {
+        asked: stream.transport,
+        ...stream,
+        entries: stream.entries.map((entry) => ({ ...entry, at: new Date(entry.at) })),
+      },
     ]),
   );
 }

@@ -25,6 +25,9 @@ function waitOf({ data, errors }: Result): number | undefined {
   return retryable === true || PASSING.includes(code) ? 0 : undefined;
 }
 
+/** Whether a socket of this page was open, so that what is on the way passes them on. */
+let wasSocketOpen = false;
+
 /** Keeps one subscription going over as many connections as it takes. */
 export class Runner {
   readonly #tab: string;
@@ -116,6 +119,7 @@ export class Runner {
       } catch (error) {
         if (!(error instanceof LostError)) throw error;
         if (this.#stopped.signal.aborted) return;
+        if (openedAt === Number.POSITIVE_INFINITY) this.#leaveSocket();
         if (performance.now() - openedAt >= STEADY_MS) failures = 0;
         if (error.refusal !== undefined) this.#tell(error.refusal);
         await this.#comeBack(failures, error.waitMs);
@@ -125,6 +129,15 @@ export class Runner {
 
   get #transport() {
     return useStreams.getState()[this.#tab]?.transport ?? 'SSE';
+  }
+
+  /**
+   * Takes the next connection as it was asked for, where the page chose a socket by itself: a proxy on the way may pass none on. Once
+   * one was open, the gateway was away for a moment.
+   */
+  #leaveSocket(): void {
+    const { asked } = useStreams.getState()[this.#tab] ?? {};
+    if (asked !== undefined && !wasSocketOpen) this.#change({ transport: asked });
   }
 
   async #comeBack(failures: number, waitMs: number): Promise<void> {
@@ -165,6 +178,7 @@ export class Runner {
   }
 
   #opened(): void {
+    if (this.#transport === 'WS') wasSocketOpen = true;
     const isAgain = useStreams.getState()[this.#tab]?.status === 'cut';
     this.#wasOpen = true;
     this.#caughtUp = 0;

@@ -29,6 +29,8 @@ export interface Stream {
   /** `waiting`: for a token that the gateway accepts. */
   readonly status: 'connecting' | 'live' | 'cut' | 'waiting' | 'ended';
   readonly transport: Transport;
+  /** What a person has chosen, or the page's address. `transport` is another where the page saves a connection by it. */
+  readonly asked: Transport;
   readonly operation: Operation;
   /** Whether headers were sent along, which are kept for nobody. */
   readonly hasHeaders: boolean;

@@ -21,7 +21,7 @@ const fitsSocket = (operation: Operation, headers: Readonly<Record<string, strin
   resumesOverSocket(operation) &&
   Object.keys(headers).every((name) => name.toLowerCase() === 'authorization');
 
-/** What is asked for, or a socket where another stream over SSE would leave too few connections and the socket loses nothing. */
+/** Returns what is asked for, or a socket where another stream over SSE would leave too few connections and the socket loses nothing. */
 function transportOf(
   tab: string,
   operation: Operation,
@@ -49,12 +49,13 @@ export function startStream(
   headers: Readonly<Record<string, string>>,
 ): void {
   running.get(tab)?.stop();
-  const asked = useStreams.getState()[tab]?.transport ?? preferredTransport();
+  const asked = useStreams.getState()[tab]?.asked ?? preferredTransport();
   const transport = transportOf(tab, operation, headers, asked);
   useStreams.setState({
     [tab]: {
       status: 'connecting',
       transport,
+      asked,
       operation,
       hasHeaders: Object.keys(headers).length > 0,
       cursor: undefined,
@@ -84,7 +85,7 @@ export function restoreStreams(): void {
       continue;
     }
     addEntry(tab, { text: t('The page was reloaded.') });
-    const transport = transportOf(tab, stream.operation, {}, stream.transport);
+    const transport = transportOf(tab, stream.operation, {}, stream.asked);
     changeStream(tab, () => ({ status: 'cut', transport }));
     run(tab, new Runner(tab, stream.operation, {}, stream.cursor));
   }
@@ -116,7 +117,7 @@ export const pauseStream = (tab: string, isPaused: boolean): void =>
   changeStream(tab, ({ entries }) => ({ frozen: isPaused ? entries : undefined }));
 
 export function setTransport(tab: string, transport: Transport): void {
-  changeStream(tab, () => ({ transport }));
+  changeStream(tab, () => ({ transport, asked: transport }));
   running.get(tab)?.cut(0);
 }
 
