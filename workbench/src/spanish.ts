@@ -67,6 +67,8 @@ export const SPANISH: Readonly<Record<string, string>> = {
   Heal: 'Quitar fallas',
   'Height of the operation': 'Altura de la operación',
   History: 'Historial',
+  'If many streams over SSE are open in your windows, they may hold every connection that the browser allows to this address: then stop one, or carry it over WebSocket.':
+    'Si hay muchos flujos por SSE abiertos en tus ventanas, quizá ocupan todas las conexiones que el navegador permite a esta dirección: entonces detén uno o pásalo a WebSocket.',
   'Instruments with bank, owner, customer and account, joined. Below the result: the four REST calls that it took.':
     'Instrumentos con banco, dueño, cliente y cuenta, todo junto. Debajo del resultado: las cuatro llamadas REST que hicieron falta.',
   'Introspection is off here: operations run, but there are no docs and no completion. Start the gateway with':
@@ -149,8 +151,6 @@ export const SPANISH: Readonly<Record<string, string>> = {
     'El gateway acepta el token, pero rechaza esta suscripción. La página la vuelve a pedir.',
   'The gateway does not accept this token.': 'El gateway no acepta este token.',
   'The gateway does not answer': 'El gateway no responde',
-  'The gateway does not answer, though streams are live. Each stream over SSE takes one of the few connections that the browser has for this address, in all windows: stop one, or carry it over WebSocket.':
-    'El gateway no responde, aunque hay flujos en vivo. Cada flujo por SSE ocupa una de las pocas conexiones que el navegador tiene para esta dirección, entre todas las ventanas: detén uno o pásalo a WebSocket.',
   'The gateway does not answer. The page tries again every second: press play once it is back.':
     'El gateway no responde. La página lo busca cada segundo: vuelve a ejecutar cuando regrese.',
   'The gateway does not answer. The page tries again every second; streams resume by themselves.':

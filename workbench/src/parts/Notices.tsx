@@ -50,17 +50,17 @@ export function Notices({ onSchema }: Props) {
   );
 }
 
-/** @param holdsConnections whether streams over SSE are live, which end at once where the gateway is gone. */
+/** @param holdsConnections whether streams over SSE are live here: those of all windows together may leave no connection. */
 function whyUnreachable(holdsConnections: boolean): string {
   if (isOffline())
     return t(
       'This device is offline. The page looks for the gateway every second; streams resume by themselves.',
     );
-  return holdsConnections && !sharesConnection()
-    ? t(
-        'The gateway does not answer, though streams are live. Each stream over SSE takes one of the few connections that the browser has for this address, in all windows: stop one, or carry it over WebSocket.',
-      )
-    : t('The gateway does not answer. The page tries again every second; streams resume by themselves.');
+  const silent = t(
+    'The gateway does not answer. The page tries again every second; streams resume by themselves.',
+  );
+  if (!holdsConnections || sharesConnection()) return silent;
+  return `${silent} ${t('If many streams over SSE are open in your windows, they may hold every connection that the browser allows to this address: then stop one, or carry it over WebSocket.')}`;
 }
 
 function NoIntrospection({ onSchema }: Props) {
