@@ -6,9 +6,9 @@ import { clientGroup, type Party } from '../common/party.ts';
 import { noteRefusal } from '../common/refusals.ts';
 import { fixedCredential } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
-import { isUuid } from '../upstream/call/path.ts';
+import { idKey, isUuid } from '../upstream/call/path.ts';
 import type { Rest } from '../upstream/call/rest.ts';
-import { listsOwnInstruments } from '../upstream/instruments.ts';
+import { clientOfInstruments } from '../upstream/instruments.ts';
 import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
 import { BELIEVED_MS } from './credential-expiry.ts';
@@ -87,8 +87,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
   const refused = new Lru<string>(MAX_REMEMBERED, { ttl: REFUSED_MS });
   /** By a token's hash: when it was refused in no form that the service documents. */
   const unclear = new Lru<Times>(MAX_REMEMBERED, { ttl: 5 * BELIEVED_MS });
-  /** Clients that have had an accepted caller. */
-  const clients = new Lru<true>(MAX_REMEMBERED);
+  /** By `idKey`: clients that have had an accepted caller, as the service spells them. */
+  const clients = new Lru<string>(MAX_REMEMBERED);
 
   async function ask(
     token: string,
@@ -108,7 +108,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
         ? find()
         : guesses.make(source, find, isWrongGuess, tooManyTokens));
       const caller = decided(answer, unclear, id);
-      if (source !== undefined) clients.set(caller.clientId, true);
+      if (source !== undefined) clients.set(idKey(caller.clientId), caller.clientId);
       if (isCurrent()) refused.delete(id);
       return caller;
     } catch (error) {
@@ -151,10 +151,10 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
  * Returns under which source a token is counted that nobody has verified yet, and for whom the breaker counts the calls that ask about it. A
  * token that names a client with known callers has a source of its address and that client: other made-up tokens from there do not keep it out.
  *
- * @param clients with known callers.
+ * @param clients with known callers, by `idKey`.
  */
-function sourceOf({ candidates }: TokenClaims, address: string, clients: Lru<true>) {
-  const client = candidates.find((candidate) => clients.has(candidate));
+function sourceOf({ candidates }: TokenClaims, address: string, clients: Lru<string>) {
+  const client = candidates.map((candidate) => clients.get(idKey(candidate))).find((id) => id !== undefined);
   // The service may fail for one client alone, whose phones come from many networks.
   const named = client ?? candidates[0];
   return {
@@ -176,7 +176,8 @@ function assertMayHold({ candidates, expiresAt }: TokenClaims, claims: readonly 
 }
 
 /**
- * Finds out for which client the service accepts a token.
+ * Finds out for which client the service accepts a token. The caller has the client's id as the service spells it, whatever the token does:
+ * records, keys of payments and events go by its letters.
  *
  * @returns an answer that may be the service's refusal, or a proxy's, if the token is accepted for none.
  * @throws {UnauthenticatedError} if it is accepted for none, or for several
@@ -188,10 +189,7 @@ async function probe(
   party: Party,
 ): Promise<Caller | UpstreamError> {
   const answers = await Promise.all(
-    candidates.map(async (candidate) => {
-      const answer = await accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true));
-      return answer === true ? candidate : answer;
-    }),
+    candidates.map((candidate) => accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true))),
   );
   const accepted = answers.filter((answer) => typeof answer === 'string');
   const [clientId] = accepted;
@@ -200,7 +198,7 @@ async function probe(
     if (unclear !== undefined) return unclear;
     throw new UnauthenticatedError(REFUSED);
   }
-  if (accepted.length > 1) {
+  if (new Set(accepted.map(idKey)).size > 1) {
     throw new UnauthenticatedError(
       'The access token names more than one client that the service accepts it for.',
     );
@@ -221,14 +219,15 @@ function tooManyTokens(): UpstreamError {
 /**
  * The probe (docs/authentication.md, "Passthrough"): the upstream lists one instrument under this token, and every one listed is the client's.
  *
- * @returns the error of a 4xx that may be a proxy's. The form of a 401 and of a 403 is not documented: each is a refusal.
+ * @returns the client's id, undefined for a refusal, or the error of a 4xx that may be a proxy's. The form of a 401 and of a 403 is not
+ * documented: each is a refusal.
  */
-async function accepts(rest: Rest): Promise<boolean | UpstreamError> {
+async function accepts(rest: Rest): Promise<string | UpstreamError | undefined> {
   try {
-    return await listsOwnInstruments(rest);
+    return await clientOfInstruments(rest);
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.code === 'UPSTREAM_RATE_LIMITED') throw error;
-    if (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN' || error.isServices) return false;
+    if (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN' || error.isServices) return undefined;
     if (error.refusal !== undefined) return error;
     throw error;
   }

@@ -113,16 +113,20 @@ export function createInstrumentLoader(
 }
 
 /**
- * Returns true if the service lists instruments under this credential, and each of them is the client's. Reads one.
+ * Returns the client's id as the service spells it in its list of instruments; as the caller does where the list is empty. Reads one.
  *
- * @throws UpstreamError when it does not list them.
+ * @returns undefined if an instrument is not the client's.
+ * @throws UpstreamError when the service answers with no such list.
  */
-export async function listsOwnInstruments(rest: Rest): Promise<boolean> {
+export async function clientOfInstruments(rest: Rest): Promise<string | undefined> {
   const { route, envelope, identify } = instrumentList(customerScope(undefined));
   const body = await rest.get(route, { query: { page: 1, per_page: 1 } });
   const items = pageIn(route, envelope, body).items.map((item, at) => itemOf(identify, item, at));
   const own = idKey(rest.clientId);
-  return items.every(({ clientId }) => typeof clientId === 'string' && idKey(clientId) === own);
+  const spellings = items.map(({ clientId }) =>
+    typeof clientId === 'string' && idKey(clientId) === own ? clientId : undefined,
+  );
+  return spellings.includes(undefined) ? undefined : (spellings[0] ?? rest.clientId);
 }
 
 /**

@@ -284,12 +284,37 @@ describe('a token that the service decides on', () => {
       service.instruments = [{ id: 'one', ownerId: clientId, clientId }];
       return identify(tokenOf({ client_id: named }, name));
     };
-    // Keys of payments go by the spelling of the token.
-    expect(await listed(named.toLowerCase(), 'small')).toMatchObject({ clientId: named });
+    // Keys of payments go by the spelling of the service, which all tokens have in common.
+    const small = named.toLowerCase();
+    expect(await listed(small, 'small')).toMatchObject({ clientId: small });
     expect(await listed(named, 'the same')).toMatchObject({ clientId: named });
     for (const clientId of [OTHER, undefined, null]) {
       await expect(listed(clientId, `of ${clientId}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
     }
+  });
+
+  it.each([
+    ['the service has no instruments', 'named first', false],
+    ['the service spells it in small letters', 'small', true],
+  ] as const)('is one client’s that names it in two spellings, where %s', async (_where, told, hasSome) => {
+    const { service, upstream, identify, auth } = await start();
+    await using _ = upstream;
+    const small = 'a1b2c3d4-2222-4333-8444-55555555abcd';
+    const large = small.toUpperCase();
+    if (hasSome) service.instruments = [{ id: 'one', ownerId: small, clientId: small }];
+    for (const claims of [
+      { client_id: large, sub: small },
+      { client_id: small, sub: large },
+      { client_id: large },
+      { sub: small },
+    ]) {
+      const first = claims.client_id ?? claims.sub;
+      const clientId = told === 'small' ? small : first;
+      expect(await identify(tokenOf(claims, 'one'))).toMatchObject({ clientId });
+    }
+    // It is a client with known callers in either.
+    const callers = [large, small].map((id) => auth.strangerOf(tokenOf({ sub: id }, 'next'), 'there').caller);
+    expect(callers).toEqual([`there ${small}`, `there ${small}`]);
   });
 
   it('is asked about again where that is asked for, though it was refused a moment ago', async () => {
