@@ -129,6 +129,50 @@ it('payments status and resume do not take for right what DATA_DIR counts of a c
   expect(await records.held()).toMatchObject([{ why: 'stopped' }]);
 });
 
+it('payments status and resume find a put-back that the record of a client alone tells, also with a DATA_DIR that counts nothing of it', async () => {
+  const redis = cleanup.use(await startRedis());
+  const records = await open(redis.url, join(folder, 'its own'));
+  await send(records);
+  // Its gateways have ended, and another node has lost that the client is held.
+  await records.stop();
+  const ledger = `pasarela:money:{${CLIENT}}:ledger`;
+  await redis.admin.hset(ledger, { held: Date.now(), missing: 2 });
+  const run = (...args: string[]) =>
+    pasarela(['payments', ...args], { REDIS_URL: redis.url, DATA_DIR: folder });
+  const before = await contentOf(redis);
+  const told = expect.stringMatching(
+    /^Payments have been held since .* their record was put back.*: up to 2, as the gateways/,
+  );
+  expect(await run('status')).toMatchObject({ code: 1, stdout: told });
+  expect(await run('resume')).toMatchObject({ code: 1, stdout: told });
+  expect(await contentOf(redis)).toEqual(before);
+  // It is told as held also where another client is in the set.
+  await redis.admin.sadd('pasarela:money:held', COUNTED);
+  const both = await run('status');
+  expect(both).toMatchObject({ code: 1, stdout: told });
+  expect(both.stdout).not.toMatch(ASKED);
+  expect(await run('resume', '--put-back')).toMatchObject({ code: 0 });
+  expect(await redis.admin.hgetall(ledger)).toEqual({ sent: '1', epoch: '1' });
+  expect(await run('status')).toMatchObject({ code: 0, stdout: 'Payments are not held.\n' });
+});
+
+it('a command does not take payments for let go where it cannot read which clients there are', async () => {
+  const { redis, run } = await strangers();
+  await rm(join(folder, MARKS));
+  expect(await run('status')).toMatchObject({ code: 0 });
+  await redis.admin.call(
+    'ACL',
+    'SETUSER',
+    'default',
+    'resetkeys',
+    '~pasarela:money:held',
+    '~pasarela:money:stopped',
+  );
+  expect(await run('status')).toMatchObject({
+    ...{ code: 1, stdout: '', stderr: 'The record of payments could not be reached (held).\n' },
+  });
+});
+
 it('a command on a Redis without a payment says so also where its DATA_DIR counts some', async () => {
   const redis = cleanup.use(await startRedis());
   await writeFile(join(folder, MARKS), JSON.stringify({ [COUNTED]: { epoch: 0, sent: 3, at: 1 } }));

@@ -92,34 +92,35 @@ export class RedisHolds {
     const holds: Hold[] = [];
     if (stopped !== null)
       holds.push({ why: 'stopped', since: Number(stopped), missing: 0, copied: undefined });
-    if (clients.length > 0) {
-      this.began();
-      holds.push(putBack(checks));
-    }
-    const unnoted = [...behind].filter(([clientId]) => !clients.includes(clientId)).map(([, check]) => check);
-    // Of a ledger that says so itself a gateway holds the payments, also where the set lacks its client.
-    if (clients.length === 0 && unnoted.some(({ isNoted }) => isNoted)) holds.push(putBack(unnoted));
-    else if (unnoted.length > 0) holds.push({ ...putBack(unnoted), isUnnoted: true });
+    if (clients.length > 0) this.began();
+    // A ledger may say itself that it was put back, though the set lacks its client.
+    const others = [...behind].filter(([clientId]) => !clients.includes(clientId)).map(([, check]) => check);
+    const noted = [...checks, ...others.filter(({ isNoted }) => isNoted)];
+    const unnoted = others.filter(({ isNoted }) => !isNoted);
+    if (noted.length > 0) holds.push(putBack(noted));
+    if (unnoted.length > 0) holds.push({ ...putBack(unnoted), isUnnoted: true });
     if (holds.length === 0 && unread !== undefined) throw unread.reason;
     this.#isHeld = holds.length > 0;
     return holds;
   }
 
   /**
-   * What a command finds by the marks of its folder, and does not record; empty for a gateway, which records it. A ledger that cannot be
-   * read keeps it from none of the others, and is told as `unread`.
+   * What a command finds by the marks of its folder and in the ledgers of all clients that have paid, and does not record; empty for a
+   * gateway, which records it. A ledger that cannot be read keeps it from none of the others, and is told as `unread`.
    */
   async #behind(): Promise<Behind> {
-    const clients = this.#isCommand ? this.#marks.clients : [];
+    if (!this.#isCommand) return { behind: new Map(), unread: undefined };
+    const [paying] = await Promise.allSettled([this.#redis.smembers(CLIENTS)]);
+    const clients = new Set([...this.#marks.clients, ...(paying.status === 'fulfilled' ? paying.value : [])]);
     const looks = await Promise.allSettled(
-      clients.map(async (clientId) => {
+      [...clients].map(async (clientId) => {
         const check = await this.#check(clientId);
         return check === undefined ? [] : [[clientId, check] as const];
       }),
     );
     return {
       behind: new Map(looks.flatMap((look) => (look.status === 'fulfilled' ? look.value : []))),
-      unread: looks.find((look) => look.status === 'rejected'),
+      unread: [paying, ...looks].find((look) => look.status === 'rejected'),
     };
   }
 
@@ -184,11 +185,11 @@ export class RedisHolds {
   }
 }
 
-/** What a command finds by the marks of its folder. */
+/** What a command finds in the ledgers of clients. */
 interface Behind {
-  /** By client, each ledger that is behind. */
+  /** By client, each ledger that is behind, or says itself that it was put back. */
   readonly behind: ReadonlyMap<string, Check>;
-  /** Why a ledger could not be read, where there is one. */
+  /** Why a ledger, or which clients there are, could not be read. */
   readonly unread: PromiseRejectedResult | undefined;
 }
 
