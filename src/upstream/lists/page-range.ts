@@ -39,10 +39,11 @@ export async function isLost<T>(
  *
  * The service may answer a page that it does not have with an error: one behind the end, or one whose number is of a size that it does not
  * give. So where a page comes as an error, the first one shows the size and the total, and those pages that there are by these are
- * asked for once more. A service that keeps a larger size of its own may give the whole list as that first one.
+ * asked for once more. Where none of them is there, the range is one page without items. A service that keeps a larger size of its own may
+ * give the whole list as that first one.
  *
  * @param isFresh true for no answers that were kept of earlier operations.
- * @throws UpstreamError that of the page, where the first page shows nothing else of it, or no page of the range is there.
+ * @throws UpstreamError that of the page, where the first page shows nothing else of it.
  */
 export async function readRange<T>(
   list: PagedList<T>,
@@ -61,8 +62,9 @@ export async function readRange<T>(
     if (isWholeList(head)) return [head];
     const cover = coverWindow(offset, length, list.paging);
     const there = cover.pages.filter((page) => (page - 1) * cover.size < head.total);
+    if (there.length === 0) return [{ start: offset, items: [], total: head.total, size: head.size }];
     const isOther = cover.size !== size || there.length < pages.length;
-    if (there.length === 0 || !isOther) throw error;
+    if (!isOther) throw error;
     return read(cover.size, there, true);
   }
 }

@@ -120,7 +120,7 @@ export class ListReader<T extends object> {
 
   /**
    * Reads the one or two pages that hold the items from `offset` to `offset + length - 1`; more if the service gives smaller
-   * pages. Those behind the end may be left out.
+   * pages. Those behind the end may be left out; where all are, there is one without items.
    *
    * @param isFresh true for no answers that were kept of earlier operations.
    */
