@@ -6,9 +6,9 @@ import { clientGroup, type Party } from '../common/party.ts';
 import { noteRefusal } from '../common/refusals.ts';
 import { fixedCredential } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
-import { idKey, isUuid } from '../upstream/call/path.ts';
+import { isUuid } from '../upstream/call/path.ts';
 import type { Rest } from '../upstream/call/rest.ts';
-import { clientOfInstruments } from '../upstream/instruments.ts';
+import { ownerOfInstruments } from '../upstream/instruments.ts';
 import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
 import { BELIEVED_MS } from './credential-expiry.ts';
@@ -51,6 +51,8 @@ const TOKEN_GUESSES = 100;
  */
 const LONG_ENDED_MS = 300_000;
 const REFUSED = 'The service does not accept this access token.';
+const SPELLED_OTHERWISE =
+  'The service writes the id of this access token’s client in other letters, as in capitals. Ask for a token that names it as the service does.';
 /** How long a refused token is refused again without a question to the service, in milliseconds. */
 const REFUSED_MS = 10_000;
 /** How long a stranger's token that was refused in an unclear form is not asked about again, in milliseconds. */
@@ -87,8 +89,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
   const refused = new Lru<string>(MAX_REMEMBERED, { ttl: REFUSED_MS });
   /** By a token's hash: when it was refused in no form that the service documents. */
   const unclear = new Lru<Times>(MAX_REMEMBERED, { ttl: 5 * BELIEVED_MS });
-  /** By `idKey`: clients that have had an accepted caller, as the service spells them. */
-  const clients = new Lru<string>(MAX_REMEMBERED);
+  /** Clients that have had an accepted caller. */
+  const clients = new Lru<true>(MAX_REMEMBERED);
 
   async function ask(
     token: string,
@@ -108,7 +110,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
         ? find()
         : guesses.make(source, find, isWrongGuess, tooManyTokens));
       const caller = decided(answer, unclear, id);
-      if (source !== undefined) clients.set(idKey(caller.clientId), caller.clientId);
+      if (source !== undefined) clients.set(caller.clientId, true);
       if (isCurrent()) refused.delete(id);
       return caller;
     } catch (error) {
@@ -151,10 +153,10 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
  * Returns under which source a token is counted that nobody has verified yet, and for whom the breaker counts the calls that ask about it. A
  * token that names a client with known callers has a source of its address and that client: other made-up tokens from there do not keep it out.
  *
- * @param clients with known callers, by `idKey`.
+ * @param clients with known callers.
  */
-function sourceOf({ candidates }: TokenClaims, address: string, clients: Lru<string>) {
-  const client = candidates.map((candidate) => clients.get(idKey(candidate))).find((id) => id !== undefined);
+function sourceOf({ candidates }: TokenClaims, address: string, clients: Lru<true>) {
+  const client = candidates.find((candidate) => clients.has(candidate));
   // The service may fail for one client alone, whose phones come from many networks.
   const named = client ?? candidates[0];
   return {
@@ -176,8 +178,7 @@ function assertMayHold({ candidates, expiresAt }: TokenClaims, claims: readonly 
 }
 
 /**
- * Finds out for which client the service accepts a token. The caller has the client's id as the service spells it, whatever the token does:
- * records, keys of payments and events go by its letters.
+ * Finds out for which client the service accepts a token.
  *
  * @returns an answer that may be the service's refusal, or a proxy's, if the token is accepted for none.
  * @throws {UnauthenticatedError} if it is accepted for none, or for several
@@ -189,16 +190,21 @@ async function probe(
   party: Party,
 ): Promise<Caller | UpstreamError> {
   const answers = await Promise.all(
-    candidates.map((candidate) => accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true))),
+    candidates.map(async (candidate) => {
+      const answer = await accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true));
+      return answer === 'client' ? { candidate } : answer;
+    }),
   );
-  const accepted = answers.filter((answer) => typeof answer === 'string');
+  const accepted = answers.flatMap((answer) =>
+    typeof answer === 'object' && 'candidate' in answer ? [answer.candidate] : [],
+  );
   const [clientId] = accepted;
   if (clientId === undefined) {
     const unclear = answers.find((answer) => answer instanceof UpstreamError);
     if (unclear !== undefined) return unclear;
-    throw new UnauthenticatedError(REFUSED);
+    throw new UnauthenticatedError(answers.includes('spelled-otherwise') ? SPELLED_OTHERWISE : REFUSED);
   }
-  if (new Set(accepted.map(idKey)).size > 1) {
+  if (accepted.length > 1) {
     throw new UnauthenticatedError(
       'The access token names more than one client that the service accepts it for.',
     );
@@ -219,15 +225,16 @@ function tooManyTokens(): UpstreamError {
 /**
  * The probe (docs/authentication.md, "Passthrough"): the upstream lists one instrument under this token, and every one listed is the client's.
  *
- * @returns the client's id, undefined for a refusal, or the error of a 4xx that may be a proxy's. The form of a 401 and of a 403 is not
- * documented: each is a refusal.
+ * @returns `client` if it does, or the error of a 4xx that may be a proxy's. The form of a 401 and of a 403 is not documented: each is a refusal.
  */
-async function accepts(rest: Rest): Promise<string | UpstreamError | undefined> {
+async function accepts(
+  rest: Rest,
+): Promise<'client' | 'spelled-otherwise' | 'other' | 'refused' | UpstreamError> {
   try {
-    return await clientOfInstruments(rest);
+    return await ownerOfInstruments(rest);
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.code === 'UPSTREAM_RATE_LIMITED') throw error;
-    if (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN' || error.isServices) return undefined;
+    if (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN' || error.isServices) return 'refused';
     if (error.refusal !== undefined) return error;
     throw error;
   }

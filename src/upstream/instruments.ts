@@ -113,20 +113,19 @@ export function createInstrumentLoader(
 }
 
 /**
- * Returns the client's id as the service spells it in its list of instruments; as the caller does where the list is empty. Reads one.
+ * Tells whose the instruments are that the service lists under this credential: the client's, or somebody else's. Reads one.
  *
- * @returns undefined if an instrument is not the client's.
- * @throws UpstreamError when the service answers with no such list.
+ * @returns `spelled-otherwise` where they are the client's, and the service writes its id in other letters, as in capitals.
+ * @throws UpstreamError when it does not list them.
  */
-export async function clientOfInstruments(rest: Rest): Promise<string | undefined> {
+export async function ownerOfInstruments(rest: Rest): Promise<'client' | 'spelled-otherwise' | 'other'> {
   const { route, envelope, identify } = instrumentList(customerScope(undefined));
   const body = await rest.get(route, { query: { page: 1, per_page: 1 } });
   const items = pageIn(route, envelope, body).items.map((item, at) => itemOf(identify, item, at));
+  if (items.every(({ clientId }) => clientId === rest.clientId)) return 'client';
   const own = idKey(rest.clientId);
-  const spellings = items.map(({ clientId }) =>
-    typeof clientId === 'string' && idKey(clientId) === own ? clientId : undefined,
-  );
-  return spellings.includes(undefined) ? undefined : (spellings[0] ?? rest.clientId);
+  const isOwn = items.every(({ clientId }) => typeof clientId === 'string' && idKey(clientId) === own);
+  return isOwn ? 'spelled-otherwise' : 'other';
 }
 
 /**

@@ -9,7 +9,7 @@ import { isUnsendable } from '../../upstream/call/exchange.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { readCredentials } from '../../upstream/credentials.ts';
-import { clientOfInstruments } from '../../upstream/instruments.ts';
+import { ownerOfInstruments } from '../../upstream/instruments.ts';
 import { openUpstream, type UpstreamAccess } from '../upstream.ts';
 import { aboutClient, type Finding, Findings, reasonOf } from './finding.ts';
 
@@ -111,7 +111,7 @@ export async function lookAtToken(
       found.skipped('not tried while Redis is not right: a new one may end those that running gateways hold');
       return { access, findings: found.list };
     }
-    await clientOfInstruments(access.rest);
+    await ownerOfInstruments(access.rest);
     found.ok(`accepted for client ${access.rest.clientId}`);
     return { access, rest: access.rest, findings: found.list };
   } catch (error) {
