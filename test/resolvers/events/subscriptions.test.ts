@@ -88,6 +88,7 @@ it('a transaction is followed by both of its sides, and its receipt by the one t
     identity: { caller: { clientId: CLIENT, customerId: CUSTOMER }, requester: { group: '' } },
     reads: {
       renew: () => {},
+      noteTold: () => {},
       end: () => {},
       events: { watch: async () => ({ add: () => [], stop: () => {} }) },
       session: {
