@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { clock } from './clock.ts';
 
-/** The clock is written in steps of this length, in milliseconds. A process that is killed loses at most one step. */
+/** A `now` writes the clock where this much has passed since the last one, in milliseconds. A process that is killed loses what has passed since then. */
 const STEP_MS = 1000;
 
 /**
