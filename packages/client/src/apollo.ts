@@ -10,7 +10,7 @@ import { CombinedGraphQLErrors, UnconventionalError } from '@apollo/client/error
 import { nodeOf } from './parse.ts';
 import { textOf } from './print.ts';
 import { requestOf } from './request.ts';
-import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
+import { FOLLOWED, type Followed, following, subscribeFor } from './resume.ts';
 import { type Answer, type Details, type Source, type TypedDocument, throwIfLeft } from './source.ts';
 
 export { cacheOptions } from './apollo-cache.ts';
@@ -27,14 +27,7 @@ export function createLink(source: Source): ApolloLink {
     return new Observable<ApolloLink.Result>((observer) => {
       if (operationType === 'subscription') {
         const sink = {
-          next(answer: Answer<unknown>) {
-            const result = answer as ApolloLink.Result;
-            // With the result, because another link may pass it on later, behind other answers.
-            const extensions = { ...result.extensions, [FOLLOWED]: answer };
-            observer.next(followed ? { ...result, extensions } : result);
-            // What Apollo passes on later may be another result.
-            followed?.sent();
-          },
+          next: (answer: Answer<unknown>) => observer.next(answer as ApolloLink.Result),
           ended: (cause?: unknown) => (cause === undefined ? observer.complete() : observer.error(cause)),
         };
         return subscribeFor(source, text, variables, followed, sink, details);
@@ -88,20 +81,14 @@ export function apolloSource(client: ApolloClient): Source {
       const { data, error } = isMutation(node)
         ? await client.mutate({ mutation: node, ...options })
         : await client.query({ query: node, ...options });
-      return answerOf(sent, data, error);
+      const own = answerOf(data, error);
+      // A client with `dataMasking` takes fields out of its own.
+      return sent ?? own;
     },
     subscribe(document, variables, sink) {
-      let sent: Answer<never> | undefined;
-      const followed: Followed = {
-        checks(given) {
-          check = given;
-        },
-        opened: (catching) => sink.opened(catching),
-        bookmark: (cursor) => sink.bookmark(cursor),
-        sent(answer) {
-          sent = answer as Answer<never> | undefined;
-        },
-      };
+      const { followed, next } = following(sink, (given) => {
+        check = given;
+      });
       // Additions to the document must be there before Apollo reads a result by it.
       const { query, variables: named } = requestOf(document, variables);
       const subscription = client
@@ -117,9 +104,7 @@ export function apolloSource(client: ApolloClient): Source {
         .subscribe({
           next({ data, error, extensions }) {
             try {
-              // A link may have taken the extensions away.
-              const answer = (extensions?.[FOLLOWED] as typeof sent) ?? sent;
-              sink.next(answerOf(answer, data as never, error));
+              next(answerOf(data as never, error), extensions);
             } catch (cause) {
               sink.ended(cause);
             }
@@ -132,18 +117,10 @@ export function apolloSource(client: ApolloClient): Source {
   };
 }
 
-/**
- * Returns the answer. Throws the error because of which none came.
- *
- * @param sent the answer as the gateway has sent it. A client with `dataMasking` takes fields out of it; undefined where the client's link is another one
- */
-function answerOf<Data>(
-  sent: Answer<Data> | undefined,
-  data: Data | null | undefined,
-  error: Error | undefined,
-): Answer<Data> {
-  if (error === undefined) return sent ?? { data };
-  if (CombinedGraphQLErrors.is(error)) return sent ?? { data, errors: error.errors };
+/** Returns the answer as Apollo gives it. Throws the error because of which none came. */
+function answerOf<Data>(data: Data | null | undefined, error: Error | undefined): Answer<Data> {
+  if (error === undefined) return { data };
+  if (CombinedGraphQLErrors.is(error)) return { data, errors: error.errors };
   // Apollo wraps values that are no Error, such as the close event of a socket.
   throw UnconventionalError.is(error) ? error.cause : error;
 }

@@ -11,7 +11,7 @@ import {
 } from 'relay-runtime';
 import { textOf } from './print.ts';
 import { requestOf, resumable } from './request.ts';
-import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
+import { FOLLOWED, type Followed, following, subscribeFor } from './resume.ts';
 import {
   type Answer,
   type Problem,
@@ -109,15 +109,7 @@ const querying =
 const subscribing =
   (environment: Environment, checks: Followed['checks']): Source['subscribe'] =>
   (document, variables, sink) => {
-    let beside: readonly Problem[] | undefined;
-    const followed: Followed = {
-      checks,
-      opened: (catching) => sink.opened(catching),
-      bookmark: (cursor) => sink.bookmark(cursor),
-      sent(answer) {
-        beside = answer?.errors;
-      },
-    };
+    const { followed, next } = following(sink, checks);
     const log = resumable(textOf(document));
     if (log?.isChanged) {
       throw refused(
@@ -130,7 +122,7 @@ const subscribing =
       subscription: document as GraphQLTaggedNode,
       variables: named,
       cacheConfig: { metadata: { [FOLLOWED]: followed } },
-      onNext: (data) => sink.next({ data: data as never, errors: beside }),
+      onNext: (data) => next({ data: data as never }, undefined, data as never),
       onError(error) {
         // Relay throws if a result has no data; `source` holds the errors of the result.
         const { source } = error as { source?: { errors?: readonly Problem[] } };

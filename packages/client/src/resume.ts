@@ -26,8 +26,71 @@ export interface Followed {
   checks(check: () => void): void;
   opened(catching?: Catching): void;
   bookmark(cursor: string): void;
-  /** Called before each result, with the answer that the gateway has sent; of Apollo's link also after it, with nothing. */
-  sent(answer?: Answer<unknown>): void;
+  /** Called before each result, with the answer that the gateway has sent. A result of a subscription carries it too, in its extensions. */
+  sent(answer: Answer<unknown>): void;
+}
+
+/** Takes the results of a GraphQL library. */
+export interface Following<Data> {
+  readonly followed: Followed;
+  /**
+   * @param own the result as the library gives it
+   * @param extensions those of the result, unless the library shows none
+   * @param data where the sink is to have the library's own data, and not the gateway's
+   */
+  next(own: Answer<Data>, extensions?: Readonly<Record<string, unknown>>, data?: Data | null): void;
+}
+
+/**
+ * Follows by a GraphQL library. Its links, exchanges or scheduler may hold a result for a while. Answers and bookmarks wait here in the
+ * gateway's order, so that no bookmark passes an event that is still held, and each result gets its own answer.
+ */
+export function following<Data>(sink: Sink<Data>, checks: Followed['checks']): Following<Data> {
+  /** Begins with an answer, unless it is empty. */
+  const waiting: (Answer<unknown> | string)[] = [];
+  let isSent = false;
+  const tellBookmarks = (): void => {
+    while (typeof waiting[0] === 'string') sink.bookmark(String(waiting.shift()));
+  };
+  const followed: Followed = {
+    checks(check) {
+      // A link may subscribe anew, from the same place: what is still held comes again.
+      waiting.length = 0;
+      checks(check);
+    },
+    opened: (catching) => sink.opened(catching),
+    bookmark(cursor) {
+      waiting.push(cursor);
+      tellBookmarks();
+    },
+    sent(answer) {
+      isSent = true;
+      waiting.push(answer);
+    },
+  };
+  return {
+    followed,
+    next(own, extensions, data) {
+      // A link may have taken the extensions away.
+      const sent =
+        (extensions?.[FOLLOWED] as Answer<Data> | undefined) ?? (waiting[0] as Answer<Data> | undefined);
+      if (sent === undefined) {
+        // Another link sends nothing through this package. Where this one has, data without an answer is there a second time.
+        if (!isSent || own.data == null) sink.next(own);
+        return;
+      }
+      // An event that was dropped, or that a later one has overtaken, comes before that one. Its own result then finds no answer.
+      for (const each of waiting.splice(0, waiting.indexOf(sent) + 1)) {
+        if (typeof each === 'string') sink.bookmark(each);
+        else {
+          const isOwn = each === sent && data !== undefined && each.data != null;
+          // The document determines the type of the data.
+          sink.next(isOwn ? { data, errors: each.errors } : (each as Answer<Data>));
+        }
+      }
+      tellBookmarks();
+    },
+  };
 }
 
 type Variables = Readonly<Record<string, unknown>>;
@@ -51,9 +114,10 @@ export function subscribeFor(
     // Only this package writes under that name.
     const { checks, opened, bookmark, sent } = followed as Followed;
     checks(() => source.check?.());
-    const next: Sink<unknown>['next'] = (answer) => {
+    const next = (answer: Answer<unknown> & { readonly extensions?: object }): void => {
       sent(answer);
-      sink.next(answer);
+      const carrying = { ...answer, extensions: { ...answer.extensions, [FOLLOWED]: answer } };
+      sink.next(carrying);
     };
     return source.subscribe(text, variables, { opened, bookmark, next, ended: sink.ended }, details);
   }

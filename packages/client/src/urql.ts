@@ -10,15 +10,8 @@ import {
 import { filter, onEnd, pipe, subscribe, take } from 'wonka';
 import { nodeOf } from './parse.ts';
 import { requestOf } from './request.ts';
-import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
-import {
-  type Answer,
-  type Details,
-  type Problem,
-  type Source,
-  type TypedDocument,
-  within,
-} from './source.ts';
+import { FOLLOWED, following, subscribeFor } from './resume.ts';
+import { type Answer, type Details, type Source, type TypedDocument, within } from './source.ts';
 
 /** Makes the last exchange of a client, which sends everything over a source. Subscriptions resume automatically. */
 export const sourceExchange = (source: Source): Exchange =>
@@ -27,11 +20,12 @@ export const sourceExchange = (source: Source): Exchange =>
     forwardSubscription: ({ query = '', variables = {}, extensions }, { kind, context }) => ({
       subscribe(sink) {
         let isFirst = true;
-        const next = ({ data, errors }: Answer<unknown>) => {
+        const next = ({ data, errors, extensions }: Answer<unknown> & { readonly extensions?: object }) => {
           // Without `errors`, urql repeats those of the result before. Both types describe a result of the GraphQL
           // specification.
           sink.next({
             data,
+            extensions,
             ...((!isFirst || errors) && { errors: errors ?? [] }),
           } as ExecutionResult);
           isFirst = false;
@@ -75,35 +69,22 @@ export function urqlSource(client: Client): Source {
     check: () => check(),
     query: querying(client),
     subscribe(document, variables, sink) {
-      let beside: readonly Problem[] | undefined;
-      const followed: Followed = {
-        checks(given) {
-          check = given;
-        },
-        opened: (catching) => sink.opened(catching),
-        bookmark: (cursor) => sink.bookmark(cursor),
-        sent(answer) {
-          beside = answer?.errors;
-        },
-      };
+      const { followed, next } = following(sink, (given) => {
+        check = given;
+      });
       // Additions to the document must be there before urql reads a result by it.
       const { query, variables: named } = requestOf(document, variables);
       // urql would give a second feed the first one's subscription, which has begun. Its own keys are positive.
       lastKey -= 1;
-      let last: unknown;
       const { unsubscribe } = pipe(
         client.executeSubscription(
           { ...createRequest(nodeOf(query), named), key: lastKey },
           { [FOLLOWED]: followed },
         ),
         onEnd(() => sink.ended()),
-        subscribe(({ data, error }) => {
-          // At the end urql repeats the last result, and beside an error the data of the result before.
+        subscribe(({ data, error, extensions }) => {
           if (error?.networkError) return sink.ended(error.networkError);
-          if (data !== undefined && data !== last) {
-            last = data;
-            sink.next({ data, errors: beside });
-          } else if (error !== undefined) sink.next({ errors: error.graphQLErrors });
+          next({ data, errors: error?.graphQLErrors }, extensions, data);
         }),
       );
       return unsubscribe;
