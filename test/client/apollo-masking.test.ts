@@ -35,6 +35,10 @@ const later = new ApolloLink((operation, forward) =>
 const plain = new ApolloLink((operation, forward) =>
   forward(operation).pipe(map(({ extensions: _, ...result }) => result)),
 );
+/** One that does both, as one that decrypts. */
+const anew = new ApolloLink((operation, forward) =>
+  forward(operation).pipe(mergeMap(async ({ extensions: _, ...result }) => result)),
+);
 
 describe.each([
   ['that knows the types', new InMemoryCache(cacheOptions)],
@@ -71,6 +75,7 @@ describe.each([
     ['', []],
     [', behind a link that passes results on later', [later]],
     [', behind a link that passes no extensions on', [plain]],
+    [', behind a link that builds results anew, later', [anew]],
   ])('an event of a feed has its fields, and what the gateway could not give of it%s', async (_, before) => {
     const { fake, source } = begin(before);
     const onErrors = vi.fn();
