@@ -170,6 +170,16 @@ describe.each(Object.keys(HOLDING))('over %s, which holds results', (library) =>
     await until(() => saved.length === 2);
     expect([feed.status, saved, seen]).toEqual(['live', ['a', 'behind a'], ['a']]);
   });
+
+  it.each(['a', 'b'])('what the gateway could not give of event %s is told of that one', async (of) => {
+    const { holds, seen, told, opened } = begin(HOLDING[library]);
+    const { sink } = await opened();
+    for (const cursor of ['a', 'b']) sink.next(event(cursor, cursor === of ? ERRORS : undefined));
+    await until(() => holds.length === 2);
+    for (const release of holds) release();
+    await until(() => seen.length === 2);
+    expect([seen, told]).toEqual([['a', 'b'], [`${of} Not yours.`]]);
+  });
 });
 
 it('over Apollo Client, a connection that breaks while an event is held loses none', async () => {
