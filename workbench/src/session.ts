@@ -54,7 +54,7 @@ const RETRY_MS = 1_000;
 /** How often a page that is looked at makes sure of its gateway. */
 const WATCH_MS = 5_000;
 /** Longest wait for an answer that takes milliseconds. */
-const PATIENCE_MS = 3_000;
+export const PATIENCE_MS = 3_000;
 
 export const useSession = create<Session>(() => ({
   gateway: undefined,

@@ -1,6 +1,6 @@
 import { ownToken } from './net/execute.ts';
 import { codeOf, isObject, type Operation, type Result, refusesToken } from './net/result.ts';
-import { connect, LostError, resumesAt } from './net/stream.ts';
+import { answersOverEvents, connect, LostError, resumesAt } from './net/stream.ts';
 import { confirmRefusal, refreshSession, untilGoodToken, untilReachable, useSession } from './session.ts';
 import { addEntry, changeStream, type Stream, useStreams } from './stream-store.ts';
 import { counted, t } from './words.ts';
@@ -25,9 +25,6 @@ function waitOf({ data, errors }: Result): number | undefined {
   return retryable === true || PASSING.includes(code) ? 0 : undefined;
 }
 
-/** Whether a socket of this page was open, so that what is on the way passes them on. */
-let wasSocketOpen = false;
-
 /** Keeps one subscription going over as many connections as it takes. */
 export class Runner {
   readonly #tab: string;
@@ -46,6 +43,8 @@ export class Runner {
   #caughtUp = 0;
   #pauseMs = 0;
   #isFinal = false;
+  /** How many sockets in a row did not open though the gateway answered at that moment. */
+  #unopened = 0;
   /** What the gateway asks for, where it has refused this connection for now. */
   #waitMs: number | undefined;
   /**
@@ -119,7 +118,7 @@ export class Runner {
       } catch (error) {
         if (!(error instanceof LostError)) throw error;
         if (this.#stopped.signal.aborted) return;
-        if (openedAt === Number.POSITIVE_INFINITY) this.#leaveSocket();
+        if (openedAt === Number.POSITIVE_INFINITY) await this.#leaveSocket();
         if (performance.now() - openedAt >= STEADY_MS) failures = 0;
         if (error.refusal !== undefined) this.#tell(error.refusal);
         await this.#comeBack(failures, error.waitMs);
@@ -132,12 +131,21 @@ export class Runner {
   }
 
   /**
-   * Takes the next connection as it was asked for, where the page chose a socket by itself: a proxy on the way may pass none on. Once
-   * one was open, the gateway was away for a moment.
+   * Leaves a socket that the page chose by itself, where a proxy on the way passes none on: at the second in a row that did not open
+   * though a stream over SSE begins. One alone may have met a gateway that was back a moment later.
    */
-  #leaveSocket(): void {
+  async #leaveSocket(): Promise<void> {
     const { asked } = useStreams.getState()[this.#tab] ?? {};
-    if (asked !== undefined && !wasSocketOpen) this.#change({ transport: asked });
+    if (asked !== 'SSE' || this.#transport === asked) return;
+    const answers = await answersOverEvents({
+      operation: this.#operation,
+      headers: this.#headers,
+      signal: this.#connection.signal,
+    });
+    // A person has chosen meanwhile.
+    if (this.#connection.signal.aborted) return;
+    this.#unopened = answers ? this.#unopened + 1 : 0;
+    if (this.#unopened >= 2) this.#change({ transport: 'SSE' });
   }
 
   async #comeBack(failures: number, waitMs: number): Promise<void> {
@@ -178,7 +186,7 @@ export class Runner {
   }
 
   #opened(): void {
-    if (this.#transport === 'WS') wasSocketOpen = true;
+    this.#unopened = 0;
     const isAgain = useStreams.getState()[this.#tab]?.status === 'cut';
     this.#wasOpen = true;
     this.#caughtUp = 0;

@@ -1,6 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import { createClient } from 'graphql-ws';
 import { GRAPH_SOCKET_URL, GRAPH_URL } from '../addresses.ts';
+import { PATIENCE_MS } from '../session.ts';
 import { ownToken, withToken } from './execute.ts';
 import { codeOf, isObject, type Operation, type Result } from './result.ts';
 import { beginningAt } from './resume.ts';
@@ -50,6 +51,33 @@ const LATER = [429, 502, 503, 504];
  */
 export const connect = (transport: Transport, connection: Connection): Promise<void> =>
   transport === 'WS' ? overSocket(connection) : overEvents(connection);
+
+/**
+ * Asks for a subscription over SSE, and leaves it as it begins.
+ *
+ * @returns whether it began, or was refused for good. A gateway that is away, drains or has no seat does neither.
+ */
+export async function answersOverEvents(
+  asked: Pick<Connection, 'operation' | 'headers' | 'signal'>,
+): Promise<boolean> {
+  const begun = new AbortController();
+  const signal = AbortSignal.any([asked.signal, begun.signal, AbortSignal.timeout(PATIENCE_MS)]);
+  const ignore = () => undefined;
+  try {
+    await overEvents({
+      ...asked,
+      signal,
+      lastCursor: undefined,
+      onOpen: () => begun.abort(),
+      onResult: ignore,
+      onLive: ignore,
+    });
+    return true;
+  } catch (error) {
+    if (!(error instanceof LostError)) throw error;
+    return begun.signal.aborted;
+  }
+}
 
 /** Ends a connection that has gone silent: on a network that is gone nobody says that it is over. */
 async function overEvents(connection: Connection): Promise<void> {
