@@ -16,10 +16,10 @@ describe.concurrent('every program, through every kind of outage,', () => {
   it.for([
     ['a gateway with its own log', false],
     ['two gateways behind a Redis', true],
-  ] as const)('loses nothing and repeats nothing from %s', { timeout: 420_000 }, async ([, redis]) => {
+  ] as const)('loses nothing and repeats nothing from %s', { timeout: 1_500_000 }, async ([, redis]) => {
     const work = await mkdtemp(`${prepared.work}/kept-`);
     const { compiled } = prepared;
-    const options = { redis, disconnects: 1, cutsInARow: 1, seed: 7, work, compiled, lifetimeSeconds: 420 };
+    const options = { redis, disconnects: 1, cutsInARow: 1, seed: 7, work, compiled, lifetimeSeconds: 1_500 };
     const { kept, outages, events } = await goThroughOutages(options);
     expect(Object.keys(outages)).toHaveLength(13);
     expect(events).toBeGreaterThan(1_000);
