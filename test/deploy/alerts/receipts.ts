@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { control, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { until } from '../../helpers/until.ts';
-import { documentOf, payable } from '../../scenarios/faults/payments.ts';
-import { deliverTo, goOn, world } from './world.ts';
+import { deliverTo, world } from './world.ts';
 
 /** A gateway with a caller who is narrowed to a customer, and so is shown receipts of known owners alone. */
 export const RECEIPTS = world(
@@ -17,22 +16,9 @@ export const RECEIPTS = world(
     const { customerIds } = await control(sandbox, 'GET', '/sandbox');
     const authorization = `Bearer ${await callerToken({ customer_id: customerIds[0] })}`;
     const read = () => gateway.query('{ events(first: 100) { nodes { id } } }', {}, { authorization });
-    const wholeClient = { authorization: `Bearer ${await callerToken()}` };
-    const validate = async () => {
-      const { input } = await payable(sandbox, 'createPennyValidation', randomUUID());
-      await gateway.query(documentOf('createPennyValidation'), { input }, wholeClient);
-    };
-    return { url: gateway.url, gateway, read, validate, deliver: () => deliverTo(gateway) };
+    return { url: gateway.url, gateway, read, deliver: () => deliverTo(gateway) };
   },
   [
-    {
-      alerts: ['PasarelaNoReceipts'],
-      fault: 'Penny validations are made, and no message about a receipt comes.',
-      async cause({ validate }, ended) {
-        // The next fault is a message.
-        await goOn(ended, validate);
-      },
-    },
     {
       alerts: ['PasarelaReceiptsNotShown'],
       fault: 'A receipt comes that names no transaction, and a customer reads the log.',
