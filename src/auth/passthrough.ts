@@ -190,14 +190,9 @@ async function probe(
   party: Party,
 ): Promise<Caller | UpstreamError> {
   const answers = await Promise.all(
-    candidates.map(async (candidate) => {
-      const answer = await accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true));
-      return answer === 'client' ? { candidate } : answer;
-    }),
+    candidates.map((candidate) => accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true))),
   );
-  const accepted = answers.flatMap((answer) =>
-    typeof answer === 'object' && 'candidate' in answer ? [answer.candidate] : [],
-  );
+  const accepted = candidates.filter((_, at) => answers[at] === 'client');
   const [clientId] = accepted;
   if (clientId === undefined) {
     const unclear = answers.find((answer) => answer instanceof UpstreamError);
