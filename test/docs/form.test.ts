@@ -396,23 +396,6 @@ describe('as time passes', () => {
     expect(world.paid.size).toBe(1);
   });
 
-  it('a form that was pressed under a version that did not note when counts from when it opened', async () => {
-    const world = new World();
-    const form = (await world.run(world.open())) as Form;
-    pass(27);
-    world.kept.set(ADDRESS, JSON.stringify({ ...world.atAddress, pressed: true }));
-    const offline = {
-      async query() {
-        throw new Error('The network is gone.');
-      },
-    };
-    expect((await world.run(form.press(offline, PayOut, { patienceMs: -1 })))?.status).toBe('unknown');
-    pass(5);
-    const told = await world.run(form.press(world.source, PayOut, { patienceMs: -1 }));
-    // The first call of its payment was perhaps made 32 days ago, under a key that the gateway no longer knows.
-    expect([told?.status, world.paid.size]).toEqual(['unknown', 0]);
-  });
-
   it('a form that opened while the clock was ahead is paid once that is right', async () => {
     const world = new World();
     pass(2);
