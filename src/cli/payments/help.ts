@@ -157,7 +157,7 @@ at all while an operator has stopped payments. Any other payment is looked for, 
 may be it. In passthrough the caller has to come back with its key.
 
 After the record was put back, settle also lets evidence settle the payment: first look whether a movement like it may be that of a
-payment which the record has forgotten. Until payments resume has ended that hold it changes nothing, as no gateway asks.
+payment which the record has forgotten. While payments are held for that, it changes nothing, as no gateway asks.
 
 Options:
 
