@@ -7,6 +7,25 @@ import { deed, openTab, play, result, rows, watchMoneyIn } from './workbench-pag
 
 let demo: Demo;
 
+/** Lets the sandbox give another token from then on. Resolves with what resolves once the page has taken that. */
+async function renewToken(page: Page, isDue: () => boolean): Promise<{ readonly isTaken: Promise<void> }> {
+  const isTaken = Promise.withResolvers<void>();
+  let looks = 0;
+  await changeAnswers(
+    page,
+    (url) => url.pathname.endsWith('/workbench/sandbox'),
+    async (answer) => {
+      const sandbox = await answer.json();
+      if (!isDue()) return { json: sandbox };
+      looks += 1;
+      // By its second look the page has taken what it was told at the first.
+      if (looks === 2) isTaken.resolve();
+      return { json: { ...sandbox, accessToken: 'the next' } };
+    },
+  );
+  return { isTaken: isTaken.promise };
+}
+
 beforeAll(async () => {
   demo = await startDemo();
 });
@@ -81,26 +100,15 @@ describe('an operation', () => {
   it('that was refused is sent again with the token that another one has brought meanwhile', async () => {
     await using one = await demo.open();
     const { page } = one;
-    const isRenewed = Promise.withResolvers<void>();
-    let looks = 0;
-    await changeAnswers(
-      page,
-      (url) => url.pathname.endsWith('/workbench/sandbox'),
-      async (answer) => {
-        looks += 1;
-        // By its second look the page has taken what it was told at the first.
-        if (looks === 2) isRenewed.resolve();
-        return { json: { ...(await answer.json()), accessToken: 'the next' } };
-      },
-    );
     const sent: (string | undefined)[] = [];
+    const { isTaken } = await renewToken(page, () => sent.length > 0);
     await page.route(
       (url) => url.pathname === '/graphql',
       async (route) => {
         if (route.request().method() !== 'POST') return route.fallback();
         sent.push(route.request().headers()['authorization']);
         if (sent.length > 1) return route.fulfill({ json: { data: { totalCount: 1 } } });
-        await isRenewed.promise;
+        await isTaken;
         const refusal = { message: 'No.', extensions: { code: 'UNAUTHENTICATED' } };
         return route.fulfill({ status: 401, json: { errors: [refusal] } });
       },
@@ -113,17 +121,14 @@ describe('an operation', () => {
   it('of two mutations, of which the first was made, is not sent again with another token', async () => {
     await using one = await demo.open();
     const { page } = one;
-    await changeAnswers(
-      page,
-      (url) => url.pathname.endsWith('/workbench/sandbox'),
-      async (answer) => ({ json: { ...(await answer.json()), accessToken: 'the next' } }),
-    );
     let sent = 0;
+    const { isTaken } = await renewToken(page, () => sent > 0);
     await page.route(
       (url) => url.pathname === '/graphql',
       async (route) => {
         if (route.request().postData()?.includes('StartPennyValidation') !== true) return route.fallback();
         sent += 1;
+        await isTaken;
         const refusal = { message: 'No.', path: ['second'], extensions: { code: 'UNAUTHENTICATED' } };
         return route.fulfill({ json: { data: { first: { id: '1' }, second: null }, errors: [refusal] } });
       },

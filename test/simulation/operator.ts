@@ -6,6 +6,7 @@ import { tagIn } from './orders.ts';
 import { PutBack } from './put-back.ts';
 import { isOfPayments } from './records.ts';
 import { Keyspace } from './redis/keyspace.ts';
+import type { LeftBefore } from './service.ts';
 import type { World } from './world.ts';
 
 /** A time in which no payment may leave. */
@@ -54,7 +55,7 @@ export class Operator {
   constructor(world: World) {
     this.#world = world;
     this.#putBack = new PutBack(world);
-    world.service.onPayment = (process, body, isAgain) => this.#onPayment(process, body, isAgain);
+    world.service.onPayment = (process, body, before) => this.#onPayment(process, body, before);
   }
 
   /** Whether the record was put back, and no operator has let payments go on since every process has noticed: one may hold them still. */
@@ -237,10 +238,18 @@ export class Operator {
     return first < before && elapsed - first < CALL_MS;
   }
 
-  #onPayment(process: Process, body: string, isAgain: boolean): void {
+  /** How many orders have a payment of this text. */
+  #alike(body: string): number {
+    const tag = tagIn(body);
+    return this.#world.orders.find((order) => order.tag === tag)?.alike.length ?? 1;
+  }
+
+  #onPayment(process: Process, body: string, { withText, withKey }: LeftBefore): void {
     const { name } = process;
+    // Payments without a key may have one text, and each of them leaves once.
+    const isAgain = withKey === undefined ? withText >= this.#alike(body) : withKey > 0;
     this.#leftAt.set(tagIn(body), this.#world.sim.elapsed);
-    if (!isAgain) {
+    if (withText === 0) {
       this.lastNewAt = this.#world.sim.elapsed;
       this.#putBack.check(process, body);
     }

@@ -56,6 +56,13 @@ export interface WebhookFaults {
   readonly late: number;
 }
 
+/** How often a payment has left before. */
+export interface LeftBefore {
+  readonly withText: number;
+  /** With the same idempotency key too; undefined where it has none. */
+  readonly withKey: number | undefined;
+}
+
 /** A webhook that the gateway answered with 201. */
 export interface Acknowledged {
   readonly clientId: string;
@@ -121,14 +128,15 @@ export class Service {
   readonly underWay = new Map<Process, Map<symbol, string>>();
   /** Payments by their texts, whose success was told to a process as the service said it. */
   readonly told = new Map<Process, Set<string>>();
-  /** Told of each payment that leaves a process: its text, and whether the same has left before. */
-  onPayment: (process: Process, body: string, isAgain: boolean) => void = () => {};
+  /** Told of each payment that leaves a process: its text, and how often it has left before. */
+  onPayment: (process: Process, body: string, before: LeftBefore) => void = () => {};
   closing: Closing | undefined;
   /** Told of each process that was told of a payment's success. */
   onTold: (process: Process) => void = () => {};
   /** Told of each process that sends a payment. */
   onLeaving: (process: Process) => void = () => {};
-  readonly #left = new Set<string>();
+  /** How often each text of a payment has left, and each idempotency key with it. */
+  readonly #left = new Map<string, number>();
   /** What calls carry with a token that was taken back. */
   readonly #ended = new Set<string>();
   /** The last success of each kind of payment, by its path. */
@@ -269,7 +277,7 @@ export class Service {
   async #serve(options: DispatchOptions, where: string) {
     const { calls } = this;
     if (this.#draws(calls.error / 2, 'error before the work', where)) return this.#failure();
-    const isKeyed = options.method === 'GET' || isWithKey(options);
+    const isKeyed = options.method === 'GET' || keyIn(options) !== undefined;
     const strange = options.method === 'GET' ? undefined : this.#strangeAnswer(where);
     if (strange !== undefined && this.#chance.happens(0.5)) return strange;
     const answer = await this.#ask(options);
@@ -306,7 +314,7 @@ export class Service {
    * work; all else by what is no answer to it.
    */
   async #close(options: DispatchOptions, where: string): Promise<Answer> {
-    const isKeyed = isWithKey(options);
+    const isKeyed = keyIn(options) !== undefined;
     this.mayFail('closing answer', where);
     const conflict: Answer = {
       status: 409,
@@ -319,15 +327,17 @@ export class Service {
   }
 
   /** Notes a payment that leaves a process. @returns notes its end, and whether that was the service's own word of success */
-  #follow(process: Process | undefined, { method, body }: DispatchOptions): (isDone: boolean) => void {
+  #follow(process: Process | undefined, options: DispatchOptions): (isDone: boolean) => void {
+    const { method, body } = options;
     const text = String(body ?? '');
     if (process === undefined || method !== 'POST' || !isPayment(text)) return () => {};
     const open = this.underWay.get(process) ?? new Map<symbol, string>();
     this.underWay.set(process, open);
     const own = Symbol(text);
     open.set(own, text);
-    this.onPayment(process, text, this.#left.has(text));
-    this.#left.add(text);
+    const key = keyIn(options);
+    const withKey = key === undefined ? undefined : this.#leaves(`${key} ${text}`);
+    this.onPayment(process, text, { withText: this.#leaves(text), withKey });
     this.onLeaving(process);
     return (isDone) => {
       open.delete(own);
@@ -335,6 +345,13 @@ export class Service {
       this.told.set(process, (this.told.get(process) ?? new Set()).add(text));
       this.onTold(process);
     };
+  }
+
+  /** Notes that it leaves. @returns how often it has left before */
+  #leaves(what: string): number {
+    const before = this.#left.get(what) ?? 0;
+    this.#left.set(what, before + 1);
+    return before;
   }
 
   /** What proxies say who know nothing of the service. What one has said, it mostly says again. */
@@ -422,9 +439,11 @@ export class Service {
   }
 }
 
-/** Whether the service knows a request again by a key. */
-const isWithKey = ({ headers }: DispatchOptions): boolean =>
-  Object.keys(headers as Record<string, string>).some((name) => name.toLowerCase() === 'idempotency-key');
+/** The key by which the service knows a request again; undefined without one. */
+const keyIn = ({ headers }: DispatchOptions): string | undefined =>
+  Object.entries(headers as Record<string, string>).find(
+    ([name]) => name.toLowerCase() === 'idempotency-key',
+  )?.[1];
 
 /** Whether a text orders a movement of money. */
 const isPayment = (text: string): boolean => /"(?:description|refundReason)":/.test(text);
