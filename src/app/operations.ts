@@ -142,7 +142,7 @@ const questionAbout = (authorization: string | undefined): Incoming => ({
  */
 function ingressOf(
   { config, logger, metrics, addresses }: Base,
-  { events }: Stores,
+  { events, money }: Stores,
   lists: ClientLists,
   noteChange: (clientId: string) => void,
 ): Ingress {
@@ -154,6 +154,7 @@ function ingressOf(
     dataDir: config.dataDir,
     metrics: metrics.events,
     logger,
+    refundOf: money.payments.refundOf,
     onStored: (clientId, { credited }) => {
       // Any message may tell of money that has moved, such as a transfer that comes back.
       noteChange(clientId);

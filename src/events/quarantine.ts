@@ -109,6 +109,10 @@ export class Quarantine {
 
 /** Keeps one, and takes out what is too much. */
 function write(database: DatabaseSync, { receivedAt, clientId, type, reason, body }: Quarantined): void {
+  // A delivery that comes again and again takes one place, and no other's.
+  database
+    .prepare('DELETE FROM quarantine WHERE client_id = ? AND reason = ? AND type = ? AND body = ?')
+    .run(clientId, reason, type, body);
   database
     .prepare('INSERT INTO quarantine (received_at, client_id, type, reason, body) VALUES (?, ?, ?, ?, ?)')
     .run(receivedAt, clientId, type, reason, body);

@@ -5,7 +5,7 @@ import type { Logger } from '../common/logger.ts';
 import { withTimeLimit } from '../common/time-limit.ts';
 
 /** The decider's verdict on a credit. */
-type Verdict =
+export type Verdict =
   | { readonly decision: 'ACCEPTED' }
   | { readonly decision: 'REJECTED'; readonly refundReason: string };
 

@@ -4,6 +4,7 @@ import { entropy } from '../common/entropy.ts';
 import type { Logger } from '../common/logger.ts';
 import { noteRefusal } from '../common/refusals.ts';
 import { rootReason } from '../common/root-reason.ts';
+import { UnreplicatedError } from '../events/errors.ts';
 import type { Appended, EventLog, MoneyInDecision, NewEvent } from '../events/log.ts';
 import { type EventMetrics, silentMetrics } from '../events/metrics.ts';
 import { Quarantine, type QuarantineReason } from '../events/quarantine.ts';
@@ -16,8 +17,9 @@ import {
   readIngressPath,
 } from './addresses.ts';
 import { createDeliveryBodies, discard } from './body.ts';
-import { createDecider, type Decider } from './decider.ts';
+import { createDecider } from './decider.ts';
 import { type Delivery, decode } from './decode.ts';
+import { createJudge, isItsRefusal, type Judge, mayBeRefunded, type RefundOf } from './judge.ts';
 import { createRefusalLog, type Refusal } from './refusal-log.ts';
 
 export interface IngressOptions {
@@ -32,6 +34,8 @@ export interface IngressOptions {
   readonly dataDir: string;
   readonly metrics?: EventMetrics | undefined;
   readonly logger: Logger;
+  /** Asked before a 422, which would return the money of a refunded credit a second time. */
+  readonly refundOf: RefundOf;
   /** Called with each delivery that has been stored, before it is answered. */
   readonly onStored?: (clientId: string, delivery: Delivery) => void;
 }
@@ -50,10 +54,12 @@ const LATER = { 'retry-after': RETRY_AFTER, connection: 'close' };
 
 /** Takes webhooks: verifies, decodes and keeps each, and only then answers. */
 export function createIngress(options: IngressOptions): Ingress {
-  const { log, secrets, tokenHeader, decisionUrl, logger, onStored, metrics = silentMetrics } = options;
+  const { log, secrets, tokenHeader, decisionUrl, logger, refundOf, onStored } = options;
+  const { metrics = silentMetrics } = options;
   const quarantine = new Quarantine({ dataDir: options.dataDir, logger, metrics });
-  const decider = decisionUrl === undefined ? undefined : createDecider(decisionUrl, logger);
-  const keeping: Keeping = { log, decider, metrics, quarantine, logger, onStored };
+  const judge =
+    decisionUrl === undefined ? undefined : createJudge(createDecider(decisionUrl, logger), refundOf, logger);
+  const keeping: Keeping = { log, judge, metrics, quarantine, logger, refundOf, onStored };
   const readBody = createDeliveryBodies();
   const logRefusal = createRefusalLog(logger);
   const inFlight = new Set<Promise<void>>();
@@ -61,7 +67,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const drain = async (): Promise<void> => {
     await Promise.all(inFlight);
     quarantine.close();
-    await decider?.close();
+    await judge?.close();
   };
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -125,9 +131,9 @@ function flawIn(
 }
 
 /** The parts by which a delivery is kept. */
-interface Keeping extends Pick<IngressOptions, 'log' | 'logger'> {
+interface Keeping extends Pick<IngressOptions, 'log' | 'logger' | 'refundOf'> {
   readonly onStored: IngressOptions['onStored'] | undefined;
-  readonly decider: Decider | undefined;
+  readonly judge: Judge | undefined;
   readonly metrics: EventMetrics;
   readonly quarantine: Quarantine;
 }
@@ -139,7 +145,7 @@ async function take(
   bytes: Buffer,
   response: ServerResponse,
 ): Promise<void> {
-  const { quarantine, logger, onStored } = keeping;
+  const { quarantine, logger, refundOf, onStored } = keeping;
   const { clientId, type } = target;
   const receivedAt = new Date(clock.now()).toISOString();
   const putAside = (reason: QuarantineReason): void =>
@@ -152,12 +158,19 @@ async function take(
   const { delivery } = decoded;
   // Made once for the delivery, so that appending it again after a lost reply is safe.
   const id = delivery.messageId ?? entropy.uuid();
+  const { transactionId } = delivery;
+  const isHeard = (): boolean => !response.destroyed;
   let kept: Appended | 'undecided';
   try {
-    kept = await keep(keeping, target, { ...delivery, id }, receivedAt);
+    kept = await keep(keeping, target, { ...delivery, id }, receivedAt, isHeard);
   } catch (error) {
     const fields = { clientId, type, error: String(error), reason: rootReason(error) };
-    logger.warn(fields, 'a webhook could not be kept');
+    if (error instanceof UnreplicatedError)
+      logger.warn(
+        { ...fields, eventId: id, transactionId },
+        'a webhook got 503, and the log has it: a replica lacks it',
+      );
+    else logger.warn(fields, 'a webhook could not be kept');
     return answer(response, 503, { 'retry-after': RETRY_AFTER });
   }
   if (kept === 'undecided') {
@@ -166,26 +179,33 @@ async function take(
   }
   onStored?.(clientId, delivery);
   if (kept.conflict) putAside('conflict');
-  const status = answerStored(response, kept, delivery);
   const { duplicate: redelivery, cursor } = kept;
   // A message without an id that is recognised is an event under the id that was made for its first delivery.
   const eventId = redelivery ? delivery.messageId : id;
-  logAnswer(logger, status, { clientId, eventId, transactionId: delivery.transactionId, redelivery });
+  const named = { clientId, eventId, transactionId, redelivery };
+  const isRefunded = isItsRefusal(kept, delivery) && (await mayBeRefunded(refundOf, logger, named));
+  const wasHeard = isHeard();
+  const status = answerStored(response, kept, delivery, isRefunded);
+  if (wasHeard) logAnswer(logger, status, named, isRefunded);
+  else
+    logger.warn({ ...named, type, status }, 'a webhook was kept, and its sender had left before the answer');
   const fields = { clientId, type, eventId, redelivery, spooled: cursor === null, status };
   logger.debug(fields, 'a webhook was taken in');
 }
 
 /** Keeps a delivery, or recognises it. If there is a decider, it decides on an SPEI credit first. */
 async function keep(
-  { log, decider, metrics }: Keeping,
+  keeping: Keeping,
   { clientId, type }: IngressTarget,
   delivery: Delivery & { readonly id: string },
   receivedAt: string,
+  isHeard: () => boolean,
 ): Promise<Appended | 'undecided'> {
+  const { log, judge, metrics } = keeping;
   const { id, contents, text, isSpeiCredit } = delivery;
   const identity = delivery.identity ?? id;
   const event = { id, type, receivedAt, payload: text, identity, contents };
-  if (!isSpeiCredit || decider === undefined) {
+  if (!isSpeiCredit || judge === undefined) {
     return log.append(clientId, { ...event, ...undisputed(delivery, type), spoolable: true });
   }
   const known = await log.recall(clientId, event);
@@ -194,9 +214,12 @@ async function keep(
     metrics.duplicate(type, known.conflict);
     return known;
   }
-  const verdict = await decider.ask(text);
-  if (verdict === undefined) return 'undecided';
   const { transactionId } = delivery;
+  const verdict = await judge.ask(
+    { clientId, transactionId, identity: `${identity} ${contents}`, text },
+    isHeard,
+  );
+  if (verdict === undefined) return 'undecided';
   return log.append(clientId, { ...event, ...verdict, transactionId, spoolable: false });
 }
 
@@ -207,34 +230,34 @@ function undisputed(delivery: Delivery, type: NewEvent['type']): { decision?: Mo
 
 /**
  * Answers with what the log has returned. This is the only place that may answer 422, which refunds money: it does so for the
- * credit alone that was judged. Another credit under the same message id gets 503, because nobody has judged it. A refusal that version
- * 0.2.0 stored names no credit: there the contents must be those that were judged.
+ * credit alone that was judged. Another credit under the same message id gets 503, because nobody has judged it, and so does one that a
+ * refund of this gateway returns.
  */
 function answerStored(
   response: ServerResponse,
-  { answer: stored, conflict }: Appended,
+  kept: Appended,
   delivery: Delivery,
+  isRefunded: boolean,
 ): 201 | 422 | 503 {
-  if (stored.status === 201) {
+  if (kept.answer.status === 201) {
     answer(response, 201);
     return 201;
   }
-  const { refundReason, transactionId: judged } = stored;
-  const isJudged =
-    judged === undefined ? !conflict : judged.toLowerCase() === delivery.transactionId?.toLowerCase();
-  if (!isJudged) {
+  if (!isItsRefusal(kept, delivery) || isRefunded) {
     answer(response, 503, { 'retry-after': RETRY_AFTER });
     return 503;
   }
+  const { refundReason } = kept.answer;
   const body = JSON.stringify(refundReason === undefined ? {} : { refundReason });
   response.writeHead(422, { 'content-type': 'application/json' }).end(body);
   return 422;
 }
 
 /** Logs an answer other than 201. The reason of a refusal may name a person, and stays out of the log. */
-function logAnswer(logger: Logger, status: 201 | 422 | 503, fields: object): void {
+function logAnswer(logger: Logger, status: 201 | 422 | 503, fields: object, isRefunded: boolean): void {
   if (status === 422) logger.info(fields, 'a credit was refused');
-  if (status === 503) logger.error(fields, 'a credit has the message id of another, which was refused');
+  if (status === 503 && !isRefunded)
+    logger.error(fields, 'a credit has the message id of another, which was refused');
 }
 
 function answer(

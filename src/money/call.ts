@@ -35,6 +35,11 @@ export interface MoneyCalls extends AnswerReading {
 
 export interface RefundCalls extends MoneyCalls {
   readonly originalId: string;
+  /**
+   * Asks again what a delivery of the credit may have changed since `check`: whether that is answered 422, by which the service returns it.
+   * Asked once the record says that the refund is sent, which the ingress asks before each 422: one of the two sees the other.
+   */
+  checkAgain(): Promise<Failed | undefined>;
   /** Reads the credit that is to be refunded. */
   readOriginal(signal: AbortSignal): Promise<Attempt>;
   /** True if the answer is a transaction. */

@@ -1,4 +1,10 @@
-import { type Attempt, GivenUpError, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
+import {
+  type Attempt,
+  type Failed,
+  GivenUpError,
+  type UpstreamAnswer,
+  verdictOf,
+} from '../common/attempt.ts';
 import { parsed, readable, storedOutcome } from './answers.ts';
 import { askedToWaitMs, backoff, RETRY_WINDOW_MS } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls } from './call.ts';
@@ -31,7 +37,7 @@ export async function begin(call: Call): Promise<MoneyResult | undefined> {
     if (original === undefined) return releaseKey(call, { kind: 'nothing-moved', because: read });
     if (order.calls.isRefunded(original)) return releaseKey(call, notAllowed('refunded', original));
   }
-  const refused = await check(call);
+  const refused = await check(call, () => order.calls.check?.());
   if (refused !== undefined) return releaseKey(call, refused);
   return sendFirst(call, original);
 }
@@ -45,6 +51,10 @@ async function sendFirst(call: Call, original: UpstreamAnswer | undefined): Prom
   if (mark !== true) return mark;
   // Writing the record may have taken what was left of the time.
   if (isOver(call)) return giveUp(call, sent, tooLate(call));
+  if (order.mutation === 'refundTransaction') {
+    const refused = await check(call, () => order.calls.checkAgain());
+    if (refused !== undefined) return giveUp(call, sent, refused);
+  }
   return sendUntilKnown(call, sent, true);
 }
 
@@ -180,9 +190,12 @@ async function markSent(
 }
 
 /** @returns what the caller gets if the gateway refuses the order */
-async function check({ order, logger }: Call): Promise<MoneyResult | undefined> {
+async function check(
+  { order, logger }: Call,
+  ask: () => Promise<Failed | undefined> | undefined,
+): Promise<MoneyResult | undefined> {
   try {
-    const because = await order.calls.check?.();
+    const because = await ask();
     return because && { kind: 'nothing-moved', because };
   } catch (cause) {
     logger.error({ err: cause, mutation: order.mutation }, 'the check before a payment threw');

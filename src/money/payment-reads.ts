@@ -8,6 +8,7 @@ import {
   type PaymentSearch,
   PaymentsHeldError,
 } from './record.ts';
+import type { CreditRefund } from './record-parts.ts';
 import { LOOKED_FOR_MS } from './settling/open-records.ts';
 import { type AskedTransaction, together } from './transaction-look-ups.ts';
 
@@ -39,7 +40,7 @@ interface PaymentsPage {
  * Reads what became of payments. It never sends anything, and takes no key. A payment whose call claimed it and ended before
  * it sent anything counts as absent.
  *
- * Every method rejects with `RecordsUnavailableError` when the store cannot be reached. `byKey`, `byId` and `byTransaction` reject with
+ * Every method rejects with `RecordsUnavailableError` when the store cannot be reached. `byKey`, `byId`, `byTransaction` and `refundOf` reject with
  * `PaymentsHeldError` where nothing is found while payments are held for a store that was put back: it may have forgotten the payment.
  */
 export interface Payments {
@@ -48,6 +49,8 @@ export interface Payments {
   /** By {@link RecordedPayment.id}. */
   byId(reader: PaymentReader, id: string): Promise<RecordedPayment | undefined>;
   byTransaction(reader: PaymentReader, transactionId: string): Promise<RecordedPayment | undefined>;
+  /** As {@link MoneyRecords.refundOf}. */
+  refundOf(clientId: string, credit: string): Promise<CreditRefund | undefined>;
   /**
    * @param matches a condition that the index does not know
    * @param mayGoOn is asked before each further batch, where the first has not filled the page
@@ -123,6 +126,7 @@ export function createPayments(
       return certain(records, clientId, async () => shown(reader, await records.read({ clientId, hash })));
     },
     byTransaction: ({ clientId, customerId }, transactionId) => look({ clientId, customerId, transactionId }),
+    refundOf: (clientId, credit) => certain(records, clientId, () => records.refundOf(clientId, credit)),
     async page(search, size, matches, mayGoOn = async () => true) {
       const found: PaymentRecord[] = [];
       let endedAt: PaymentPosition | undefined;
@@ -187,11 +191,11 @@ function visible({ customerId }: PaymentReader, found: PaymentRecord | undefined
  * Finds a payment, or is certain that it is absent. A store that a failover has replaced, or that was put back, does not know what was
  * paid since.
  */
-async function certain(
+async function certain<Found>(
   records: MoneyRecords,
   clientId: string,
-  find: () => Promise<RecordedPayment | undefined>,
-): Promise<RecordedPayment | undefined> {
+  find: () => Promise<Found | undefined>,
+): Promise<Found | undefined> {
   const found = await find();
   if (found !== undefined) return found;
   await records.confirmReads(clientId);

@@ -3,6 +3,9 @@ import type { MoneyMutation } from './intent.ts';
 /** How long the refund of a credit is the only one, from its sending on, in ms: as long as an open payment is looked for. */
 export const ONLY_REFUND_MS = 48 * 60 * 60_000;
 
+/** What a refund of a credit may have done: it is `done`, or its end is not known. */
+export type CreditRefund = 'done' | 'open';
+
 /** Another refund of the credit was sent within {@link ONLY_REFUND_MS}, and is not known to be refused. This one was not sent. */
 export class OtherRefundError extends Error {
   constructor() {

@@ -185,6 +185,8 @@ export interface MoneyRecords extends OpenRecords {
    * replaced by a failover: what was not found in it may be in the other.
    */
   confirmReads(clientId: string): Promise<void>;
+  /** Returns what is known of a refund of this credit that is recorded; undefined where none is, or the service has refused it. */
+  refundOf(clientId: string, credit: string): Promise<'done' | 'open' | undefined>;
   /**
    * Returns records that were sent, ordered by when they were asked for, and those of one time by their hashes. Uses an
    * index.

@@ -30,8 +30,8 @@ export interface ServingMetrics {
   };
 }
 
-/** Every status that a webhook may be answered with. */
-const WEBHOOK_STATUSES = [201, 400, 401, 405, 408, 413, 422, 500, 503];
+/** Every status that a webhook may be answered with; 0 where its sender has left before. */
+const WEBHOOK_STATUSES = [0, 201, 400, 401, 405, 408, 413, 422, 500, 503];
 const PARTS = ['events', 'spool', 'payments', 'redis', 'upstream'];
 const TOKEN_FAILURES = ['expired', 'unknown-key', 'signature', 'claims', 'malformed', 'keys'];
 /** A client may close with any code: those that say something here (RFC 6455, 7.4.1; graphql-transport-ws). */

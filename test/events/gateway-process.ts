@@ -29,7 +29,10 @@ if (dieAfterAppend === true) {
     return new Promise(() => {});
   };
 }
-const ingress = createIngress({ log, secrets: [SECRET], dataDir, logger: recordingLogger() });
+const ingress = createIngress({
+  ...{ log, secrets: [SECRET], dataDir, logger: recordingLogger() },
+  refundOf: async () => undefined,
+});
 const server = createServer(async (request, response) => {
   if (request.url === '/health') response.end(JSON.stringify(await log.health()));
   else await ingress.handle(request, response);

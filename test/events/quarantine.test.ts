@@ -56,6 +56,29 @@ it('keeps the evidence of one client and reason from the junk of others', () => 
   expect(bodiesOf('client-59', 'incomplete').length).toBeGreaterThan(20);
 });
 
+it('gives a delivery that comes again and again one place, and keeps the others', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-quarantine-'));
+  const quarantine = new Quarantine({ dataDir: folder, logger: recordingLogger(), metrics: silentMetrics });
+  const put = (text: string, minute: number) =>
+    quarantine.put({
+      receivedAt: `2026-11-20T15:${String(minute % 60).padStart(2, '0')}:00Z`,
+      ...{ clientId: 'merchant', type: 'MONEY_IN', reason: 'undecided', body: Buffer.from(text) },
+    });
+  put('once', 0);
+  for (let times = 0; times < 300; times += 1) put('again', times);
+  quarantine.close();
+  const database = new DatabaseSync(join(folder, 'quarantine.sqlite'), { readOnly: true });
+  const rows = database
+    .prepare('SELECT received_at, CAST(body AS TEXT) AS body FROM quarantine ORDER BY number')
+    .all();
+  database.close();
+  expect(rows).toEqual([
+    { received_at: '2026-11-20T15:00:00Z', body: 'once' },
+    { received_at: '2026-11-20T15:59:00Z', body: 'again' },
+  ]);
+  await rm(folder, { recursive: true, force: true });
+});
+
 it('tells of what it cannot keep', async () => {
   const file = join(dataDir, 'file');
   await writeFile(file, '');

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -21,7 +22,12 @@ export interface RunningIngress extends AsyncDisposable {
   readonly metrics: ReturnType<typeof countingMetrics>;
   readonly logger: ReturnType<typeof recordingLogger>;
   /** Posts to the signed address of a type; a value that is neither text nor bytes is sent as JSON. */
-  post(type: EventType, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  post(
+    type: EventType,
+    body: unknown,
+    headers?: Record<string, string>,
+    signal?: AbortSignal,
+  ): Promise<Response>;
   /** The same at the address of another client. */
   postAs(clientId: string, type: EventType, body: unknown): Promise<Response>;
   drain(): Promise<void>;
@@ -30,23 +36,34 @@ export interface RunningIngress extends AsyncDisposable {
 
 /** An ingress on a real HTTP server, over the embedded log unless another is given. */
 export async function startIngress(
-  options: Partial<IngressOptions> & { clientId?: string } = {},
+  options: Partial<IngressOptions> & { clientId?: string; onConnection?: (socket: Socket) => void } = {},
 ): Promise<RunningIngress> {
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-ingress-'));
   const metrics = countingMetrics();
   const logger = recordingLogger();
-  const { clientId = randomUUID(), ...given } = options;
+  const { clientId = randomUUID(), onConnection = () => {}, ...given } = options;
   const own = given.log === undefined;
   const log = given.log ?? new SqliteLog({ dataDir, retention: 10_000, metrics, now: Date.now });
-  const ingress = createIngress({ log, secrets: [SECRET], dataDir, metrics, logger, ...given });
+  const ingress = createIngress({
+    ...{ log, secrets: [SECRET], dataDir, metrics, logger, refundOf: async () => undefined },
+    ...given,
+  });
   const server = createServer((request, response) => void ingress.handle(request, response));
+  server.on('connection', onConnection);
   // Where this process stands still for long, an idle connection would be closed as it is used again.
   server.keepAliveTimeout = 0;
   const url = await listen(server);
-  const post = (who: string, type: EventType, body: unknown, headers: Record<string, string> = {}) =>
+  const post = (
+    who: string,
+    type: EventType,
+    body: unknown,
+    headers: Record<string, string> = {},
+    signal?: AbortSignal,
+  ) =>
     fetch(ingressUrl(url, who, type, SECRET), {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
+      ...(signal === undefined ? {} : { signal }),
       body: body instanceof Uint8Array ? new Blob([Buffer.from(body)]) : asText(body),
     });
   return {
@@ -56,7 +73,7 @@ export async function startIngress(
     log,
     metrics,
     logger,
-    post: (type, body, headers) => post(clientId, type, body, headers),
+    post: (type, body, headers, signal) => post(clientId, type, body, headers, signal),
     postAs: (who, type, body) => post(who, type, body),
     drain: () => ingress.drain(),
     quarantined: () => {

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { clock, useClock } from '../../src/common/clock.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { RedisLog } from '../../src/events/redis/redis-log.ts';
 import { createDecider } from '../../src/ingress/decider.ts';
+import { RecordsUnavailableError } from '../../src/money/record.ts';
 import { serveBesideBusy } from '../helpers/busy.ts';
 import { countingMetrics, ids, recordingLogger } from '../helpers/events.ts';
 import { startUpstream } from '../helpers/http-stub.ts';
 import { speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
 import { freePort, startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
 
 const NO_REASON = { status: 422, error: 'no refundReason' };
 const TIME_OUT = { error: 'TimeoutError' };
@@ -160,6 +162,136 @@ describe('an SPEI credit on which somebody decides', () => {
       })),
     );
   });
+
+  it('is accepted where a refund has returned it, though it is refused', async () => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    const asked: unknown[] = [];
+    await using ingress = await startIngress({
+      decisionUrl: decider.url,
+      refundOf: async (...of: unknown[]) => {
+        asked.push(of);
+        return 'done';
+      },
+    });
+    const { clientId, log, logger } = ingress;
+    const credit = speiCredit();
+    const transactionId = credit.body['id'];
+    for (const _again of [1, 2]) expect((await ingress.post('MONEY_IN', credit)).status).toBe(201);
+    expect(asked).toEqual([[clientId, transactionId]]);
+    expect((await log.readAfter(clientId, null, 5)).events).toMatchObject([{ decision: 'ACCEPTED' }]);
+    expect(logger.lines).toContainEqual({
+      level: 'warn',
+      fields: { clientId, transactionId },
+      message: 'a credit that was refused has been refunded, and was accepted',
+    });
+  });
+
+  it('is undecided while a refund may yet return it, and gets 422 once that was refused', async () => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    const told = ['open', undefined, undefined] as const;
+    let looks = 0;
+    await using ingress = await startIngress({
+      decisionUrl: decider.url,
+      refundOf: async () => told[looks++],
+    });
+    const credit = speiCredit();
+    expect((await ingress.post('MONEY_IN', credit)).status).toBe(503);
+    expect((await ingress.log.readAfter(ingress.clientId, null, 5)).events).toEqual([]);
+    expect(ingress.quarantined()).toMatchObject([{ reason: 'undecided' }]);
+    expect((await ingress.post('MONEY_IN', credit)).status).toBe(422);
+    expect([decider.asked.length, looks]).toEqual([2, 3]);
+  });
+
+  it('gets 503 while a refund may return it that was recorded as it was refused, and 422 once none may', async () => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    const told = [undefined, 'open', 'done', 'away', undefined] as const;
+    let looks = 0;
+    await using ingress = await startIngress({
+      decisionUrl: decider.url,
+      refundOf: async () => {
+        const now = told[looks++];
+        if (now === 'away') throw new RecordsUnavailableError('read', new Error('away'));
+        return now;
+      },
+    });
+    const credit = speiCredit();
+    const statuses: number[] = [];
+    for (const _again of [1, 2, 3, 4]) statuses.push((await ingress.post('MONEY_IN', credit)).status);
+    expect(statuses).toEqual([503, 503, 503, 422]);
+    expect([decider.asked.length, looks]).toEqual([1, 5]);
+    const { clientId, logger } = ingress;
+    const named = { clientId, eventId: credit.id_msg, transactionId: credit.body['id'] };
+    expect(logger.lines.filter(({ level }) => level !== 'debug')).toMatchObject([
+      ...[false, true].map((redelivery) => ({
+        ...{ level: 'error', fields: { ...named, redelivery } },
+        message: 'a credit that was refused has a refund as well',
+      })),
+      {
+        ...{ level: 'warn', fields: { ...named, redelivery: true, reason: 'away' } },
+        message: 'a credit that was refused got 503, as the record of payments cannot tell of a refund',
+      },
+      { level: 'info', message: 'a credit was refused' },
+    ]);
+  });
+
+  it('gets 503, and is not stored as refused, where nobody can say whether a refund returns it', async () => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    let isAway = true;
+    await using ingress = await startIngress({
+      decisionUrl: decider.url,
+      refundOf: async () => {
+        if (isAway) throw new RecordsUnavailableError('read', new Error('away'));
+        return undefined;
+      },
+    });
+    const credit = speiCredit();
+    expect((await ingress.post('MONEY_IN', credit)).status).toBe(503);
+    expect((await ingress.log.readAfter(ingress.clientId, null, 5)).events).toEqual([]);
+    isAway = false;
+    expect((await ingress.post('MONEY_IN', credit)).status).toBe(422);
+  });
+
+  it.each([
+    [422, 'a credit was refused after its sender had left, and is undecided', []],
+    [200, 'a webhook was kept, and its sender had left before the answer', [{ decision: 'ACCEPTED' }]],
+  ] as const)(
+    'and that its sender no longer waits for, as the decider says %i, leaves a line; a refusal is none',
+    async (status, message, kept) => {
+      // The decider has all the time that it takes until its sender's departure is noticed.
+      const timer = { unref: () => timer };
+      onTestFinished(useClock({ ...clock, setTimeout: () => timer, clearTimeout: () => {} }));
+      const [came, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let asked = 0;
+      await using decider = await startUpstream(async (_request, response) => {
+        asked += 1;
+        came.resolve();
+        await left.promise;
+        response.writeHead(status).end('{"refundReason":"no"}');
+      });
+      let connection: Socket | undefined;
+      await using ingress = await startIngress({
+        decisionUrl: decider.url,
+        onConnection: (socket) => {
+          connection = socket;
+        },
+      });
+      const credit = speiCredit();
+      const leaving = new AbortController();
+      const answered = ingress.post('MONEY_IN', credit, {}, leaving.signal);
+      await came.promise;
+      leaving.abort();
+      await expect(answered).rejects.toThrow();
+      await until(() => connection?.destroyed === true);
+      left.resolve();
+      const { clientId, log, logger } = ingress;
+      await until(() => logger.lines.some((line) => line.message === message));
+      expect((await log.readAfter(clientId, null, 5)).events).toMatchObject(kept);
+      expect(logger.lines.map((line) => line.message)).not.toContain('a credit was refused');
+      // The verdict that nobody heard is the answer to the next delivery.
+      expect((await ingress.post('MONEY_IN', credit)).status).toBe(status === 422 ? 422 : 201);
+      expect(asked).toBe(1);
+    },
+  );
 
   it.each(['INT_CREDIT', 'OTHER', undefined])(
     'but no other sub-category (%s) is decided on',

@@ -255,6 +255,7 @@ const moneyOver = (change: Partial<MoneyRecords>, leaseMs = 5_000): Money =>
 
 it.each([
   ['check', 'the check before a payment threw'],
+  ['checkAgain', 'the check before a payment threw'],
   ['send', 'a money request threw, and is taken for sent'],
   ['compare', 'reading the answer to a money request threw'],
   ['readOriginal', 'reading the original of a refund threw'],
@@ -995,6 +996,24 @@ describe('refundTransaction', () => {
     refuses = true;
     expect(await money.execute(others, limits())).toMatchObject({ kind: 'done', replayed: true });
     expect(posts()).toBe(1);
+  });
+
+  it('sends nothing where the credit was refused as the refund was being recorded, and its key is free', async () => {
+    const made = make('refundTransaction');
+    const refusal = { kind: 'failed', error: new GivenUpError('refused', { dispatched: false }) } as const;
+    const asked: unknown[] = [];
+    const checkAgain = async () => {
+      asked.push(await records.refundOf(made.clientId, `original-${made.key}-`));
+      return asked.length === 1 ? refusal : undefined;
+    };
+    // The spread loses which calls belong to which mutation; they are those of `made`.
+    const other = { ...made, calls: { ...made.calls, checkAgain } } as MoneyOrder;
+    expect(await money.execute(other, limits())).toEqual({ kind: 'nothing-moved', because: refusal });
+    expect(posts()).toBe(0);
+    expect(await records.refundOf(made.clientId, `original-${made.key}-`)).toBeUndefined();
+    expect(await money.execute(other, limits())).toMatchObject({ kind: 'done', replayed: false });
+    // Whoever answers the credit is told of the refund by then.
+    expect(asked).toEqual(['open', 'open']);
   });
 
   it.each([404, 500, 'reset-before'] as const)(

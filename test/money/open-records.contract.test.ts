@@ -396,6 +396,21 @@ it('what is put off for good stays so when the record is tidied up, until it is 
   await records.stop();
 });
 
+it('what is put off for good and gone is so too where a search has come before, over Redis', async () => {
+  await using redis = await startRedis();
+  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const clientId = randomUUID();
+  const name = await send(records, clientId);
+  await records.hasten(name);
+  const taken = await records.takeOpen(name, 'me', LEASE_MS);
+  if (taken === undefined) throw new Error('The payment is due, and nobody has it.');
+  await records.putOff(taken, undefined, 'nothing');
+  await redis.admin.del(keyOf(name));
+  expect((await records.search({ ...EVERY, clientId, classes: ['open'] })).records).toEqual([]);
+  expect(await redis.admin.zscore(`pasarela:money:{${clientId}}:due`, name.hash)).toBeNull();
+  await records.stop();
+});
+
 it('what is open and filed is not written again when the record is tidied up, over Redis', async () => {
   await using redis = await startRedis();
   const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);

@@ -80,6 +80,7 @@ export function order(
       originalId: `original-${key}-${keyOwner ?? ''}`,
       readOriginal: (signal) => exchange(`${upstreamUrl}/original/${key}`, {}, signal, timeoutMs),
       isTransaction: ({ body }) => isTransaction(body),
+      checkAgain: async () => undefined,
       isRefunded: ({ text }) => text.includes('REFUNDED'),
     },
   };

@@ -229,6 +229,40 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
       await expect(send(two, third, next)).rejects.toBeInstanceOf(OtherRefundError);
     });
 
+    it.each([
+      ['is sent', async () => {}, 'open'],
+      ['is unknown', (name: RecordName) => one.answer(name, HASH, { ...DONE, kind: 'unknown' }), 'open'],
+      ['is done', (name: RecordName) => one.answer(name, HASH, DONE), 'done'],
+      [
+        'was refused',
+        (name: RecordName) => one.answer(name, HASH, { ...DONE, kind: 'refused', status: 400 }),
+        undefined,
+      ],
+      ['was given back', (name: RecordName) => one.release(name, 'a'), undefined],
+    ] as const)('is told to whoever asks for the credit while it %s: %o', async (_state, next, told) => {
+      const [name, credit] = [freshName(), freshCredit()];
+      const { clientId } = name;
+      expect(await two.refundOf(clientId, credit)).toBeUndefined();
+      await send(one, name, credit);
+      await next(name);
+      for (const written of [credit, credit.toLowerCase()])
+        expect(await two.refundOf(clientId, written)).toBe(told);
+      expect(await two.refundOf(clientId, freshCredit())).toBeUndefined();
+      expect(await two.refundOf('another-client', credit)).toBeUndefined();
+    });
+
+    it('is told as done for as long as its record is kept, though another was sent after two days', async () => {
+      const [name, next, credit] = [freshName(), freshName(), freshCredit()];
+      const { clientId } = name;
+      await send(one, name, credit);
+      await one.answer(name, HASH, DONE);
+      await store.endRefund(clientId, credit.toLowerCase());
+      expect(await two.refundOf(clientId, credit)).toBe('done');
+      expect(await send(two, next, credit)).toBe(true);
+      await two.answer(next, HASH, { ...DONE, kind: 'refused', status: 400 });
+      expect(await two.refundOf(clientId, credit)).toBe('done');
+    });
+
     it('may be marked twice by its own call', async () => {
       const [name, credit] = [freshName(), freshCredit()];
       expect(await send(one, name, credit)).toBe(true);

@@ -220,7 +220,12 @@ const subscribing =
         sink.next({ errors: [missed] });
         return sink.ended();
       }
-      for (const event of missed) one.sink.next({ data: { [one.field]: event } });
+      for (const event of missed) {
+        // A subscriber may leave as it is told.
+        if (isLeft) return;
+        one.sink.next({ data: { [one.field]: event } });
+      }
+      if (isLeft) return;
       shared.open.add(one);
       sink.bookmark(shared.log.head());
     });

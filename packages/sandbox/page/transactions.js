@@ -23,6 +23,8 @@ export function transactionsView() {
     const id = open;
     /** @type {import('./api.js').Detail} */
     const read = await ask('GET', `/sandbox/transactions/${id}`);
+    // Another line was opened meanwhile.
+    if (open !== id) return;
     const text = JSON.stringify(read);
     if (detail?.id === id && detail.text === text) return;
     const wereOpen = [...(detail?.id === id ? detail.element.querySelectorAll('details[open]') : [])].map(

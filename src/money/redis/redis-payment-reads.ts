@@ -162,8 +162,7 @@ const SEARCH = script(`${NOW}
       if times[list] and (not first or isBefore(list, first) == isBack) then first = list end
     end
     if not first then break end
-    local member = lists[first][nexts[first]]
-    step(first)
+    local member = lists[first][nexts[first]]; step(first)
     if place == limit then found[1] = member end
     local begunAt, hash = string.match(member, '^(.*):([^:]*)$')
     local one = record(base .. hash)
@@ -171,6 +170,7 @@ const SEARCH = script(`${NOW}
       found[#found + 1] = one
     else
       for _, set in ipairs(KEYS) do redis.pcall('ZREM', set, member) end
+      if not one then redis.pcall('ZREM', base .. 'due', hash) end
     end
   end
   return found`);

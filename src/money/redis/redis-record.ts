@@ -16,6 +16,7 @@ import { RedisJournal } from './redis-journal.ts';
 import { RedisOpen } from './redis-open-records.ts';
 import { RedisPayments } from './redis-payment-reads.ts';
 import { RedisReadings } from './redis-readings.ts';
+import { refundOf } from './refunds.ts';
 import { held, type RedisParts, RedisSteps, reaching } from './steps.ts';
 
 /** How long a step waits for its reply, in ms. Without one it has failed. */
@@ -141,6 +142,7 @@ function readsOf(parts: RedisParts, isCommand: boolean) {
     read: (name) => reaching('read', payments.read(name)),
     readByTransactions: (clientId, ids) => reaching('read', payments.byTransactions(clientId, ids)),
     confirmReads: (clientId) => reaching('read', confirmReads(clientId)),
+    refundOf: (clientId, credit) => reaching('read', refundOf(redis, clientId, credit)),
     search: (search) => reaching('search', payments.search(search)),
     clients: () => reaching('clients', isCommand ? stored() : clients()),
     journal: {

@@ -2,6 +2,7 @@ import { durableScript } from '../../redis/durable-script.ts';
 import { script } from '../../redis/script.ts';
 import { JOURNAL } from './redis-journal.ts';
 import { FILE, HERE, OWNER } from './redis-payment-reads.ts';
+import { NAME_REFUND, REFUND_OF, UNNAME_REFUND } from './refunds.ts';
 import { NOW } from './time.ts';
 import { NAMED } from './transaction-index.ts';
 
@@ -134,24 +135,12 @@ const compared = (isNoted: boolean): string => `
 export const COMPARE = compared(true);
 
 /**
- * Whether another record has a refund of the same credit that may have moved. `KEYS[3]` names the record whose refund was the last to be
- * sent; the name ends by itself, and counts for nothing once its record is gone or refused.
- */
-const OTHER_REFUND = `
-  local function isRefundedByAnother()
-    local other = redis.call('GET', KEYS[3])
-    if not other or other == hash then return false end
-    local state, kind = unpack(redis.call('HMGET', base .. other, 'state', 'kind'))
-    return state == 'sent' or (state == 'answered' and kind ~= 'refused')
-  end`;
-
-/**
  * KEYS: record, ledger, the name of the last refund of the credit. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
  * letter and rest of its line, then what is noted besides: the upstream's key and the original, empty where there is none; and how long
  * the refund of a credit is the only one, in ms, and when the known count was counted. Returns the epoch and the count with this payment,
  * and when it was counted; 0 when the record is not the owner's; `held`; `stopped`; `other-refund`.
  */
-export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OTHER_REFUND}
+export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${REFUND_OF} ${NAME_REFUND}
   local state, owner, line = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'line'))
   if owner ~= ARGV[1] or state == 'answered' then return 0 end
   local ledger, knownEpoch, known, knownAt = KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[14])
@@ -159,8 +148,9 @@ export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OTHER_REF
   if held then return {'held'} end
   if redis.call('HEXISTS', ledger, 'stopped') == 1 then return {'stopped'} end
   if ARGV[12] ~= '' then
-    if isRefundedByAnother() then return {'other-refund'} end
+    if (refundOf(KEYS[3]) or hash) ~= hash then return {'other-refund'} end
     redis.call('SET', KEYS[3], hash, 'PX', ARGV[13])
+    nameRefund(ARGV[12], ARGV[3])
   end
   if state ~= 'sent' then
     sent = redis.call('HINCRBY', ledger, 'sent', 1)
@@ -285,8 +275,6 @@ export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
   if owner ~= ARGV[1] or state == 'answered' then return 0 end
   journal(ARGV[2] .. (line or (':' .. hash)) .. ARGV[3])
   file('none')
-  -- The key may be used next for the refund of another credit.
-  local refunds = base .. 'refund:' .. string.lower(redis.call('HGET', key, 'original') or '')
-  if redis.call('GET', refunds) == hash then redis.call('DEL', refunds) end
+  ${UNNAME_REFUND}
   redis.call('DEL', key)
   return 1`);

@@ -25,6 +25,7 @@ import { ledgerOf, type RedisHolds } from './holds.ts';
 import { CLIENTS, keyOf, twinsKey } from './keys.ts';
 import type { RedisMarks } from './marks.ts';
 import { storedAnswer } from './redis-payment-reads.ts';
+import { refundKey } from './refunds.ts';
 import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './scripts.ts';
 import { transactionName } from './transaction-index.ts';
 
@@ -89,8 +90,8 @@ export class RedisSteps {
     this.#known.add(clientId);
     const { epoch, sent, at } = marks.of(clientId);
     const { wall, bootId, bootMs } = stampOf(clocks);
-    const original = details?.original?.toLowerCase() ?? '';
-    const keys = [keyOf(name), ledgerOf(clientId), keyOf({ clientId, hash: `refund:${original}` })];
+    const original = details?.original ?? '';
+    const keys = [keyOf(name), ledgerOf(clientId), refundKey(clientId, original)];
     const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
     const more = [details?.upstreamKey ?? '', details?.original ?? '', ONLY_REFUND_MS, at];
     const reply = await this.#write('sent', SENT, keys, [...args, ...more]);

@@ -1,27 +1,45 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RecordName } from '../intent.ts';
-import { ONLY_REFUND_MS, OtherRefundError } from '../record-parts.ts';
+import { RETENTION_MS } from '../record.ts';
+import { type CreditRefund, ONLY_REFUND_MS, OtherRefundError } from '../record-parts.ts';
 import { EXPIRED_AT_ONCE } from './claim.ts';
 
-/** Which record has the last refund of each credit, for as long as that is the only one. To be called within a transaction. */
+/** What may have moved. */
+const MAY_HAVE_MOVED = `(state = 'sent' OR (state = 'answered' AND answer_kind <> 'refused'))`;
+
+/**
+ * Which record has the last refund of each credit: in `refunds` for as long as that is the only one, in `refunded` for as long as the record
+ * is kept, and of one that is done whatever was sent later. To be called within a transaction.
+ */
 export class SqliteRefunds {
   readonly #other: StatementSync;
-  readonly #note: StatementSync;
-  readonly #expire: StatementSync;
-  readonly #forget: StatementSync;
+  readonly #found: StatementSync;
+  readonly #note: readonly StatementSync[];
+  readonly #expire: readonly StatementSync[];
+  readonly #forget: readonly StatementSync[];
 
   constructor(db: DatabaseSync) {
-    this.#other = db.prepare(`
-      SELECT 1 FROM refunds JOIN intent USING (client_id, hash)
-      WHERE client_id = :clientId AND refunds.original = :original AND hash <> :hash AND kept_until > :now
-        AND (state = 'sent' OR (state = 'answered' AND answer_kind <> 'refused'))`);
-    this.#note = db.prepare(`
-      INSERT OR REPLACE INTO refunds (client_id, original, hash, kept_until)
-      VALUES (:clientId, :original, :hash, :keptUntil)`);
-    this.#expire = db.prepare(`
-      DELETE FROM refunds WHERE rowid IN
-        (SELECT rowid FROM refunds WHERE kept_until <= ? ORDER BY kept_until LIMIT ${EXPIRED_AT_ONCE})`);
-    this.#forget = db.prepare('DELETE FROM refunds WHERE client_id = ? AND original = lower(?) AND hash = ?');
+    const ofEach = (sql: (table: string) => string) =>
+      ['refunds', 'refunded'].map((table) => db.prepare(sql(table)));
+    const found = (table: string, condition: string) =>
+      db.prepare(`
+        SELECT answer_kind FROM ${table} JOIN intent USING (client_id, hash)
+        WHERE client_id = :clientId AND ${table}.original = :original AND kept_until > :now AND ${MAY_HAVE_MOVED} ${condition}`);
+    this.#other = found('refunds', 'AND hash <> :hash');
+    this.#found = found('refunded', '');
+    this.#note = ofEach(
+      (table) => `
+        INSERT OR REPLACE INTO ${table} (client_id, original, hash, kept_until)
+        VALUES (:clientId, :original, :hash, :keptUntil)`,
+    );
+    this.#expire = ofEach(
+      (table) => `
+        DELETE FROM ${table} WHERE rowid IN
+          (SELECT rowid FROM ${table} WHERE kept_until <= ? ORDER BY kept_until LIMIT ${EXPIRED_AT_ONCE})`,
+    );
+    this.#forget = ofEach(
+      (table) => `DELETE FROM ${table} WHERE client_id = ? AND original = lower(?) AND hash = ?`,
+    );
   }
 
   /**
@@ -31,13 +49,26 @@ export class SqliteRefunds {
    */
   note({ clientId, hash }: RecordName, credit: string, now: number): void {
     const original = credit.toLowerCase();
-    this.#expire.run(now);
+    for (const expire of this.#expire) expire.run(now);
     if (this.#other.get({ clientId, original, hash, now }) !== undefined) throw new OtherRefundError();
-    this.#note.run({ clientId, original, hash, keptUntil: now + ONLY_REFUND_MS });
+    const [only, kept] = this.#note;
+    only?.run({ clientId, original, hash, keptUntil: now + ONLY_REFUND_MS });
+    if (this.find(clientId, credit, now) !== 'done')
+      kept?.run({ clientId, original, hash, keptUntil: now + RETENTION_MS });
+  }
+
+  /** As `MoneyRecords` has it. */
+  find(clientId: string, credit: string, now: number): CreditRefund | undefined {
+    const original = credit.toLowerCase();
+    const found = this.#found.get({ clientId, original, now });
+    // A version before has written the other table alone.
+    const row = found ?? this.#other.get({ clientId, original, now, hash: '' });
+    if (row === undefined) return undefined;
+    return row['answer_kind'] === 'done' ? 'done' : 'open';
   }
 
   /** Forgets the refund of a credit whose record is given back: the key may be used next for that of another credit. */
   forget({ clientId, hash }: RecordName, credit: string): void {
-    this.#forget.run(clientId, credit, hash);
+    for (const forget of this.#forget) forget.run(clientId, credit, hash);
   }
 }

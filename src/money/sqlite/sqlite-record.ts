@@ -205,13 +205,14 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
 }
 
 /** The methods that read records, the journal and the readings of balances. */
-function readsOf({ payments, journal, readings }: Parts, step: Step, look: Step) {
+function readsOf({ payments, journal, readings, steps }: Parts, step: Step, look: Step) {
   return {
     read: (name) => look('read', () => payments.read(name)),
     readByTransactions: (clientId, ids) =>
       look('read', () => ids.map((id) => payments.byTransaction(clientId, id))),
     // Its only copy is the file.
     confirmReads: async () => {},
+    refundOf: (clientId, credit) => look('read', () => steps.refundOf(clientId, credit)),
     search: (search) => look('search', () => payments.search(search)),
     clients: () => look('clients', () => [...new Set([...payments.clients(), ...journal.clients()])]),
     journal: {

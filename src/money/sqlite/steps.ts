@@ -10,7 +10,7 @@ import {
 } from '../journal/journal.ts';
 import { stampOf } from '../lived-time.ts';
 import { RETENTION_MS } from '../record.ts';
-import type { SentDetails, StoredAnswer } from '../record-parts.ts';
+import type { CreditRefund, SentDetails, StoredAnswer } from '../record-parts.ts';
 import { FIRST_DUE_MS } from '../settling/open-records.ts';
 import { leaseEnd, type SqliteParts } from './claim.ts';
 import { SqliteRefunds } from './refunds.ts';
@@ -138,6 +138,10 @@ export class SqliteSteps {
     const isNews = Number(this.#answer.run(values).changes) === 1 && before !== kind;
     if (isNews) this.#goOn(name, answeredLine(told, transactionId, code));
     return true;
+  }
+
+  refundOf(clientId: string, credit: string): CreditRefund | undefined {
+    return this.#refunds.find(clientId, credit, this.#parts.clock.peek());
   }
 
   sentAgain(name: RecordName, requestId: string): void {

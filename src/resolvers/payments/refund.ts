@@ -56,6 +56,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
     check: async () =>
       (await notTheirs(checkRefund(rest, transactionId), REFUND_RULES)) ??
       (await whyRejected(transactionId, context)),
+    checkAgain: () => whyRejected(transactionId, context),
     send: async (body, number) =>
       attemptOf(await sendRefund(rest, transactionId, body, renewal(mutation, number)), number),
     compare: (answer) => compare({ mutation, clientId, amount, originalId: transactionId }, answer),
