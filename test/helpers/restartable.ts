@@ -31,7 +31,9 @@ export async function startRestartable(
   environment: Readonly<Record<string, string>> = {},
   choices: NonNullable<SandboxOptions['choices']> = {},
 ): Promise<RestartableGateway> {
-  const sandbox = await startSandbox({ port: 0, speed: 60, seed: 1, choices });
+  // By the sandbox's own number it gives a delivery up after 42 s. A gateway may take as long to start.
+  const patient = { deliveryRetries: 12, ...choices };
+  const sandbox = await startSandbox({ port: 0, speed: 60, seed: 1, choices: patient });
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const graphql = `${url}/graphql`;
