@@ -63,6 +63,34 @@ it.each([
   },
 );
 
+it('a credit that this gateway has refunded gets no 422, though somebody refuses it later', async () => {
+  const verdict = { status: 500, body: '{"refundReason":"No"}' };
+  await using decider = await startDecider(verdict);
+  await using gateway = await startGateway({
+    webhooks: ['MONEY_IN'],
+    config: { moneyInDecisionUrl: decider.url },
+  });
+  const { sandbox, ingress } = gateway;
+  const { accounts } = await control(sandbox, 'GET', '/sandbox');
+  await control(sandbox, 'PATCH', '/sandbox/webhooks', { down: true });
+  const { clabe } = accounts[0];
+  const made = await control(sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: '20.00' });
+  const id: string = made.transaction.id;
+  const credit = JSON.stringify(speiCredit({ body: { id, beneficiary_account: clabe } }));
+  const deliver = async (): Promise<number> => {
+    const url = ingress.url(sandbox.clientId, 'MONEY_IN') ?? '';
+    return (await fetch(url, { method: 'POST', body: credit })).status;
+  };
+  expect(await deliver()).toBe(503);
+  await control(sandbox, 'POST', '/sandbox/completions', { id, outcome: 'done' });
+  const input = { transactionId: id, idempotencyKey: randomUUID(), as: { reason: 'No' } };
+  const { data } = await gateway.query(REFUND, { input });
+  expect(data.refundTransaction).toMatchObject({ __typename: 'RefundTransactionSuccess' });
+  verdict.status = 422;
+  expect([await deliver(), await deliver()]).toEqual([201, 201]);
+  expect(decider.asked).toHaveLength(2);
+});
+
 const ID = randomUUID();
 const event = (at: number, changes: Partial<StoredEvent>, id = ID): StoredEvent => ({
   cursor: `cursor ${at}`,
