@@ -1,8 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '#sandbox';
+import { clock, useClock } from '../../src/common/clock.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { Secret } from '../../src/common/secret.ts';
 import { recordName } from '../../src/money/intent.ts';
@@ -164,6 +165,9 @@ it('a stop that does not reach the ledgers of clients says that their payments m
   const redis = await startRedis();
   cleanup.defer(() => redis.stop());
   const dataDir = await newFolder();
+  // It looks at the holds when it is asked, and not by itself every ten seconds: the command may take as long.
+  const looking = { unref: () => looking };
+  onTestFinished(useClock({ ...clock, setInterval: () => looking, clearInterval: () => {} }));
   const gateway = await openMoneyRecords({ redisUrl: redis.url, dataDir, logger });
   cleanup.defer(() => gateway.stop());
   const send = async (key: string) => {
@@ -180,7 +184,6 @@ it('a stop that does not reach the ledgers of clients says that their payments m
   expect(told).toMatchObject({ code: 1, stderr: expect.stringContaining('may go on for up to ten seconds') });
   expect(told.stderr).toContain('an operator has stopped them');
   expect(await send('another key')).toBe(true);
-  // The gateway looks at the holds every ten seconds.
   expect(await gateway.held()).toMatchObject([{ why: 'stopped' }]);
   await expect(send('a key after the look')).rejects.toMatchObject({ why: 'stopped' });
   await redis.admin.call('ACL', 'SETUSER', 'default', '~*');
