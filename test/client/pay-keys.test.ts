@@ -157,6 +157,26 @@ it('who shows a refusal does not say that the success was seen which an earlier 
   expect(await unsettled(store)).toEqual([outcome.intent]);
 });
 
+it('a success that an earlier call brings once a refusal was seen is still to be shown, and the next press is no other payment', async () => {
+  const store = memoryIntents();
+  const first = Promise.withResolvers<Awaited<ReturnType<typeof done>>>();
+  const paying = pay(scripted(() => first.promise).source, MUTATION, INPUT, { store });
+  const { source, states } = scripted(
+    result('PreconditionError', { code: 'INSUFFICIENT_FUNDS', message: 'Too little.' }),
+  );
+  states.push(told('REFUSED'));
+  const shown = await pay(source, MUTATION, INPUT, { store });
+  expect(shown.status).toBe('refused');
+  await shown.acknowledge();
+  first.resolve(await done());
+  const outcome = await paying;
+  expect(outcome.status).toBe('done');
+  expect(await unsettled(store)).toEqual([outcome.intent]);
+  const { source: next, keys } = scripted(done);
+  expect((await pay(next, MUTATION, INPUT, { store })).status).toBe('done');
+  expect(keys).toEqual([]);
+});
+
 const SHARED = { newKey, sharedKey: true, patienceMs: 300 };
 
 it.each([

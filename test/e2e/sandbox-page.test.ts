@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox } from '../../packages/sandbox/src/index.ts';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
+import { newToken } from '../helpers/new-token.ts';
 import { until } from '../helpers/until.ts';
 import { at } from '../sandbox/harness.ts';
 import { visitSandbox } from './sandbox-visit.ts';
@@ -167,6 +168,19 @@ describe('the console of the sandbox', () => {
     await page.locator('form:visible').first().getByLabel('Amount').fill('99999999');
     await press(page, 'Transfer');
     await page.locator('.said.bad', { hasText: /funds|balance/i }).waitFor();
+    expect(one.failures).toEqual([]);
+  });
+
+  it('pays with the token of the moment once that of its beginning has ended', async () => {
+    await using one = await visitSandbox(browser, '/', {}, { newTokenEndsOlder: true });
+    const { page, sandbox } = one;
+    await newToken(sandbox);
+    await page.getByText('A transfer leaves').click();
+    await press(page, 'Transfer');
+    await said(page, /moved between the two accounts/);
+    await page.getByText('A penny validation').click();
+    await press(page, 'Validate');
+    await said(page, /its receipt will name the holder/);
     expect(one.failures).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seriousFindings } from '../helpers/axe.ts';
 import { until } from '../helpers/until.ts';
@@ -276,6 +276,40 @@ describe('a payment', () => {
     await receipt.close();
     await page.locator('dialog').getByRole('button', { name: 'Close' }).click();
     expect(await page.locator('dialog[open]').count()).toBe(0);
+  });
+
+  it('is read no more once its dialog was closed, also where a reading was under way', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await openTab(page, 'StartPennyValidation');
+    await play(page);
+    const reading = Promise.withResolvers<Route>();
+    let looks = 0;
+    await page.route(
+      (url) => url.pathname.includes('/sandbox/transactions/'),
+      (route) => {
+        looks += 1;
+        if (looks > 1) return route.fallback();
+        reading.resolve(route);
+        return Promise.resolve();
+      },
+    );
+    await page.getByRole('button', { name: 'What happened to this payment' }).click();
+    const held = await reading.promise;
+    await page.locator('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    await page.clock.install();
+    const answered = page.waitForResponse((response) => response.request() === held.request());
+    await held.continue();
+    await (await answered).finished();
+    // It has taken the answer by the time at which it asks its gateway again, and would read once more before the next time.
+    for (const _look of [1, 2]) {
+      const looked = page.waitForResponse((response) => response.url().endsWith('/workbench/session'));
+      await page.clock.fastForward(2_000);
+      await page.evaluate(() => window.dispatchEvent(new Event('online')));
+      await looked;
+    }
+    expect(looks).toBe(1);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { changeAnswers, startBrowser } from '../helpers/browser.ts';
@@ -282,6 +282,45 @@ it.each([
     await control(service, 'POST', '/sandbox/faults', { match: { path }, fault: { status: 401 } });
   await play(page);
   await result(page, /"UNAUTHENTICATED"/);
+  expect(await notedForms(page)).toEqual([]);
+});
+
+it('a token under which something alone is refused is not judged by the answer about the one before it', async () => {
+  await using one = await open(ACCOUNTS);
+  const { page } = one;
+  await page.clock.install();
+  // The page waits for an answer about a token for as long as the test wants.
+  await page.evaluate(() => void Object.assign(AbortSignal, { timeout: () => new AbortController().signal }));
+  await signIn(page, first);
+  const confirming = Promise.withResolvers<Route>();
+  await page.route(
+    (url) => url.pathname === '/graphql',
+    (route) => {
+      const request = route.request();
+      const isOfFirst = request.headers()['authorization'] === `Bearer ${first}`;
+      if (!isOfFirst || request.postData()?.includes('{ client { id } }') !== true) return route.fallback();
+      confirming.resolve(route);
+      return Promise.resolve();
+    },
+  );
+  const next = await newToken(service);
+  await play(page);
+  const held = await confirming.promise;
+  await page.clock.fastForward(7 * 86_400_000);
+  await page.getByRole('alert').getByText(EXPIRED).waitFor();
+  await signIn(page, next);
+  await noteForms(page);
+  const match = { path: '/v1/clients/*/accounts' };
+  await control(service, 'POST', '/sandbox/faults', { match, fault: { status: 401 } });
+  const refused = page.waitForResponse(
+    (response) => response.request().postData()?.includes('query Accounts') === true,
+  );
+  await play(page);
+  await refused;
+  expect(await notedForms(page)).toEqual([]);
+  const answered = page.waitForResponse((response) => response.request() === held.request());
+  await held.continue();
+  await answered;
   expect(await notedForms(page)).toEqual([]);
 });
 

@@ -163,6 +163,25 @@ it('a reader that joins while an event is being asked about gets the next one, w
   await log.stop();
 });
 
+it('a reader that joins once too much has waited behind an event is not ended where nobody can say whose that one is', async () => {
+  const { source, owner, log } = askingLog();
+  const topics = [ownerTopic('MONEY_IN', OWNER), ownerTopic('CEP', OWNER)];
+  const append = (type: EventType) =>
+    source.append(CLIENT, type, { body: { id: OWNER, owner_id: OWNER } }, 'once');
+  const early = await log.follow(CLIENT, { topics, needsLookup: true });
+  append('CEP');
+  // One more waits than may: who has waited reads on from the log by itself.
+  for (let number = 0; number < QUEUE_LIMIT.entries; number += 1) append('MONEY_IN');
+  const late = await log.follow(CLIENT, { topics, needsLookup: true });
+  const ended = expect(early.next()).rejects.toThrow('Whose it is cannot be asked.');
+  owner.reject(new Error('Whose it is cannot be asked.'));
+  await ended;
+  const { event } = append('MONEY_IN');
+  expect((await late.next()).value?.id).toBe(event.id);
+  await late.return();
+  await log.stop();
+});
+
 it.each([
   ['in number', QUEUE_LIMIT.entries, 1],
   ['in bytes', 4, QUEUE_LIMIT.size / 4],

@@ -42,6 +42,26 @@ describe('a sandbox with a large merchant', () => {
     expect((await control(sandbox, 'GET', '/sandbox/ledger')).balanced).toBe(true);
   });
 
+  test('shows another client no instrument of its customers', async () => {
+    await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, customers: 10 });
+    const { otherClients } = await control(sandbox, 'GET', '/sandbox');
+    const other = { ...sandbox, accessToken: otherClients[0].accessToken };
+    const customers = await control(
+      sandbox,
+      'GET',
+      `/v1/clients/${sandbox.clientId}/customers?page=1&per_page=100`,
+    );
+    expect(customers.data).toHaveLength(customers.totalItems);
+    let own = 0;
+    for (const { id } of customers.data) {
+      const path = (clientId: string) => `/v1/clients/${clientId}/instruments?customer_id=${id}`;
+      own += (await control(sandbox, 'GET', path(sandbox.clientId))).totalItems;
+      const theirs = await control(other, 'GET', path(otherClients[0].clientId));
+      expect(theirs).toMatchObject({ data: [], totalItems: 0 });
+    }
+    expect(own).toBeGreaterThanOrEqual(10);
+  });
+
   test.each(VARIANTS)('is read right through the gateway, on %s', async (_, options) => {
     await using gateway = await startGateway({
       webhooks: false,

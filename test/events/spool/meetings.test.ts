@@ -613,6 +613,33 @@ it('what a log of another history is sent begins with the first event that no re
   await log.stop();
 });
 
+it('a log that has another history by the second step of a queue is sent the first one before it', async () => {
+  const log = open(await newFolder());
+  remote.isAway = true;
+  const events = Array.from({ length: 150 }, () => moneyIn());
+  for (const event of events) await log.append(CLIENT, event);
+  const opened = Promise.withResolvers<void>();
+  let taken: number | undefined;
+  remote.afterStep = async () => {
+    taken ??= remote.steps;
+    // The next step is sent, and waits on its way.
+    remote.gate = opened.promise;
+  };
+  remote.unreplicated = 'one';
+  remote.isAway = false;
+  await until(() => taken !== undefined && remote.steps > taken);
+  remote.afterStep = undefined;
+  remote.sent.length = 0;
+  remote.unreplicated = 'another';
+  opened.resolve();
+  await until(() => remote.sent.flat().includes(events.at(-1)?.id ?? ''));
+  // The first step comes again, as it tells whether replicas are back.
+  expect([...new Set(remote.sent.flat())]).toEqual(events.map(({ id }) => id));
+  remote.unreplicated = undefined;
+  await until(async () => (await log.health()).spooled === 0);
+  await log.stop();
+});
+
 it('events that a log takes reach it although those of many clients are sent again and again', async () => {
   const log = open(await newFolder());
   remote.unreplicated = 'one';

@@ -219,6 +219,18 @@ describe('those who leave', () => {
     expect(own.reads).toBe(await readsAlone());
   });
 
+  it('leave a reading that waits for its turn to another of their requester, who stays', async () => {
+    const shared = share(1);
+    crowd(shared, 'merchant', 1);
+    const [leaving, staying] = [watcher('merchant', 'payment'), watcher('merchant', 'payment')];
+    for (const one of [leaving, staying]) shared.polls.add(one);
+    await live(shared, 3 * SECOND);
+    expect([leaving.reads, staying.reads, shared.polls.waiting]).toEqual([0, 0, 1]);
+    shared.polls.remove(leaving);
+    await live(shared, 2 * SECOND);
+    expect([leaving.reads, staying.reads, shared.polls.waiting]).toEqual([0, 1, 0]);
+  });
+
   it('while their reading is under way give its place to another', async () => {
     const shared = share();
     const hanging: PromiseWithResolvers<Transaction | null>[] = [];
