@@ -32,6 +32,8 @@ export interface EventMetrics {
   waiting(count: number): void;
   /** How many spools in the folder cannot be read now. */
   unreadableSpools(count: number): void;
+  /** Whether the spool that this process adds to takes no event now. */
+  spoolUnwritable(isUnwritable: boolean): void;
   /** A delivery came whose address or token one of the older secrets has signed. */
   olderSecret(type: EventType): void;
   /** A delivery was put into quarantine. */
@@ -54,6 +56,7 @@ export const silentMetrics: EventMetrics = {
   drained: () => {},
   waiting: () => {},
   unreadableSpools: () => {},
+  spoolUnwritable: () => {},
   olderSecret: () => {},
   quarantined: () => {},
   unattributed: () => {},

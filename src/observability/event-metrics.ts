@@ -136,6 +136,11 @@ function arrivals(registry: Registry) {
     help: 'Files in DATA_DIR that are named like spools and cannot be read.',
     registers,
   });
+  const spoolUnwritable = new Gauge({
+    name: 'pasarela_events_spool_unwritable',
+    help: '1 while the spool that this process adds to takes no event; 0 without Redis, where there is none.',
+    registers,
+  });
   const olderSecret = counter(
     'pasarela_events_older_secret_total',
     'Deliveries that need a secret of WEBHOOK_SECRET behind the first.',
@@ -155,6 +160,7 @@ function arrivals(registry: Registry) {
     drained: (type: string) => drained.inc({ type }),
     waiting: (count: number) => waiting.set(count),
     unreadableSpools: (count: number) => unreadableSpools.set(count),
+    spoolUnwritable: (isUnwritable: boolean) => spoolUnwritable.set(isUnwritable ? 1 : 0),
     olderSecret: (type: string) => olderSecret.inc({ type }),
     quarantined: (reason: QuarantineReason) => quarantined.inc({ reason }),
   };

@@ -33,7 +33,7 @@ export function recordingLogger(): Logger & {
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-const GAUGES = new Set(['subscribers', 'unreadableSpools', 'waiting']);
+const GAUGES = new Set(['subscribers', 'spoolUnwritable', 'unreadableSpools', 'waiting']);
 
 /** Counts by the name of the metric; of a gauge, the last value told. */
 export function countingMetrics(): EventMetrics & { readonly counts: Record<string, number> } {

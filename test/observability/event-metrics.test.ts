@@ -1,9 +1,13 @@
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { Secret } from '../../src/common/secret.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { readMetric } from '../helpers/fleet.ts';
+import { fillSpool } from '../helpers/full-spool.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { speiCredit } from '../helpers/ingress.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
@@ -121,4 +125,17 @@ it('every number about events moves when that happens which it counts, and only 
   expect(await metric('slow_consumer_disconnects_total')).toBe(1);
   await subscriber.leave();
   await until(async () => (await metric('subscribers')) === 0);
+});
+
+it('a spool that takes no event is told of apart from one that cannot be read, also while both are there', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-event-metrics-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  await writeFile(join(dataDir, 'spooled-0.sqlite'), 'something else'.repeat(100));
+  await fillSpool(dataDir, 'true');
+  const config = { dataDir, redisUrl: new Secret(redis.url) };
+  const { url } = cleanup.use(await startGateway({ webhooks: false, config }));
+  await until(async () => (await readMetric(url, 'pasarela_events_spool_unwritable')) === 1);
+  expect(await readMetric(url, 'pasarela_events_unreadable_spools')).toBe(1);
+  expect(await metric('spool_unwritable')).toBe(0);
 });

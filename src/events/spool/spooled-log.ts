@@ -54,7 +54,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   constructor(options: SpooledLogOptions) {
     super(options.log);
     this.#options = options;
-    this.#disk = new SpoolDisk(options.logger);
+    this.#disk = new SpoolDisk(options);
     this.#drains = new SpoolDrain({
       ...options,
       stopping: this.#stopping.signal,
