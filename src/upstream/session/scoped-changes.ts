@@ -40,6 +40,7 @@ export function scopeChanges(
   scope: CustomerScope,
   look: () => OwnershipReads,
 ): RestChanges {
+  /** What was found serves the sending after its check. It is dropped after a look-up that found nothing, or failed. */
   let reads: OwnershipReads | undefined;
   const read = (): OwnershipReads => {
     reads ??= look();
@@ -89,13 +90,9 @@ export function scopeChanges(
   ): Promise<Attempt | undefined> => {
     const check = checks.get(`${method} ${route}`);
     if (check === undefined) return forbidden();
-    try {
-      const missing = await check({ params: options.params ?? {}, body: parse(options.body) });
-      return missing === undefined ? undefined : notFound(missing);
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error;
-      return { kind: 'failed', error: notSent(error) };
-    }
+    const refused = await answerTo(check({ params: options.params ?? {}, body: parse(options.body) }));
+    if (refused !== undefined) reads = undefined;
+    return refused;
   };
 
   return {
@@ -104,6 +101,17 @@ export function scopeChanges(
     send: async (method, route, options) =>
       (await refusal(method, route, options)) ?? rest.send(method, route, options),
   };
+}
+
+/** Returns what a change is answered with in the place of the service; undefined if the check finds that it may be sent. */
+async function answerTo(checking: ReturnType<Check>): Promise<Attempt | undefined> {
+  try {
+    const missing = await checking;
+    return missing === undefined ? undefined : notFound(missing);
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    return { kind: 'failed', error: notSent(error) };
+  }
 }
 
 const text = (value: unknown): Optional => (typeof value === 'string' ? present(value) : undefined);

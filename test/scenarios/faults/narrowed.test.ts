@@ -38,7 +38,8 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-it('a customer whose instruments cannot be found for a while is not told that a payment sent before was refused', async () => {
+/** Returns what pays once, for the first customer and from an instrument of its own. The payment has this description. */
+async function ownPayment(description: string): Promise<() => Promise<unknown>> {
   const seeded: Seeded = await control(sandbox, 'GET', '/sandbox');
   const [customer] = seeded.customerIds;
   const own = (roles: readonly string[]) =>
@@ -46,17 +47,20 @@ it('a customer whose instruments cannot be found for a while is not told that a 
       ({ role, ownerId, status }) => roles.includes(role) && ownerId === customer && status === 'ACTIVE',
     )?.id;
   const input = {
-    idempotencyKey: 'the key of a customer',
+    idempotencyKey: `the key of ${description}`,
     sourceInstrumentId: own(['internal']),
     destinationInstrumentId: own(['card', 'clabe']),
     amount: '1.00',
-    description: 'narrowed',
+    description,
     externalReference: '1',
   };
   const authorization = `Bearer ${await callerToken({ customer_id: customer })}`;
-  const pay = async () =>
+  return async () =>
     (await gateway.query(documentOf('createMoneyOut'), { input }, { authorization })).data.result;
+}
 
+it('a customer whose instruments cannot be found for a while is not told that a payment sent before was refused', async () => {
+  const pay = await ownPayment('narrowed');
   await inject(sandbox, { method: 'POST', path: '/v1/transactions/' }, 'hang');
   expect(await pay()).toMatchObject({ __typename: 'OutcomeUnknown', safeToRetry: true });
   const [movement] = await movementsOf(sandbox, 'narrowed');
@@ -71,6 +75,23 @@ it('a customer whose instruments cannot be found for a while is not told that a 
   await control(sandbox, 'DELETE', '/sandbox/faults');
   expect(await pay()).toMatchObject({ replayed: false, moved: { id: movement?.transactionId } });
 });
+
+it.each([500, 404])(
+  'a payment of a customer that was sent before is done by one call, also where its instruments are answered with %i at first',
+  async (status) => {
+    const description = `found after ${status}`;
+    const pay = await ownPayment(description);
+    await inject(sandbox, { method: 'POST', path: '/v1/transactions/' }, 'hang');
+    expect(await pay()).toMatchObject({ __typename: 'OutcomeUnknown', safeToRetry: true });
+    const [movement] = await movementsOf(sandbox, description);
+    expect(movement).toBeDefined();
+
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+    await inject(sandbox, { method: 'GET', path: '/v1/clients/*/instruments/*' }, { status }, 2);
+    expect(await pay()).toMatchObject({ replayed: false, moved: { id: movement?.transactionId } });
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+  },
+);
 
 it('a payment is not recorded as sent, so that no process may send it, while it is looked up whose the instruments are', async () => {
   const { customerIds, instruments, clientId } = await control(sandbox, 'GET', '/sandbox');
