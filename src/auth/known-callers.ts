@@ -37,14 +37,14 @@ export class KnownCallers {
     return (fresh ? undefined : this.#known.get(token)) ?? this.#ask(token, ask, asker, source);
   }
 
-  /** @param isSecond true if a question that it joined was cut short already */
-  #ask(token: string, ask: Ask, asker: Asker, source: string, isSecond = false): Promise<Caller> {
+  /** Joins the question under way, or begins one. */
+  #ask(token: string, ask: Ask, asker: Asker, source: string): Promise<Caller> {
     const others = this.#asking.underWay(token, source)?.details;
     if (others?.isGone === false) {
       // It had the time of those who waited as it was sent, which may be less than this one has.
       return others.wait(asker, LATE).catch((error: unknown) => {
-        if (isSecond || !(error instanceof CutShortError) || asker.deadline <= clock.now()) throw error;
-        return this.#ask(token, ask, asker, source, true);
+        if (!(error instanceof CutShortError) || asker.deadline <= clock.now()) throw error;
+        return this.#ask(token, ask, asker, source);
       });
     }
     // A guess waits for those before it.

@@ -7,7 +7,7 @@ import { createPassthrough } from '../../src/auth/passthrough.ts';
 import { createRefusedKeys } from '../../src/auth/refused-keys.ts';
 import { clock } from '../../src/common/clock.ts';
 import { Party } from '../../src/common/party.ts';
-import { UpstreamError } from '../../src/upstream/call/errors.ts';
+import { CutShortError, UpstreamError } from '../../src/upstream/call/errors.ts';
 import { MalformedIdError } from '../../src/upstream/call/path.ts';
 import type { Rest } from '../../src/upstream/call/rest.ts';
 import type { Asker } from '../../src/upstream/call/shared-work.ts';
@@ -105,6 +105,21 @@ describe('whom a token stands for', () => {
     await expect(refused).rejects.toThrow('withdrawn');
     void find().catch(() => undefined);
     expect(asked).toHaveLength(4);
+  });
+
+  it('is asked about again for whoever has time left, however many questions of others were cut short before', async () => {
+    const { asked, find, accept } = answered();
+    const [first, second, patient] = [find(), find(), find()];
+    const told = Promise.allSettled([first, second]);
+    for (const count of [1, 2]) {
+      await until(() => asked.length === count);
+      asked.at(-1)?.reject(new CutShortError(200, new Error('late'), true));
+    }
+    await Promise.race([until(() => asked.length === 3), patient]);
+    accept();
+    expect(await patient).toMatchObject({ clientId: 'c' });
+    expect(await told).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }]);
+    expect(asked).toHaveLength(3);
   });
 
   it('is not told by an answer that may be older than the doubt about it', async () => {

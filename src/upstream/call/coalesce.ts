@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { clock } from '../../common/clock.ts';
 import type { Party } from '../../common/party.ts';
 import { type Flight, SingleFlight } from '../../common/single-flight.ts';
+import { CutShortError } from './errors.ts';
 import { LateChanges } from './late-changes.ts';
 import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
 
@@ -56,7 +57,8 @@ export interface Coalescer {
   /**
    * Returns the answer of a read. If the same read is under way, returns its answer. That read stands in the queue of each of
    * its waiters, and goes on while one of them is there. If it fails, those who joined it read once more, together, in the
-   * time that each has left; they get the error of that second read.
+   * time that each has left; they get the error of that second read. One that was cut short counts for none of the two: it had
+   * the time of those who waited as it was sent, and whoever has more reads on.
    */
   read(asked: CoalescedRead): Promise<ReadAnswer>;
   /** Makes the caller's later reads fresh: what was read before is older than what is known. */
@@ -124,6 +126,11 @@ class KeptAnswers {
 
 const keyOf = (caller: string, path: string): string => `${caller} ${path}`;
 
+/** True unless the read was cut short, which says nothing to those who have more time. */
+const hasFailed = (error: unknown): boolean => !(error instanceof CutShortError);
+
+const isOver = ({ leaver, deadline }: Asker): boolean => leaver?.isGone === true || deadline <= clock.now();
+
 /** @param now milliseconds of a monotonic clock. */
 export function createCoalescer(now: () => number): Coalescer {
   const reads = new SingleFlight<ReadAnswer, Joinable<ReadAnswer>>({ now, joinedWithinMs: JOINED_WITHIN_MS });
@@ -165,7 +172,7 @@ export function createCoalescer(now: () => number): Coalescer {
     return flight.result;
   }
 
-  /** @param isSecond true if a read that it joined has failed already */
+  /** @param isSecond true if a read that it joined has failed already, and was not cut short */
   async function join(asked: CoalescedRead, isSecond: boolean): Promise<ReadAnswer> {
     const { asker, joined } = asked;
     const flight = underWay(asked.caller, asked.path);
@@ -176,8 +183,8 @@ export function createCoalescer(now: () => number): Coalescer {
       joined({ startedAt, milliseconds: now() - startedAt, waits: got.waits, isKept: false });
       return got;
     } catch (error) {
-      if (isSecond || asker.leaver?.isGone === true || asker.deadline <= clock.now()) throw error;
-      return join(asked, true);
+      if ((isSecond && hasFailed(error)) || isOver(asker)) throw error;
+      return join(asked, isSecond || hasFailed(error));
     }
   }
 

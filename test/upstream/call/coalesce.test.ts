@@ -9,6 +9,7 @@ import {
   type JoinedRead,
   type ReadAnswer,
 } from '../../../src/upstream/call/coalesce.ts';
+import { CutShortError } from '../../../src/upstream/call/errors.ts';
 import { until } from '../../helpers/until.ts';
 
 const WAITS = { queuedMs: 300, unreadMs: 20 };
@@ -181,6 +182,40 @@ describe('a read that fails', () => {
     expect(await late).toBe('answer');
     expect(await told).toMatchObject([{ status: 'rejected' }, { value: 'answer' }]);
     expect([reads.length, joined.length]).toEqual([2, 1]);
+  });
+
+  const cutShort = () => new CutShortError(200, new Error('late'), true);
+
+  it('is no end for those who joined one of a caller with little time left as their second', async () => {
+    const [first, patient] = [ask(), ask()];
+    now = 1_001;
+    const hurried = ask();
+    const told = Promise.allSettled([first, hurried]);
+    reads[0]?.reject(new Error('first'));
+    await until(() => parties[1]?.waiters.size === 2);
+    reads[1]?.reject(cutShort());
+    await Promise.race([until(() => reads.length === 3), patient]);
+    reads[2]?.resolve('answer');
+    expect(await patient).toBe('answer');
+    expect(await told).toMatchObject([
+      { reason: { message: 'first' } },
+      { reason: { code: 'UPSTREAM_TIMEOUT' } },
+    ]);
+  });
+
+  it('is made once more also where one of a caller with little time left was joined before', async () => {
+    const [hurried, second, patient] = [ask(), ask(), ask()];
+    const told = Promise.allSettled([hurried, second]);
+    reads[0]?.reject(cutShort());
+    await until(() => parties[1]?.waiters.size === 2);
+    reads[1]?.reject(new Error('second'));
+    await Promise.race([until(() => reads.length === 3), patient]);
+    reads[2]?.resolve('answer');
+    expect(await patient).toBe('answer');
+    expect(await told).toMatchObject([
+      { reason: { code: 'UPSTREAM_TIMEOUT' } },
+      { reason: { message: 'second' } },
+    ]);
   });
 });
 
