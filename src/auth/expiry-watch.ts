@@ -90,9 +90,9 @@ class Credential extends Alarm {
   }
 }
 
-/** The same credential may be written in several ways: the scheme has no case. */
+/** The same credential may be written in several ways: the scheme has no case, and a socket may send it with spaces behind it. */
 const keyOf = (authorization: string | undefined): string | undefined =>
-  authorization?.replace(/^bearer +/i, 'Bearer ');
+  authorization?.replace(/^bearer +/i, 'Bearer ').trimEnd();
 
 /**
  * One timer serves all credentials. Those without an end are asked about once a minute, others every `againMs`, and a minute after a question

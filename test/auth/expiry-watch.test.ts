@@ -255,6 +255,14 @@ describe('the credentials of sockets and streams', () => {
     expect([watch.isWatched('Bearer one'), isAsleep()]).toEqual([false, false]);
   });
 
+  it('end on a socket that writes spaces behind them, where another that does not was refused', async () => {
+    const { watch } = start(() => REFUSED);
+    const socket = new Socket();
+    watch.watch(socket, 'Bearer one  ', { expiresAt: 2_000_000 });
+    expect(await watch.doubt('bearer  one')).toBe(true);
+    expect([socket.closed, watch.isWatched('Bearer one  ')]).toEqual([1, false]);
+  });
+
   it('tell their end to each socket that has them, also to one that comes later', async () => {
     const { watch, asked, pass } = start(() => 2_000_000);
     const [one, later] = [new Socket(), new Socket()];
