@@ -135,11 +135,18 @@ class Pass<T extends object> {
   /** Reads from the second page to the last. The number of the last page may change meanwhile. */
   async #readOn(): Promise<void> {
     let next = 1;
+    let isOver = false;
     const worker = async (): Promise<void> => {
-      while (next < this.#pages) {
+      while (!isOver && next < this.#pages) {
         const page = next;
         next += 1;
-        this.#take(await this.#readPage(page));
+        try {
+          this.#take(await this.#readPage(page));
+        } catch (error) {
+          // The pass is given up: the other workers leave their seats to the next one.
+          isOver = true;
+          throw error;
+        }
       }
     };
     // If the list has grown after the last worker ended, it has one more page.

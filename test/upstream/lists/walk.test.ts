@@ -62,3 +62,40 @@ it('a later pass asks again how pages are counted where that call fails, as it d
   expect(failures).toBe(1);
   expect(index.size).toBe(3 * PAGE - 1);
 });
+
+it('a pass that is given up asks for no further page', async () => {
+  const items = Array.from({ length: 20 * PAGE }, (_, number) => ({ id: `account-${number}` }));
+  /**
+   * Returns how many calls a walk takes. Where a page comes in another size, the first pass is given up: the calls since then count.
+   *
+   * @param odd the page that the first pass gets in another size.
+   */
+  const callsOfWalk = async (odd?: number): Promise<number> => {
+    let [calls, heads] = [0, 0];
+    let isFirstPass = odd !== undefined;
+    const givenUp = Promise.withResolvers<void>();
+    const get: Rest['get'] = async (_route, { query = {} } = {}) => {
+      const page = Number(query['page'] ?? 1);
+      if (query['page'] !== undefined && page === 1) heads += 1;
+      if (isFirstPass && heads === 2) {
+        isFirstPass = false;
+        calls = 0;
+        givenUp.resolve();
+      }
+      calls += 1;
+      const perPage = isFirstPass && page === odd ? 2 * PAGE : PAGE;
+      // The others are under way while that page comes.
+      if (isFirstPass && page !== 1 && page !== odd) await givenUp.promise;
+      const data = items.slice((page - 1) * perPage, page * perPage);
+      return { data, currentPage: page, perPage, totalItem: items.length };
+    };
+    // All that a reader calls.
+    const rest = { clientId: 'client', get } as unknown as Rest;
+    const reader = new ListReader<Account>(rest, ACCOUNT_LIST, new Paging(ACCOUNT_LIST, () => 0));
+    const { index } = await walkList(reader, { onLastReads: () => undefined, onProgress: () => undefined });
+    expect(index.size).toBe(20 * PAGE);
+    return calls;
+  };
+  // The first pass alone makes the call that tells how pages are counted.
+  expect(await callsOfWalk(3)).toBe((await callsOfWalk()) - 1);
+});
