@@ -6,7 +6,7 @@ import { from, mergeMap, type OperatorFunction, filter as rxFilter, map as rxMap
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { filter, fromArray, fromPromise, map, type Operator, mergeMap as wonkaMergeMap } from 'wonka';
 import { apolloSource, createLink } from '../../packages/client/src/apollo.ts';
-import { follow, type Source, typed } from '../../packages/client/src/index.ts';
+import { follow, type Source, typed, watch } from '../../packages/client/src/index.ts';
 import { createNetwork, relaySource } from '../../packages/client/src/relay.ts';
 import { createFakeSource, type FakeSource } from '../../packages/client/src/testing.ts';
 import { sourceExchange, urqlSource } from '../../packages/client/src/urql.ts';
@@ -92,12 +92,23 @@ const rebuilt = ({ extensions: _, ...result }: OperationResult): OperationResult
   ...result,
   data: result.data && { ...result.data },
 });
+const copied = ({ data, extensions = {}, ...result }: OperationResult): OperationResult => ({
+  ...result,
+  data: structuredClone(data),
+  extensions: structuredClone(extensions),
+});
 const HOLDING: Readonly<Record<string, Way>> = {
   'Apollo Client': APOLLO,
+  'Apollo Client, whose link copies results': overApollo((holds) =>
+    mergeMap((result) => held(holds, structuredClone(result))),
+  ),
   'Apollo Client, whose link builds results anew': overApollo((holds) =>
     mergeMap(({ data, errors }) => held(holds, { data, ...(errors && { errors }) } as ApolloLink.Result)),
   ),
   urql: URQL,
+  'urql, whose exchange copies results': overUrql((holds) =>
+    wonkaMergeMap((result) => fromPromise(held(holds, copied(result)))),
+  ),
   'urql, whose exchange builds results anew': overUrql((holds) =>
     wonkaMergeMap((result) => fromPromise(held(holds, rebuilt(result)))),
   ),
@@ -281,3 +292,70 @@ it('over Apollo Client, a refusal because of which a link subscribes anew does n
   await until(() => saved.length === 2);
   expect([saved, fake.subscriptions]).toEqual([['a', 'behind a'], [second]]);
 });
+
+const EVENT = typed<{ readonly events: { readonly cursor: string } }, { readonly after: string | null }>(
+  EVENTS,
+);
+const RECEIPT = typed<{ readonly cepStatus: { readonly status: string } }>(
+  'subscription Receipt { cepStatus(transactionId: "one") { __typename status } }',
+);
+const receipt = (status: string) => ({ data: { cepStatus: { __typename: 'CepStatusUpdate', status } } });
+const isFailed = (data: unknown) =>
+  (data as ReturnType<typeof receipt>['data']).cepStatus.status === 'FAILED';
+const COPYING: Readonly<Record<string, Way>> = {
+  'Apollo Client, whose link copies results': overApollo(() => rxMap((result) => structuredClone(result))),
+  'urql, whose exchange copies results': overUrql(() => map(copied)),
+};
+
+it.each(
+  Object.entries({
+    ...COPYING,
+    'Apollo Client, whose link drops the last result': overApollo(() =>
+      rxFilter(({ data }) => !isFailed(data)),
+    ),
+  }),
+)('over %s, what is watched ends once its final state was shown', async (_, way) => {
+  const fake = createFakeSource();
+  const watched = watch(way(fake, []), RECEIPT, {}, () => () => {});
+  const seen = (async () => {
+    const states: string[] = [];
+    for await (const { status } of watched) states.push(status);
+    return states;
+  })();
+  const { sink } = await until(() => fake.subscriptions[0]);
+  sink.opened();
+  for (const status of ['PENDING', 'FAILED']) sink.next(receipt(status));
+  sink.ended();
+  expect(await seen).toEqual(['PENDING', 'FAILED']);
+});
+
+it.each(Object.entries(COPYING))('over %s, a refusal ends a feed', async (_, way) => {
+  const fake = createFakeSource();
+  const store = { load: () => ({ cursor: 'start' }), save() {} };
+  const feed = follow(way(fake, []), EVENT, { store, presence: () => () => {} });
+  const next = expect(feed[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  const { sink } = await until(() => fake.subscriptions[0]);
+  sink.next({ errors: [{ message: 'No.', extensions: { code: 'FORBIDDEN' } }] });
+  sink.ended();
+  await next;
+});
+
+it.each(Object.entries({ 'Apollo Client': APOLLO, urql: URQL }))(
+  'over %s, a subscription that is left hands on nothing of what is held',
+  async (_, way) => {
+    const fake = createFakeSource();
+    const holds: Holds = [];
+    const told: unknown[] = [];
+    const tell = (value: unknown) => void told.push(value);
+    const sink = { opened() {}, next: tell, bookmark: tell, ended: tell };
+    const leave = way(fake, holds).subscribe(EVENT, { after: 'start' }, sink);
+    const subscription = await until(() => fake.subscriptions[0]);
+    subscription.sink.next(event('a'));
+    subscription.sink.bookmark('behind a');
+    await until(() => holds.length === 1);
+    leave();
+    holds[0]?.();
+    await until(() => fake.subscriptions.length === 0);
+    expect(told).toEqual([]);
+  },
+);

@@ -9,18 +9,18 @@ import { COMPILER, folder, installPackages, run } from '../helpers/packages.ts';
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
 const OWN_BYTES: Readonly<Record<string, number>> = {
-  apollo: 6_490,
+  apollo: 6_560,
   fetch: 4_935,
   'graphql-sse': 5_550,
   'indexed-db': 1_270,
   react: 4_960,
   'react-native': 310,
-  relay: 5_565,
+  relay: 5_635,
   request: 3_505,
   schema: 750,
   svelte: 4_160,
   testing: 4_540,
-  urql: 5_710,
+  urql: 5_790,
 };
 /** What an app loads of the package, and the most that it may weigh, compressed. */
 const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {

@@ -10,7 +10,7 @@ import { CombinedGraphQLErrors, UnconventionalError } from '@apollo/client/error
 import { nodeOf } from './parse.ts';
 import { textOf } from './print.ts';
 import { requestOf } from './request.ts';
-import { FOLLOWED, type Followed, following, subscribeFor } from './resume.ts';
+import { FOLLOWED, following, subscribeFor } from './resume.ts';
 import { type Answer, type Details, type Source, type TypedDocument, throwIfLeft } from './source.ts';
 
 export { cacheOptions } from './apollo-cache.ts';
@@ -65,8 +65,8 @@ export function apolloSource(client: ApolloClient): Source {
     ): Promise<Answer<Data>> {
       throwIfLeft(signal);
       let sent: Answer<Data> | undefined;
-      const followed: Pick<Followed, 'sent'> = {
-        sent(answer) {
+      const followed = {
+        sent(answer: Answer<unknown>) {
           // The document determines the type of the data.
           sent = answer as Answer<Data>;
         },
@@ -86,7 +86,7 @@ export function apolloSource(client: ApolloClient): Source {
       return sent ?? own;
     },
     subscribe(document, variables, sink) {
-      const { followed, next } = following(sink, (given) => {
+      const { followed, next, ended } = following(sink, (given) => {
         check = given;
       });
       // Additions to the document must be there before Apollo reads a result by it.
@@ -106,11 +106,11 @@ export function apolloSource(client: ApolloClient): Source {
             try {
               next(answerOf(data as never, error), extensions);
             } catch (cause) {
-              sink.ended(cause);
+              ended(cause);
             }
           },
-          error: (cause: unknown) => sink.ended(cause),
-          complete: () => sink.ended(),
+          error: ended,
+          complete: () => ended(),
         });
       return () => subscription.unsubscribe();
     },

@@ -26,9 +26,22 @@ export interface Followed {
   checks(check: () => void): void;
   opened(catching?: Catching): void;
   bookmark(cursor: string): void;
-  /** Called before each result, with the answer that the gateway has sent. A result of a subscription carries it too, in its extensions. */
-  sent(answer: Answer<unknown>): void;
+  /**
+   * Called before each result, with the answer that the gateway has sent.
+   *
+   * @returns the number of the answer, which the result carries in its extensions: a link that copies results keeps it
+   */
+  sent(answer: Answer<unknown>): number;
 }
+
+/** An answer for which no result has come yet. */
+interface Held {
+  readonly answer: Answer<unknown>;
+  readonly serial: number;
+}
+
+/** The number of the last answer. No two subscriptions share one, because a link may give a result to both. */
+let lastSerial = 0;
 
 /** Takes the results of a GraphQL library. */
 export interface Following<Data> {
@@ -39,6 +52,12 @@ export interface Following<Data> {
    * @param data where the sink is to have the library's own data, and not the gateway's
    */
   next(own: Answer<Data>, extensions?: Readonly<Record<string, unknown>>, data?: Data | null): void;
+  /**
+   * The library has ended the subscription. If the gateway has completed it, what still waits comes first: nothing asks for it again.
+   *
+   * @param cause undefined if the gateway has completed it
+   */
+  ended(cause?: unknown): void;
 }
 
 /**
@@ -47,9 +66,24 @@ export interface Following<Data> {
  */
 export function following<Data>(sink: Sink<Data>, checks: Followed['checks']): Following<Data> {
   /** Begins with an answer, unless it is empty. */
-  const waiting: (Answer<unknown> | string)[] = [];
+  const waiting: (Held | string)[] = [];
   let isSent = false;
-  const tellBookmarks = (): void => {
+  /**
+   * Hands on the first of what waits, and the bookmarks behind that.
+   *
+   * @param data what the sink is to have in the place of the last answer's data
+   */
+  const tell = (count: number, data?: Data | null): void => {
+    for (const each of waiting.splice(0, count)) {
+      count -= 1;
+      if (typeof each === 'string') sink.bookmark(each);
+      else {
+        const { answer } = each;
+        const isOwn = count === 0 && data !== undefined && answer.data != null;
+        // The document determines the type of the data.
+        sink.next(isOwn ? { data, errors: answer.errors } : (answer as Answer<Data>));
+      }
+    }
     while (typeof waiting[0] === 'string') sink.bookmark(String(waiting.shift()));
   };
   const followed: Followed = {
@@ -61,34 +95,32 @@ export function following<Data>(sink: Sink<Data>, checks: Followed['checks']): F
     opened: (catching) => sink.opened(catching),
     bookmark(cursor) {
       waiting.push(cursor);
-      tellBookmarks();
+      tell(0);
     },
     sent(answer) {
       isSent = true;
-      waiting.push(answer);
+      lastSerial += 1;
+      waiting.push({ answer, serial: lastSerial });
+      return lastSerial;
     },
   };
   return {
     followed,
     next(own, extensions, data) {
       // A link may have taken the extensions away.
-      const sent =
-        (extensions?.[FOLLOWED] as Answer<Data> | undefined) ?? (waiting[0] as Answer<Data> | undefined);
-      if (sent === undefined) {
+      const serial = extensions?.[FOLLOWED] ?? (waiting[0] as Held | undefined)?.serial;
+      if (serial === undefined) {
         // Another link sends nothing through this package. Where this one has, data without an answer is there a second time.
         if (!isSent || own.data == null) sink.next(own);
         return;
       }
       // An event that was dropped, or that a later one has overtaken, comes before that one. Its own result then finds no answer.
-      for (const each of waiting.splice(0, waiting.indexOf(sent) + 1)) {
-        if (typeof each === 'string') sink.bookmark(each);
-        else {
-          const isOwn = each === sent && data !== undefined && each.data != null;
-          // The document determines the type of the data.
-          sink.next(isOwn ? { data, errors: each.errors } : (each as Answer<Data>));
-        }
-      }
-      tellBookmarks();
+      tell(waiting.findIndex((each) => (each as Held).serial === serial) + 1, data);
+    },
+    ended(cause) {
+      if (cause === undefined) tell(waiting.length);
+      waiting.length = 0;
+      sink.ended(cause);
     },
   };
 }
@@ -115,8 +147,7 @@ export function subscribeFor(
     const { checks, opened, bookmark, sent } = followed as Followed;
     checks(() => source.check?.());
     const next = (answer: Answer<unknown> & { readonly extensions?: object }): void => {
-      sent(answer);
-      const carrying = { ...answer, extensions: { ...answer.extensions, [FOLLOWED]: answer } };
+      const carrying = { ...answer, extensions: { ...answer.extensions, [FOLLOWED]: sent(answer) } };
       sink.next(carrying);
     };
     return source.subscribe(text, variables, { opened, bookmark, next, ended: sink.ended }, details);

@@ -69,25 +69,30 @@ export function urqlSource(client: Client): Source {
     check: () => check(),
     query: querying(client),
     subscribe(document, variables, sink) {
-      const { followed, next } = following(sink, (given) => {
+      const { followed, next, ended } = following(sink, (given) => {
         check = given;
       });
       // Additions to the document must be there before urql reads a result by it.
       const { query, variables: named } = requestOf(document, variables);
       // urql would give a second feed the first one's subscription, which has begun. Its own keys are positive.
       lastKey -= 1;
+      let isLeft = false;
       const { unsubscribe } = pipe(
         client.executeSubscription(
           { ...createRequest(nodeOf(query), named), key: lastKey },
           { [FOLLOWED]: followed },
         ),
-        onEnd(() => sink.ended()),
+        // wonka calls this also for a subscription that is left.
+        onEnd(() => isLeft || ended()),
         subscribe(({ data, error, extensions }) => {
-          if (error?.networkError) return sink.ended(error.networkError);
+          if (error?.networkError) return ended(error.networkError);
           next({ data, errors: error?.graphQLErrors }, extensions, data);
         }),
       );
-      return unsubscribe;
+      return () => {
+        isLeft = true;
+        unsubscribe();
+      };
     },
   };
 }
