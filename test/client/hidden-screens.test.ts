@@ -70,6 +70,27 @@ it('a list that React has hidden shows its credits from when it is shown again, 
   expect(shown.filter((text) => !text.includes('place-1'))).toEqual([]);
 });
 
+it('a list that no store keeps is still there once React shows it again', async () => {
+  const gateway = createFakeGateway();
+  let place = '';
+  const store: Store<Event> = {
+    load: () => (place === '' ? undefined : { cursor: place }),
+    save(_, cursor) {
+      place = cursor;
+    },
+  };
+  const screen = createElement(Credits, { source: gateway.connect(), store });
+  await render('visible', screen);
+  await until(() => shown.at(-1) === ' live');
+  gateway.deliver({});
+  await until(() => shown.at(-1) === 'place-1 live');
+  await render('hidden', screen);
+  gateway.deliver({});
+  await render('visible', screen);
+  await until(() => shown.at(-1)?.startsWith('place-2') === true && shown.at(-1)?.endsWith(' live') === true);
+  expect(shown.at(-1)).toBe('place-2,place-1 live');
+});
+
 it('a list that was removed while React hid it is empty once the store has been read', async () => {
   const gateway = createFakeGateway();
   let memory = memoryStore<Event>();

@@ -36,6 +36,38 @@ it('a screen shows once what comes again behind a gap, where the store keeps it'
   leave();
 });
 
+it('a screen whose store keeps no list shows what it had, and goes on, where it is shown again', async () => {
+  const source = createFakeSource();
+  let place = 'start';
+  const store: Store<Event> = {
+    load: () => ({ cursor: place }),
+    save(_, cursor) {
+      place = cursor;
+    },
+  };
+  let state: FeedState<Event> | undefined;
+  const feed = feedStore(source, DOCUMENT, { store, presence: () => () => {} });
+  const show = () =>
+    feed.subscribe((next) => {
+      state = next;
+    });
+  const shown = () => state?.items.map(({ cursor }) => cursor);
+  const deliver = async (...cursors: string[]) => {
+    const { sink } = await until(() => source.subscriptions[0]);
+    sink.opened();
+    for (const cursor of cursors) sink.next({ data: { events: { cursor } } });
+    await until(() => shown()?.[0] === cursors.at(-1));
+  };
+  const leave = show();
+  await deliver('a', 'b');
+  leave();
+  await until(() => source.subscriptions.length === 0);
+  const leaveAgain = show();
+  await deliver('c');
+  expect(shown()).toEqual(['c', 'b', 'a']);
+  leaveAgain();
+});
+
 it('a function that subscribes twice to a store is called back until it has left twice', async () => {
   const source = createFakeSource();
   const store = feedStore(source, DOCUMENT, { presence: () => () => {}, initialItems: [{ cursor: 'a' }] });

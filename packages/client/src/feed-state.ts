@@ -1,7 +1,7 @@
 import type { EventOf, Feed, FollowOptions, Status } from './feed.ts';
 import { follow } from './follow.ts';
 import type { Source, TypedDocument } from './source.ts';
-import { cursorOf, type Gap, isGap, listed, type Store } from './stores.ts';
+import { cursorOf, type Gap, isGap, listed, type Saved, type Store } from './stores.ts';
 
 /** The state of a feed for a screen. */
 export interface FeedState<Event> {
@@ -59,8 +59,12 @@ export function showFeed<
   // React begins this anew for a screen that it had hidden: what that shows stays until the store has been read.
   set(({ items }) => startState(items[0] ? items : initialItems));
   // The beginning of the list and the place of the feed come from one reading, because another tab may save at any time.
-  const once = readingOnce(store, (events) =>
-    set(() => ({ items: events ? [...events].reverse() : initialItems })),
+  const once = readingOnce(store, (saved) =>
+    set(({ items }) => {
+      if (!saved) return { items: initialItems };
+      // A store that keeps no list says nothing of what is shown.
+      return { items: saved.events ? [...saved.events].reverse() : items };
+    }),
   );
   const feed = follow(source, document, { ...options, store: once });
   feed.onChange(() => {
@@ -77,13 +81,13 @@ export function showFeed<
 
 function readingOnce<Event>(
   store: Store<Event>,
-  loaded: (events: readonly (Event | Gap<Event>)[] | undefined) => void,
+  loaded: (saved: Saved<Event> | undefined | null) => void,
 ): Store<Event> {
   let isFirst = true;
   return {
     async load() {
       const saved = await store.load();
-      if (isFirst) loaded(saved?.events);
+      if (isFirst) loaded(saved);
       isFirst = false;
       return saved;
     },
