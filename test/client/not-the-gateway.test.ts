@@ -33,6 +33,7 @@ it.each([
   const source = create(
     answering(
       json({ message: 'Service Unavailable' }, 503),
+      json({ message: 'Not Found' }, 404),
       json({ ok: true }, 200),
       json(null, 200),
       json({ data: null }, 200),
