@@ -39,14 +39,12 @@ export const UNNAME_REFUND = `
     if redis.call('GET', name) == hash then redis.call('DEL', name) end
   end`;
 
-/** KEYS: the names of the refunds of a credit. Returns what `refundOf` says of the first that has one. */
+/** KEYS: the name of the refund of a credit. Returns `done` or `open`; nothing where none may have moved. */
 const FIND_REFUND = script(`
   local base = string.match(KEYS[1], '^(.*:)refunded:')
   ${UNMOVED} ${REFUND_OF}
-  for _, name in ipairs(KEYS) do
-    local _, how = refundOf(name)
-    if how then return how end
-  end`);
+  local _, how = refundOf(KEYS[1])
+  return how`);
 
 /** As `MoneyRecords` has it. */
 export async function refundOf(
@@ -54,8 +52,6 @@ export async function refundOf(
   clientId: string,
   credit: string,
 ): Promise<CreditRefund | undefined> {
-  const names = [refundedKey(clientId, credit), refundKey(clientId, credit)];
-  // A version before has written the second alone.
-  const found = await runScript(redis, FIND_REFUND, names, []);
+  const found = await runScript(redis, FIND_REFUND, [refundedKey(clientId, credit)], []);
   return found === 'done' || found === 'open' ? found : undefined;
 }

@@ -59,10 +59,7 @@ export class SqliteRefunds {
 
   /** As `MoneyRecords` has it. */
   find(clientId: string, credit: string, now: number): CreditRefund | undefined {
-    const original = credit.toLowerCase();
-    const found = this.#found.get({ clientId, original, now });
-    // A version before has written the other table alone.
-    const row = found ?? this.#other.get({ clientId, original, now, hash: '' });
+    const row = this.#found.get({ clientId, original: credit.toLowerCase(), now });
     if (row === undefined) return undefined;
     return row['answer_kind'] === 'done' ? 'done' : 'open';
   }
