@@ -19,7 +19,7 @@ export type QuarantineReason =
   | 'misnamed'
   /** A MONEY_IN that repeats a message with other contents, or that was accepted into a spool after it had been rejected. */
   | 'conflict'
-  /** An SPEI credit on which the decider gave no verdict. */
+  /** An SPEI credit on which the decider gave no verdict, or a refusal that does not count (judge.ts). */
   | 'undecided';
 
 export interface Quarantined {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { clock, useClock } from '../../src/common/clock.ts';
+import { UnreplicatedError } from '../../src/events/errors.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { RedisLog } from '../../src/events/redis/redis-log.ts';
 import { createDecider } from '../../src/ingress/decider.ts';
@@ -232,6 +233,27 @@ describe('an SPEI credit on which somebody decides', () => {
       },
       { level: 'info', message: 'a credit was refused' },
     ]);
+  });
+
+  it('gets 503 where replicas lack its refusal, and leaves a line that says which credit the log has', async () => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    await using kept = await startIngress();
+    const { clientId } = kept;
+    const append = kept.log.append.bind(kept.log);
+    kept.log.append = async (...event) => {
+      await append(...event);
+      throw new UnreplicatedError('A replica has not acknowledged it.', 'a history');
+    };
+    await using ingress = await startIngress({ clientId, log: kept.log, decisionUrl: decider.url });
+    const credit = speiCredit();
+    expect((await ingress.post('MONEY_IN', credit)).status).toBe(503);
+    expect(ingress.logger.lines).toMatchObject([
+      {
+        ...{ level: 'warn', message: 'a webhook got 503, and the log has it: a replica lacks it' },
+        fields: { clientId, eventId: credit.id_msg, transactionId: credit.body['id'] },
+      },
+    ]);
+    expect((await ingress.post('MONEY_IN', credit)).status).toBe(422);
   });
 
   it('gets 503, and is not stored as refused, where nobody can say whether a refund returns it', async () => {

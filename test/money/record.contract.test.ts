@@ -263,6 +263,29 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
       expect(await two.refundOf(clientId, credit)).toBe('done');
     });
 
+    it.each([
+      [
+        'was refused',
+        (name: RecordName) => two.answer(name, HASH, { ...DONE, kind: 'refused', status: 400 }),
+      ],
+      ['was given back', (name: RecordName) => two.release(name, 'a')],
+    ] as const)(
+      'is told while it is unknown, though another was sent after two days that %s',
+      async (_end, end) => {
+        const [name, next, last, credit] = [freshName(), freshName(), freshName(), freshCredit()];
+        const { clientId } = name;
+        await send(one, name, credit);
+        await store.endRefund(clientId, credit.toLowerCase());
+        expect(await send(two, next, credit)).toBe(true);
+        await end(next);
+        expect(await one.refundOf(clientId, credit)).toBe('open');
+        // Nor does the one that ended keep others from being sent.
+        expect(await send(two, last, credit)).toBe(true);
+        await one.answer(name, HASH, DONE);
+        expect(await two.refundOf(clientId, credit)).toBe('done');
+      },
+    );
+
     it('may be marked twice by its own call', async () => {
       const [name, credit] = [freshName(), freshCredit()];
       expect(await send(one, name, credit)).toBe(true);

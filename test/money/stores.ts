@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { RecordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
-import type { MoneyRecords } from '../../src/money/record.ts';
+import { type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
 import { ONLY_REFUND_MS } from '../../src/money/record-parts.ts';
 import { keyOf } from '../../src/money/redis/keys.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
@@ -40,8 +40,10 @@ const endingRefunds =
     const key = keyOf({ clientId, hash: `refund:${credit}` });
     // It ends by itself, no later than this.
     const left = await admin.pttl(key);
-    if (left <= 0 || left > ONLY_REFUND_MS) throw new Error(`${key} ends in ${left} ms`);
-    await admin.pexpire(key, 0);
+    if (left <= 0 || left > RETENTION_MS) throw new Error(`${key} ends in ${left} ms`);
+    const list = String(await admin.get(key));
+    const earlier = list.replace(/=(\d+)/g, (_, at) => `=${Number(at) - ONLY_REFUND_MS}`);
+    await admin.set(key, earlier, 'KEEPTTL');
   };
 
 const endingSooner =

@@ -3,47 +3,64 @@ import { runScript, script } from '../../redis/script.ts';
 import type { CreditRefund } from '../record-parts.ts';
 import { keysOf, UNMOVED } from './keys.ts';
 
-/** The key of the name of the record whose refund of a credit was the last to be sent, for as long as that is the only one. */
-export const refundKey = (clientId: string, credit: string): string =>
+/** The key of the list of records that have sent a refund of a credit: `<hash>=<when, in ms>`, with commas between. */
+export const refundsKey = (clientId: string, credit: string): string =>
   `${keysOf(clientId)}refund:${credit.toLowerCase()}`;
 
-/** The same for as long as that record is kept, and of one that is done whatever was sent later. */
-const refundedKey = (clientId: string, credit: string): string =>
-  `${keysOf(clientId)}refunded:${credit.toLowerCase()}`;
+/**
+ * Defines `refunds(name)`, the records of a credit's list whose refund may have moved: of each its hash, when it was sent, and `done` or
+ * `open`; and `keepRefunds(name, all)`, which writes the list again, for as long as it was kept. In front of it: `base`.
+ */
+export const REFUNDS = `
+  local function refunds(name)
+    local found = {}
+    for other, at in string.gmatch(redis.call('GET', name) or '', '([^,=]+)=(%d+)') do
+      local state, kind = unpack(redis.call('HMGET', base .. other, 'state', 'kind'))
+      if state == 'sent' or (state == 'answered' and kind ~= 'refused') then
+        found[#found + 1] = {other, tonumber(at), state == 'answered' and kind == 'done' and 'done' or 'open'}
+      end
+    end
+    return found
+  end
+  local function keepRefunds(name, all)
+    local texts = {}
+    for index, one in ipairs(all) do texts[index] = one[1] .. '=' .. string.format('%.0f', one[2]) end
+    if #texts == 0 then redis.call('DEL', name) else redis.call('SET', name, table.concat(texts, ','), 'KEEPTTL') end
+  end`;
 
 /**
- * Defines `refundOf(name)`, the hash of the record whose refund of a credit may have moved, and `done` or `open`; nothing where there is none.
- * The name ends by itself, and counts for nothing once its record is gone or refused. In front of it: `base`.
+ * Defines `addRefund(name, retention, only)`, which adds this record to the list of its credit, and does not where another one has sent a
+ * refund that may have moved for less than `only`, in ms. In front of it: NOW, HERE, REFUNDS.
  */
-export const REFUND_OF = `
-  local function refundOf(name)
-    local hash = redis.call('GET', name)
-    if not hash then return nil end
-    local state, kind = unpack(redis.call('HMGET', base .. hash, 'state', 'kind'))
-    if state ~= 'sent' and (state ~= 'answered' or kind == 'refused') then return nil end
-    return hash, state == 'answered' and kind == 'done' and 'done' or 'open'
+export const ADD_REFUND = `
+  local function addRefund(name, retention, only)
+    local all = {{hash, now}}
+    for _, one in ipairs(refunds(name)) do
+      if one[1] ~= hash then
+        if now - one[2] < only then return false end
+        all[#all + 1] = one
+      end
+    end
+    keepRefunds(name, all)
+    redis.call('PEXPIRE', name, retention)
+    return true
   end`;
 
-/** Defines `nameRefund(credit, retention)`, which names this record for as long as it is kept. In front of it: HERE, REFUND_OF. */
-export const NAME_REFUND = `
-  local function nameRefund(credit, retention)
-    local name = base .. 'refunded:' .. string.lower(credit)
-    local _, how = refundOf(name)
-    if how ~= 'done' then redis.call('SET', name, hash, 'PX', retention) end
+/** Takes a record that is given back out of its list: its key may be used next for the refund of another credit. In front of it: HERE, REFUNDS. */
+export const TAKE_REFUND = `
+  local original = redis.call('HGET', key, 'original')
+  if original then
+    local name, left = base .. 'refund:' .. string.lower(original), {}
+    for _, one in ipairs(refunds(name)) do if one[1] ~= hash then left[#left + 1] = one end end
+    keepRefunds(name, left)
   end`;
 
-/** Takes the names of a record that is given back: its key may be used next for the refund of another credit. In front of it: HERE. */
-export const UNNAME_REFUND = `
-  for _, kind in ipairs({'refund:', 'refunded:'}) do
-    local name = base .. kind .. string.lower(redis.call('HGET', key, 'original') or '')
-    if redis.call('GET', name) == hash then redis.call('DEL', name) end
-  end`;
-
-/** KEYS: the name of the refund of a credit. Returns `done` or `open`; nothing where none may have moved. */
+/** KEYS: the list of a credit. Returns `done` where a refund is, else `open` where one may have moved; nothing without one. */
 const FIND_REFUND = script(`
-  local base = string.match(KEYS[1], '^(.*:)refunded:')
-  ${UNMOVED} ${REFUND_OF}
-  local _, how = refundOf(KEYS[1])
+  local base = string.match(KEYS[1], '^(.*:)refund:')
+  ${UNMOVED} ${REFUNDS}
+  local how
+  for _, one in ipairs(refunds(KEYS[1])) do if how ~= 'done' then how = one[3] end end
   return how`);
 
 /** As `MoneyRecords` has it. */
@@ -52,6 +69,6 @@ export async function refundOf(
   clientId: string,
   credit: string,
 ): Promise<CreditRefund | undefined> {
-  const found = await runScript(redis, FIND_REFUND, [refundedKey(clientId, credit)], []);
+  const found = await runScript(redis, FIND_REFUND, [refundsKey(clientId, credit)], []);
   return found === 'done' || found === 'open' ? found : undefined;
 }

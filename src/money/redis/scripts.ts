@@ -2,7 +2,7 @@ import { durableScript } from '../../redis/durable-script.ts';
 import { script } from '../../redis/script.ts';
 import { JOURNAL } from './redis-journal.ts';
 import { FILE, HERE, OWNER } from './redis-payment-reads.ts';
-import { NAME_REFUND, REFUND_OF, UNNAME_REFUND } from './refunds.ts';
+import { ADD_REFUND, REFUNDS, TAKE_REFUND } from './refunds.ts';
 import { NOW } from './time.ts';
 import { NAMED } from './transaction-index.ts';
 
@@ -135,23 +135,19 @@ const compared = (isNoted: boolean): string => `
 export const COMPARE = compared(true);
 
 /**
- * KEYS: record, ledger, the name of the last refund of the credit. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
+ * KEYS: record, ledger, the list of the credit's refunds. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
  * letter and rest of its line, then what is noted besides: the upstream's key and the original, empty where there is none; and how long
  * the refund of a credit is the only one, in ms, and when the known count was counted. Returns the epoch and the count with this payment,
  * and when it was counted; 0 when the record is not the owner's; `held`; `stopped`; `other-refund`.
  */
-export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${REFUND_OF} ${NAME_REFUND}
+export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${REFUNDS} ${ADD_REFUND}
   local state, owner, line = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'line'))
   if owner ~= ARGV[1] or state == 'answered' then return 0 end
   local ledger, knownEpoch, known, knownAt = KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[14])
   ${COMPARE}
   if held then return {'held'} end
   if redis.call('HEXISTS', ledger, 'stopped') == 1 then return {'stopped'} end
-  if ARGV[12] ~= '' then
-    if (refundOf(KEYS[3]) or hash) ~= hash then return {'other-refund'} end
-    redis.call('SET', KEYS[3], hash, 'PX', ARGV[13])
-    nameRefund(ARGV[12], ARGV[3])
-  end
+  if ARGV[12] ~= '' and not addRefund(KEYS[3], ARGV[3], tonumber(ARGV[13])) then return {'other-refund'} end
   if state ~= 'sent' then
     sent = redis.call('HINCRBY', ledger, 'sent', 1)
     journal(ARGV[9] .. (line or (':' .. hash)) .. ARGV[10])
@@ -266,7 +262,7 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED} 
  * that nobody needs, so that WAIT proves it: the record may have been deleted on a connection that has broken since, and WAIT counts the
  * writes of its own.
  */
-export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
+export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${REFUNDS}
   local state, owner, line = unpack(redis.call('HMGET', key, 'state', 'owner', 'line'))
   if not state then
     redis.call('SET', base .. ':probe', '', 'PX', 60000)
@@ -275,6 +271,6 @@ export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
   if owner ~= ARGV[1] or state == 'answered' then return 0 end
   journal(ARGV[2] .. (line or (':' .. hash)) .. ARGV[3])
   file('none')
-  ${UNNAME_REFUND}
+  ${TAKE_REFUND}
   redis.call('DEL', key)
   return 1`);

@@ -25,7 +25,7 @@ import { ledgerOf, type RedisHolds } from './holds.ts';
 import { CLIENTS, keyOf, twinsKey } from './keys.ts';
 import type { RedisMarks } from './marks.ts';
 import { storedAnswer } from './redis-payment-reads.ts';
-import { refundKey } from './refunds.ts';
+import { refundsKey } from './refunds.ts';
 import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './scripts.ts';
 import { transactionName } from './transaction-index.ts';
 
@@ -91,7 +91,7 @@ export class RedisSteps {
     const { epoch, sent, at } = marks.of(clientId);
     const { wall, bootId, bootMs } = stampOf(clocks);
     const original = details?.original ?? '';
-    const keys = [keyOf(name), ledgerOf(clientId), refundKey(clientId, original)];
+    const keys = [keyOf(name), ledgerOf(clientId), refundsKey(clientId, original)];
     const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
     const more = [details?.upstreamKey ?? '', details?.original ?? '', ONLY_REFUND_MS, at];
     const reply = await this.#write('sent', SENT, keys, [...args, ...more]);

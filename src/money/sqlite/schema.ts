@@ -30,17 +30,9 @@ const SCHEMA = `
     original   TEXT NOT NULL,
     hash       TEXT NOT NULL,
     kept_until INTEGER NOT NULL,
-    PRIMARY KEY (client_id, original)
+    PRIMARY KEY (original, hash)
   ) STRICT;
   CREATE INDEX IF NOT EXISTS refunds_expiry ON refunds (kept_until);
-  CREATE TABLE IF NOT EXISTS refunded (
-    client_id  TEXT NOT NULL,
-    original   TEXT NOT NULL,
-    hash       TEXT NOT NULL,
-    kept_until INTEGER NOT NULL,
-    PRIMARY KEY (client_id, original)
-  ) STRICT;
-  CREATE INDEX IF NOT EXISTS refunded_expiry ON refunded (kept_until);
   CREATE TABLE IF NOT EXISTS probes (filler BLOB NOT NULL) STRICT;
 `;
 
