@@ -5,7 +5,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { inputHash, MONEY_MUTATIONS, recordName } from '../../src/money/intent.ts';
 import { type Claim, PAYMENT_CLASSES, RETENTION_MS } from '../../src/money/record.ts';
-import { ONLY_REFUND_MS } from '../../src/money/record-parts.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { NOBODYS } from './orders.ts';
 
@@ -105,7 +104,7 @@ describe('refunds of one moment', () => {
   it('are forgotten a few with each refund', async () => {
     for (const key of keys) await refund(key, `credit ${key}`);
     expect(left('refunds')).toBe(MANY);
-    monotonic = ONLY_REFUND_MS;
+    monotonic = RETENTION_MS;
     // What is not deleted yet keeps nobody from a refund of the same credit.
     await refund('another', 'credit payment 299');
     const gone = MANY - left('refunds');
