@@ -396,7 +396,7 @@ it('what is put off for good stays so when the record is tidied up, until it is 
   await records.stop();
 });
 
-it('what is put off for good and gone is so too where a search has come before, over Redis', async () => {
+it('what was put off for good is due no more once its record is gone, also where a search has come before the tidying, over Redis', async () => {
   await using redis = await startRedis();
   const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
   const clientId = randomUUID();

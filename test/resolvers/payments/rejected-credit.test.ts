@@ -8,12 +8,27 @@ import type { Context } from '../../../src/operation/context.ts';
 import { LogReading } from '../../../src/operation/log-reading.ts';
 import { whyRejected } from '../../../src/resolvers/payments/rejected-credit.ts';
 import { countingMetrics, moneyIn } from '../../helpers/events.ts';
-import { control, startGateway } from '../../helpers/gateway.ts';
+import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { speiCredit, startDecider } from '../../helpers/ingress.ts';
 import { startRedis } from '../../helpers/redis.ts';
 
 const REFUND = `mutation ($input: RefundTransactionInput!) { refundTransaction(input: $input) {
   __typename ... on UserError { code message field upstream { httpStatus } } } }`;
+
+/** Lets a credit arrive of which the sandbox tells nobody. `deliver` tells of it, with its id as it is written, and gives the status. */
+async function arrived({ sandbox, ingress }: RunningGateway) {
+  const { accounts } = await control(sandbox, 'GET', '/sandbox');
+  await control(sandbox, 'PATCH', '/sandbox/webhooks', { down: true });
+  const { clabe } = accounts[0];
+  const made = await control(sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: '20.00' });
+  const id: string = made.transaction.id;
+  const credit = speiCredit({ body: { beneficiary_account: clabe } });
+  const deliver = async (written: string): Promise<number> => {
+    const body = JSON.stringify({ ...credit, body: { ...credit.body, id: written } });
+    return (await fetch(ingress.url(sandbox.clientId, 'MONEY_IN') ?? '', { method: 'POST', body })).status;
+  };
+  return { id, deliver };
+}
 
 it.each([
   [422, { __typename: 'PreconditionError', code: 'REFUND_NOT_ALLOWED', upstream: null }, 0],
@@ -26,20 +41,9 @@ it.each([
       webhooks: ['MONEY_IN'],
       config: { moneyInDecisionUrl: decider.url },
     });
-    const { sandbox, ingress } = gateway;
-    const { accounts } = await control(sandbox, 'GET', '/sandbox');
-    await control(sandbox, 'PATCH', '/sandbox/webhooks', { down: true });
-    const { clabe } = accounts[0];
-    const { transaction } = await control(sandbox, 'POST', '/sandbox/spei-credits', {
-      clabe,
-      amount: '20.00',
-    });
-    const id: string = transaction.id;
-    const answer = await fetch(ingress.url(sandbox.clientId, 'MONEY_IN') ?? '', {
-      method: 'POST',
-      body: JSON.stringify(speiCredit({ body: { id: id.toUpperCase(), beneficiary_account: clabe } })),
-    });
-    expect(answer.status).toBe(status);
+    const { sandbox } = gateway;
+    const { id, deliver } = await arrived(gateway);
+    expect(await deliver(id.toUpperCase())).toBe(status);
     await control(sandbox, 'POST', '/sandbox/completions', { id, outcome: 'done' });
     await control(sandbox, 'DELETE', '/sandbox/requests');
 
@@ -70,24 +74,15 @@ it('a credit that this gateway has refunded gets no 422, though somebody refuses
     webhooks: ['MONEY_IN'],
     config: { moneyInDecisionUrl: decider.url },
   });
-  const { sandbox, ingress } = gateway;
-  const { accounts } = await control(sandbox, 'GET', '/sandbox');
-  await control(sandbox, 'PATCH', '/sandbox/webhooks', { down: true });
-  const { clabe } = accounts[0];
-  const made = await control(sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: '20.00' });
-  const id: string = made.transaction.id;
-  const credit = JSON.stringify(speiCredit({ body: { id, beneficiary_account: clabe } }));
-  const deliver = async (): Promise<number> => {
-    const url = ingress.url(sandbox.clientId, 'MONEY_IN') ?? '';
-    return (await fetch(url, { method: 'POST', body: credit })).status;
-  };
-  expect(await deliver()).toBe(503);
+  const { sandbox } = gateway;
+  const { id, deliver } = await arrived(gateway);
+  expect(await deliver(id)).toBe(503);
   await control(sandbox, 'POST', '/sandbox/completions', { id, outcome: 'done' });
   const input = { transactionId: id, idempotencyKey: randomUUID(), as: { reason: 'No' } };
   const { data } = await gateway.query(REFUND, { input });
   expect(data.refundTransaction).toMatchObject({ __typename: 'RefundTransactionSuccess' });
   verdict.status = 422;
-  expect([await deliver(), await deliver()]).toEqual([201, 201]);
+  expect([await deliver(id), await deliver(id)]).toEqual([201, 201]);
   expect(decider.asked).toHaveLength(2);
 });
 
