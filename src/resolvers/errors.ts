@@ -153,7 +153,7 @@ export class ConflictError extends UserError {
   override readonly name = 'ConflictError';
 }
 
-/** The upstream refused in a way that the spec does not document. */
+/** The upstream refused in a way that the spec does not document, or that the mutation's union has no class for. */
 export class RefusedError extends UserError {
   override readonly name = 'RefusedError';
 }
