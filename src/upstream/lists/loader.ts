@@ -129,11 +129,11 @@ export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T,
   }
 }
 
-/** Returns the parameters of a filter as one text; empty if it selects all. */
+/** Returns the parameters of a filter as one text, which no other parameters have; empty if it selects all. */
 export const filterKey = (filter: Query = {}): string =>
   Object.entries(filter)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${value}`)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
     .join('&');
 
 export const asError = (reason: unknown): Error =>

@@ -8,7 +8,7 @@ import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
 import { json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
 
 /** A filter that a service might document for its accounts tomorrow. */
-type Filter = { readonly status?: string | undefined };
+type Filter = { readonly status?: string | undefined; readonly customer_id?: string | undefined };
 
 let upstream: Upstream;
 afterEach(() => upstream[Symbol.asyncDispose]());
@@ -62,6 +62,19 @@ describe.each([
       expect(await loader.window(0, 5)).toMatchObject({ total: size });
     }
     expect(await loader.find('id', 'account-2')).toMatchObject({ status: 'ACTIVE' });
+  });
+
+  it('is another list for each filter, however the values are written', async () => {
+    await serve(numbers(() => true).map(account), defaultSize);
+    const loader = createPlacedLoader<Account, Filter>(upstream.rest, ACCOUNT_LIST, { lists: lists() });
+    const closedOfOne = { status: 'CLOSED', customer_id: 'owner-1' };
+    const oneStatus = { status: 'CLOSED&customer_id=owner-1' };
+    for (const filter of [closedOfOne, oneStatus]) await loader.window(0, 5, filter);
+    const asked = upstream.requests.map((line) => new URL(line.slice('GET '.length), 'http://x').searchParams);
+    expect(asked.map((query) => [query.get('status'), query.get('customer_id')])).toEqual([
+      ['CLOSED', 'owner-1'],
+      ['CLOSED&customer_id=owner-1', null],
+    ]);
   });
 
   it('shows a caller narrowed to a customer its own alone, with a filter too', async () => {
