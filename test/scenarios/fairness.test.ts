@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startSandbox } from '../../packages/sandbox/src/index.ts';
+import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import {
   control,
   type GraphQLAnswer,
@@ -11,6 +11,7 @@ import { newToken } from '../helpers/new-token.ts';
 import { ASKING } from '../helpers/raw.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';
+import { type Front, startFront } from './faults/front.ts';
 
 const INSTRUMENT = 'query ($id: ID!) { instrument(id: $id) { id } }';
 const CLIENT = '{ client { id } }';
@@ -19,17 +20,48 @@ const UNDER_WAY = 16;
 const QUEUE = 3;
 
 describe('one caller with more operations than its share', () => {
+  let sandbox: Sandbox;
+  let front: Front;
   let gateway: RunningGateway;
   let another: string;
+  /** While it is there, the service answers nothing about an instrument. */
+  let held: PromiseWithResolvers<void> | undefined;
+  const hold = () => {
+    held = Promise.withResolvers();
+  };
+  const letGo = () => {
+    held?.resolve();
+    held = undefined;
+  };
 
   beforeAll(async () => {
-    gateway = await startGateway({ webhooks: false, config: { operationsQueue: QUEUE } });
+    sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+    front = await startFront(sandbox.url, async ({ path }) => {
+      if (path.includes('/instruments/')) await held?.promise;
+      return false;
+    });
+    gateway = await startGateway({
+      sandbox,
+      webhooks: false,
+      config: {
+        upstreamUrl: front.url,
+        operationsQueue: QUEUE,
+        // What is held back may be so for as long as a slow machine takes.
+        upstreamTimeoutMs: 60_000,
+        operationTimeoutMs: 60_000,
+      },
+    });
     another = await newToken(gateway.sandbox);
     // Both are known: strangers share what their address may have.
     await gateway.query(CLIENT);
     await gateway.query(CLIENT, {}, { authorization: `Bearer ${another}` });
   });
-  afterAll(() => gateway.stop());
+  afterAll(async () => {
+    letGo();
+    await gateway.stop();
+    await front[Symbol.asyncDispose]();
+    await sandbox.stop();
+  });
 
   const metric = async (name: string): Promise<number> => {
     const text = await (await fetch(`${gateway.url}/metrics`)).text();
@@ -37,10 +69,7 @@ describe('one caller with more operations than its share', () => {
   };
 
   it('waits, and is told when to come back beyond that; another is served meanwhile', async () => {
-    await control(gateway.sandbox, 'POST', '/sandbox/faults', {
-      match: { path: `/v1/clients/*/instruments/*` },
-      fault: { delayMs: 2_000 },
-    });
+    hold();
     const answers: GraphQLAnswer[] = [];
     const asked = Array.from({ length: UNDER_WAY + QUEUE + 5 }, (_, index) =>
       gateway.query(INSTRUMENT, { id: `slow-${index}` }).then((answer) => answers.push(answer)),
@@ -67,8 +96,8 @@ describe('one caller with more operations than its share', () => {
     expect(beside.errors).toBeUndefined();
     // Nobody else has had to wait for the others' answers.
     expect(answers).toHaveLength(5);
+    letGo();
     await Promise.all(asked);
-    await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
     const served = answers.filter(({ errors }) => errors === undefined);
     expect(served).toHaveLength(UNDER_WAY + QUEUE);
     expect(await metric('pasarela_operations_waiting')).toBe(0);
@@ -76,10 +105,7 @@ describe('one caller with more operations than its share', () => {
   });
 
   it.each(ASKING)('is told over %s as an error of the operation', async (_, ask) => {
-    await control(gateway.sandbox, 'POST', '/sandbox/faults', {
-      match: { path: `/v1/clients/*/instruments/*` },
-      fault: { delayMs: 2_000 },
-    });
+    hold();
     const waiting = Array.from({ length: UNDER_WAY + QUEUE }, (_unused, index) =>
       gateway.query(INSTRUMENT, { id: `busy-${index}` }),
     );
@@ -89,7 +115,7 @@ describe('one caller with more operations than its share', () => {
     });
     expect(errors?.[0]?.extensions).toMatchObject({ code: 'RATE_LIMITED', retryAfterMs: expect.any(Number) });
     expect(errors?.[0]?.extensions).not.toHaveProperty('http');
-    await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+    letGo();
     await Promise.all(waiting);
   });
 });

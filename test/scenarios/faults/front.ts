@@ -16,17 +16,17 @@ export interface Front extends AsyncDisposable {
   readonly changes: readonly Seen[];
 }
 
-/** @param answer handles a request and returns true, or leaves it to the upstream. */
+/** @param answer handles a request and returns true, or leaves it to the upstream, at once or when it resolves. */
 export async function startFront(
   upstreamUrl: string,
-  answer: (seen: Seen, response: ServerResponse) => boolean,
+  answer: (seen: Seen, response: ServerResponse) => boolean | Promise<boolean>,
 ): Promise<Front> {
   const changes: Seen[] = [];
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = '', url: path = '', headers } = incoming;
     const seen = { method, path, headers, body: await text(incoming) };
     if (method !== 'GET') changes.push(seen);
-    if (answer(seen, response)) return;
+    if (await answer(seen, response)) return;
     const { host: _, ...passed } = headers;
     const onwards = send(new URL(path, upstreamUrl), { method, headers: passed });
     onwards.on('error', () => response.destroy());
