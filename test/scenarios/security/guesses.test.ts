@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
+import { holdTime } from '../../helpers/held-time.ts';
 import { newToken } from '../../helpers/new-token.ts';
 import { TRANSPORTS } from '../../helpers/subscriber.ts';
 import { until } from '../../helpers/until.ts';
@@ -8,7 +9,11 @@ import { inject } from '../faults/payments.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ webhooks: false });
+  // Hundreds of questions at once may take a slow machine seconds, and all are to be answered.
+  gateway = await startGateway({
+    webhooks: false,
+    config: { upstreamTimeoutMs: 60_000, operationTimeoutMs: 60_000 },
+  });
 });
 afterAll(() => gateway.stop());
 beforeEach(() => control(gateway.sandbox, 'DELETE', '/sandbox/requests'));
@@ -38,6 +43,8 @@ const codeOf = async (authorization: string, address: string | undefined): Promi
 
 describe('a token that the REST service refuses', () => {
   it('is asked about once, however often it comes', async () => {
+    // A refusal is remembered for ten seconds.
+    holdTime();
     const token = madeUp(1, 4);
     for (let round = 0; round < 10; round += 1)
       expect(await codeOf(token, '192.0.2.1')).toBe('UNAUTHENTICATED');
@@ -49,6 +56,8 @@ describe('a token that the REST service refuses', () => {
   it.each(TRANSPORTS)(
     'is asked about once by streams and by queries, over %s',
     async (transport, subscribe) => {
+      // As above.
+      holdTime();
       const token = madeUp(transport === 'SSE' ? 10 : 20, 4);
       const query = 'subscription { events { id } }';
       const stream = async () => {
@@ -136,9 +145,10 @@ describe('a token that the REST service has accepted, and refuses since', () => 
     async (transport, subscribe) => {
       await using own = await startGateway({
         webhooks: false,
-        sandboxOptions: { choices: { tokenTtlSeconds: 5 } },
+        sandboxOptions: { choices: { tokenTtlSeconds: 15 } },
       });
-      const { accessToken } = own.sandbox;
+      // A gateway may take longer to start than the token of the sandbox's own start lives.
+      const accessToken = await newToken(own.sandbox);
       const endsAt = 1_000 * (decodeJwt(accessToken).exp ?? Number.NaN);
       const authorization = `Bearer ${accessToken}`;
       const codeOf = async () =>
