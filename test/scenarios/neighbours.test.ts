@@ -32,8 +32,9 @@ describe('callers of service mode, who are one to the REST service', () => {
       webhooks: false,
       config: {
         service: serviceFor(sandbox),
-        upstreamTimeoutMs: 20_000,
-        operationTimeoutMs: 20_000,
+        // What hangs does so for as long as a slow machine takes for the rest.
+        upstreamTimeoutMs: 60_000,
+        operationTimeoutMs: 60_000,
         listsMaxAgeMs: 0,
       },
     });
@@ -144,7 +145,7 @@ describe('callers of service mode, who are one to the REST service', () => {
     for (const headers of [first, second]) await gateway.query('{ client { id } }', {}, headers);
     for (let round = 1; round <= 2; round += 1) {
       await control(sandbox, 'DELETE', '/sandbox/requests');
-      await inject(sandbox, { method: 'GET', path: '/v1/clients/*/webhooks' }, { delayMs: 700 });
+      await inject(sandbox, { method: 'GET', path: '/v1/clients/*/webhooks' }, { delayMs: 5_000 });
       const left = new AbortController();
       const query = '{ client { webhooks { totalCount } } }';
       const gone = sendQuery(gateway.graphql, query, {}, first, left.signal).catch(() => 'gone');
@@ -165,7 +166,8 @@ describe('a reader whose operations have less time than the service is promised'
     await using gateway = await startGateway({
       sandbox,
       webhooks: false,
-      config: { service: serviceFor(sandbox), upstreamTimeoutMs: 20_000, operationTimeoutMs: 700 },
+      // Enough for the other caller's operations on a slow machine.
+      config: { service: serviceFor(sandbox), upstreamTimeoutMs: 30_000, operationTimeoutMs: 12_000 },
     });
     const readers = await Promise.all(
       ['one', 'two', 'three', 'four'].map((name) => bearer({ sub: `reader ${name}` })),
