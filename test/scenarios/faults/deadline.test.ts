@@ -2,8 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { documentOf, inject, MUTATIONS, movementsOf, payable, requestsOf } from './payments.ts';
 
-const UPSTREAM_TIMEOUT_MS = 250;
-const OPERATION_TIMEOUT_MS = 900;
+/** Longer than an answer takes on a slow machine. */
+const UPSTREAM_TIMEOUT_MS = 1_500;
+const OPERATION_TIMEOUT_MS = 6_000;
 
 let gateway: RunningGateway;
 beforeAll(async () => {
