@@ -80,7 +80,9 @@ describe.each(STORES)('while the record of payments is away, over %s,', (_name, 
   beforeEach(async () => {
     store = await openStore();
     const { redisUrl, dataDir } = store;
-    gateway = await startGateway({ config: { redisUrl, dataDir }, webhooks: false });
+    // What the service is long about is answered all the same, however slow the machine is.
+    const patient = { upstreamTimeoutMs: 30_000, operationTimeoutMs: 30_000 };
+    gateway = await startGateway({ config: { redisUrl, dataDir, ...patient }, webhooks: false });
     // The gateway knows who is calling.
     await gateway.query('{ client { id } }');
   });
@@ -114,7 +116,8 @@ describe.each(STORES)('while the record of payments is away, over %s,', (_name, 
     const { sandbox } = gateway;
     const payment = await payable(sandbox, 'refundTransaction', 'between');
     const read = 'GET /v1/clients/{clientId}/transactions/{transactionId}';
-    await inject(sandbox, { method: 'GET', path: payment.path.replace('/refund', '') }, { delayMs: 300 }, 1);
+    const match = { method: 'GET', path: payment.path.replace('/refund', '') };
+    await inject(sandbox, match, { delayMs: 4_000 }, 1);
     const calling = call(payment);
     await until(async () => (await requestsOf(sandbox, read)) === 1);
     await store.takeAway();
