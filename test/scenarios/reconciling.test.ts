@@ -122,7 +122,9 @@ it.each([
 
     for (const tag of ['first', 'second', 'third']) {
       await traffic(one, tag);
-      await compared(2, ...both);
+      // The first may have begun before the traffic, and another process may read right after it. The third reading is long after it: of what
+      // is near a reading, any part may be taken for the explanation of a difference.
+      await compared(3, ...both);
     }
     expect(told()).toEqual([]);
 
