@@ -11,8 +11,10 @@ import { randomFrom } from '../helpers/random.ts';
 import { readOverSse, readOverWebSocket } from '../helpers/reader.ts';
 import { until } from '../helpers/until.ts';
 
-/** Less than requests in flight are waited for: a process that waits for nothing ends before. */
-const AT_ONCE_MS = 5_000;
+/** Less than the ten seconds that requests in flight are waited for: a process that waits for nothing ends before. */
+const AT_ONCE_MS = 9_000;
+/** For how long a payment may be held back on its way: as long as a slow machine takes for the rest. */
+const PATIENT = { UPSTREAM_TIMEOUT_MS: '60000', OPERATION_TIMEOUT_MS: '60000' };
 const TRANSFERS = 'POST /v1/transactions/internal_transaction';
 
 const TRANSFER = `mutation ($input: CreateInternalTransactionInput!) {
@@ -120,7 +122,10 @@ const refusesConnections = ({ url }: Member) =>
 it('a process that is told to end answers what it has taken, and sends its readers elsewhere', async () => {
   const gate = await startGate();
   await using upstream = gate.upstream;
-  const [ending, other] = await Promise.all([fleet.start({ UPSTREAM_URL: upstream.url }), fleet.start()]);
+  const [ending, other] = await Promise.all([
+    fleet.start({ ...PATIENT, UPSTREAM_URL: upstream.url }),
+    fleet.start(),
+  ]);
   let current = ending;
   const reading = {
     graphql: () => current.graphql,
@@ -145,19 +150,20 @@ it('a process that is told to end answers what it has taken, and sends its reade
   const headers = `Authorization: Bearer ${fleet.sandbox.accessToken}\r\n`;
   const subscription = JSON.stringify({ query: EVENTS });
   const late = async (request: string) => begin(ending, request, request.length - 20);
-  const probe = await late('GET /readyz HTTP/1.1\r\nHost: gateway\r\n\r\n');
-  const operation = await late(
-    post(
-      ending,
-      '/graphql',
-      JSON.stringify({ query: '{ eventCursor }' }),
-      `${headers}Accept: application/graphql-response+json\r\n`,
+  // All at once: the head of a request may be under way for five seconds.
+  const [probe, operation, stream, delivery] = await Promise.all([
+    late('GET /readyz HTTP/1.1\r\nHost: gateway\r\n\r\n'),
+    late(
+      post(
+        ending,
+        '/graphql',
+        JSON.stringify({ query: '{ eventCursor }' }),
+        `${headers}Accept: application/graphql-response+json\r\n`,
+      ),
     ),
-  );
-  const stream = await late(
-    post(ending, '/graphql', subscription, `${headers}Accept: text/event-stream\r\n`),
-  );
-  const delivery = await late(post(ending, path, '{}'));
+    late(post(ending, '/graphql', subscription, `${headers}Accept: text/event-stream\r\n`)),
+    late(post(ending, path, '{}')),
+  ]);
   // One turn of the process for its connection to be accepted, and one for its first bytes to be read: with nothing read
   // it would be closed as idle.
   for (const _ of ['accepted', 'read']) await fetch(`${ending.url}/healthz`);
@@ -199,7 +205,7 @@ it('a process that is told to end answers what it has taken, and sends its reade
 it('a socket that is refused an operation is closed at once, before those that ask nothing', async () => {
   const gate = await startGate();
   await using upstream = gate.upstream;
-  const ending = await fleet.start({ UPSTREAM_URL: upstream.url });
+  const ending = await fleet.start({ ...PATIENT, UPSTREAM_URL: upstream.url });
   const idle = await openSocket(ending);
   // The stream that the other one would join.
   idle.ask('stream', EVENTS);
@@ -232,7 +238,7 @@ it('a socket that waits for the answer to a payment gets it, though its turn to 
   const gate = await startGate();
   await using upstream = gate.upstream;
   // Requests have 3 s, and sockets up to 5.4 s after that.
-  const ending = await fleet.start({ UPSTREAM_URL: upstream.url, SHUTDOWN_GRACE_MS: '12000' });
+  const ending = await fleet.start({ ...PATIENT, UPSTREAM_URL: upstream.url, SHUTDOWN_GRACE_MS: '12000' });
   const [paying, idle] = [await openSocket(ending), await openSocket(ending)];
   paying.ask('payment', TRANSFER, transfer('shutdown-4'));
   await until(() => gate.waiting() === 1);
