@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,6 +11,7 @@ import { leads } from '../../helpers/nemesis.ts';
 import { type Program, startProgram } from '../../helpers/program.ts';
 import { DURABLE, endWithThisProcess, startRedis } from '../../helpers/redis.ts';
 import { startWithSentinel } from '../../helpers/redis-topologies.ts';
+import { freePort } from '../../helpers/restartable.ts';
 import { callerToken, serviceEnvironment } from '../../helpers/service.ts';
 import { until } from '../../helpers/until.ts';
 import { counted, type Intent, KINDS, type Kind, settled } from './settling-judge.ts';
@@ -215,15 +215,6 @@ async function startMember(
       await program?.end('SIGKILL');
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
-  return address.port;
 }
 
 async function makeIntents(sandbox: Sandbox, count: number): Promise<Intent[]> {
