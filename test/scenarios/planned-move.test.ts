@@ -174,7 +174,7 @@ it('a Redis of one address that is moved to another takes every event along, tel
 
   await using there = await startThere(here);
   expect(await pasarela(['payments', 'stop'], { REDIS_URL: here.url })).toMatchObject({ code: 0 });
-  await here.admin.call('FAILOVER', 'TO', '127.0.0.1', there.port, 'TIMEOUT', 10_000);
+  await here.admin.call('FAILOVER', 'TO', '127.0.0.1', there.port, 'TIMEOUT', 60_000);
   await until(async () => (await there.admin.info('replication')).includes('role:master'));
   await other.admin.replicaof('127.0.0.1', there.port);
   await inStep(there, here, 2);
