@@ -21,7 +21,15 @@ const STRANGERS = 16 * MEGABYTE;
 
 let gateway: RunningGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ webhooks: false, config: { allowsOrigin: (origin) => origin === ORIGIN } });
+  gateway = await startGateway({
+    webhooks: false,
+    // A question that hangs does so for as long as a slow machine takes.
+    config: {
+      allowsOrigin: (origin) => origin === ORIGIN,
+      upstreamTimeoutMs: 60_000,
+      operationTimeoutMs: 60_000,
+    },
+  });
 });
 afterAll(() => gateway.stop());
 
