@@ -364,7 +364,8 @@ describe('an upstream that', () => {
       webhooks: false,
       config: {
         upstreamUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-        ...{ upstreamTimeoutMs: 500, operationTimeoutMs: 3_000, upstreamAnswerBytes: 1024 * 1024 },
+        // Longer than a slow machine takes to find out who is calling.
+        ...{ upstreamTimeoutMs: 4_000, operationTimeoutMs: 20_000, upstreamAnswerBytes: 1024 * 1024 },
       },
     });
     const { data, errors } = await sendQuery(
