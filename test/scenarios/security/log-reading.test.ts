@@ -155,11 +155,12 @@ describe.each(['SQLite', 'Redis'])('one operation over a log of thousands of oth
     gateway = await startGateway({
       sandbox,
       webhooks: false,
-      config: { ...(await open()), operationTimeoutMs: 600 },
+      // Longer than a slow machine takes to find out who is calling, with a new token of the gateway's own.
+      config: { ...(await open()), operationTimeoutMs: 5_000 },
     });
     await control(sandbox, 'POST', '/sandbox/faults', {
       match: { path: '/v1/clients/*/transactions/*' },
-      fault: { delayMs: 100 },
+      fault: { delayMs: 1_000 },
     });
     for (let time = 0; time < 2; time += 1) {
       const { errors = [] } = await ask('{ events(first: 1) { nodes { id } } }', tokens.narrowed, forget);
