@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -274,7 +274,12 @@ describe('trusted documents', () => {
   it('are read again when their files change; a file that cannot be read leaves those before in force', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'pasarela-documents-'));
     const file = join(folder, 'documents.json');
-    await writeFile(file, JSON.stringify({ 'listed-1': LISTED }));
+    // At once: one that is written in its place is empty for a moment, in which it may be read.
+    const put = async (text: string) => {
+      await writeFile(`${file}.new`, text);
+      await rename(`${file}.new`, file);
+    };
+    await put(JSON.stringify({ 'listed-1': LISTED }));
     await using live = await startGateway({
       sandbox: gateway.sandbox,
       webhooks: false,
@@ -285,12 +290,12 @@ describe('trusted documents', () => {
     const codeOf = async (document: string) => (await live.query(document)).errors?.[0]?.extensions['code'];
     expect([await codeOf(LISTED), await codeOf(OTHER)]).toEqual([undefined, 'FORBIDDEN']);
 
-    await writeFile(file, '{ "listed-1": ');
+    await put('{ "listed-1": ');
     await until(async () => (await reloads('error')) === 1);
     expect([await codeOf(LISTED), await codeOf(OTHER)]).toEqual([undefined, 'FORBIDDEN']);
     expect(live.log.join('\n')).toContain('those read before stay in force');
 
-    await writeFile(file, JSON.stringify({ 'other-1': OTHER }));
+    await put(JSON.stringify({ 'other-1': OTHER }));
     await until(async () => (await reloads('ok')) === 1);
     expect([await codeOf(LISTED), await codeOf(OTHER)]).toEqual(['FORBIDDEN', undefined]);
     await rm(folder, { recursive: true });
