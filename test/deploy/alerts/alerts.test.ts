@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, it } from 'vitest';
 import { type Prometheus, startPrometheus } from '../../helpers/prometheus.ts';
 import { until } from '../../helpers/until.ts';
 import type { OpenedWorld } from './world.ts';
@@ -43,7 +43,10 @@ describe.each(WORLDS)('$name', ({ open, faults }) => {
         const firing = await prometheus.firing();
         return alerts.filter((name) => firing.includes(name));
       };
-      if (opened.deliver !== undefined) expect(await fired()).toEqual([]);
+      // A machine that stands still may have caused one already.
+      if (opened.deliver !== undefined)
+        await until(async () => signal.aborted || (await fired()).length === 0);
+      signal.throwIfAborted();
       const ended = new AbortController();
       const causing = opened.causes[at]?.(ended.signal, prometheus);
       const failing = Promise.resolve(causing).then(() => new Promise<never>(() => {}));

@@ -7,7 +7,7 @@ import { type Member, startFleet } from '../../helpers/fleet.ts';
 import { DURABLE, startRedis } from '../../helpers/redis.ts';
 import { inStep } from '../../helpers/redis-topologies.ts';
 import { until } from '../../helpers/until.ts';
-import { documentOf, inject, payable } from '../../scenarios/faults/payments.ts';
+import { documentOf, inject, payable, requestsOf } from '../../scenarios/faults/payments.ts';
 import { goOn, world } from './world.ts';
 
 const LIFETIME_SECONDS = 1_800;
@@ -93,11 +93,12 @@ export const PROCESS = world(
       fault:
         'A replica of Redis stands still while the service is at a payment, so that the answer is not written; later it goes on.',
       async cause({ sandbox, member, replica }, ended, prometheus) {
-        await inject(sandbox, { method: 'POST', path: '/v1/transactions/money_out' }, { delayMs: 2_000 }, 1);
-        const { input } = await payable(sandbox, 'createMoneyOut', 'unwritten');
+        await inject(sandbox, { method: 'POST', path: '/v1/transactions/money_out' }, { delayMs: 5_000 }, 1);
+        const { input, route } = await payable(sandbox, 'createMoneyOut', 'unwritten');
+        const before = await requestsOf(sandbox, route);
         const paying = member.query(documentOf('createMoneyOut'), { input });
-        // By then it is on its way, and it is answered later.
-        await pause(1_000);
+        // It has come to the service, and is answered later.
+        await until(async () => (await requestsOf(sandbox, route)) > before);
         replica.freeze();
         await paying;
         await once(ended, 'abort');
