@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startFleet } from '../helpers/fleet.ts';
 import { makeCertificates } from '../helpers/private-ca.ts';
 import { listens, startProxy, writeProxies } from '../helpers/proxies.ts';
-import { freePort } from '../helpers/redis.ts';
+import { freePort } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
 
 const LIFETIME_SECONDS = 900;

@@ -11,7 +11,7 @@ import { readVariables } from '../../src/app/config.ts';
 import { creditTo, type Fleet, headOf, type Member, startFleet } from '../helpers/fleet.ts';
 import { type Certificates, makeCertificates } from '../helpers/private-ca.ts';
 import { listens, NGINX_LOGS, startProxy, writeProxies } from '../helpers/proxies.ts';
-import { freePort } from '../helpers/redis.ts';
+import { freePort } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
 
 const LIFETIME_SECONDS = 1_800;
@@ -38,7 +38,8 @@ const startMember = (port: number) =>
     PORT: String(port),
     TRUSTED_PROXIES: '127.0.0.1',
     LIMIT_STREAMS_PER_ADDRESS: String(STREAMS_OF_AN_ADDRESS / 2),
-    SHUTDOWN_DELAY_MS: '3000',
+    // A proxy that stands still looks at `/readyz` later.
+    SHUTDOWN_DELAY_MS: '12000',
   });
 
 beforeAll(async () => {
