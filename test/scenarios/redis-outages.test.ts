@@ -10,6 +10,8 @@ const READERS = 50;
 let fleet: Fleet;
 let gateway: Member;
 let readers: readonly Reader[];
+/** How often each had connected when all streams were open: one that is slow to say who it is may have to come again. */
+let begun: readonly number[];
 beforeAll(async () => {
   fleet = await startFleet();
   gateway = await fleet.start();
@@ -23,22 +25,23 @@ beforeEach(async () => {
     random: randomFrom(2),
   });
   await until(async () => (await gateway.metric('pasarela_events_subscribers')) === READERS);
+  begun = readers.map(({ connections }) => connections);
 });
 afterEach(async () => {
   await Promise.all(readers.map((reader) => reader.leave()));
   await until(async () => (await gateway.metric('pasarela_events_subscribers')) === 0);
 });
 
-/** Each reader has had each event once, all in one order, over the stream that it opened first. */
+/** Each reader has had each event once, all in one order, over the stream that it had at the beginning. */
 function expectWhole(answered: readonly string[]): void {
   const [first] = readers;
   expect(new Set(first?.seen)).toEqual(new Set(answered));
-  for (const { seen, told, connections } of readers) {
+  for (const { seen, told } of readers) {
     expect(seen).toHaveLength(answered.length);
     expect(seen).toEqual(first?.seen);
     expect(told).toEqual([]);
-    expect(connections).toBe(1);
   }
+  expect(readers.map(({ connections }) => connections)).toEqual(begun);
 }
 
 const everybodyHas = (count: number) => until(() => readers.every(({ seen }) => seen.length >= count));

@@ -119,6 +119,9 @@ it('of 200 readers, those that stop reading cost the others nothing, take no mem
   const stalled = [await stallingSocket(), await stallingStream()];
   const others = startReaders(READERS - stalled.length, reading);
   await until(async () => (await gateway.metric('pasarela_events_subscribers')) === READERS);
+  // One that is slow to say who it is may have had to come again.
+  const connectionsOf = () => others.map(({ connections }) => connections);
+  const begun = connectionsOf();
   await deliver(0, 1);
   await until(() => stalled.every(({ received }) => received().length === 1));
   const before = await heldBytes();
@@ -126,10 +129,8 @@ it('of 200 readers, those that stop reading cost the others nothing, take no mem
   for (const reader of stalled) reader.stall();
   await deliver(1, COUNT);
   await until(() => others.every(({ seen }) => seen.length === COUNT));
-  for (const { seen, connections } of others) {
-    expect(seen).toEqual(numbers(COUNT));
-    expect(connections).toBe(1);
-  }
+  for (const { seen } of others) expect(seen).toEqual(numbers(COUNT));
+  expect(connectionsOf()).toEqual(begun);
   await until(async () => (await gateway.metric('pasarela_events_subscribers')) === READERS - stalled.length);
   // On a busy machine the socket may be cut for its silence before so much waits for it.
   const ended = await gateway.metric('pasarela_events_slow_consumer_disconnects_total');
