@@ -66,7 +66,8 @@ describe.each(WIRES)('over %s, a stream', (transport, wire) => {
     return { gateway, first: String(data.eventCursor) };
   }
   const shortToken = async () => {
-    const end = Date.now() + 4_000;
+    // Longer than a slow machine takes to open a stream and to fill it, and shorter than a reader may leave a ping unanswered.
+    const end = Date.now() + 8_000;
     return { token: await callerToken({ exp: end / 1_000 }), over: () => until(() => Date.now() > end) };
   };
 
