@@ -38,7 +38,8 @@ async function aGateway(
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconciling-'));
   cleanup.defer(() => rm(dataDir, { recursive: true, force: true }));
   const service = serviceFor(sandbox);
-  const all = { dataDir, service, reconciling: TIMES, ...config };
+  // A process that stands still for seconds has not failed to compare.
+  const all = { dataDir, service, reconciling: TIMES, upstreamTimeoutMs: 60_000, ...config };
   const gateway = await startGateway({ sandbox, webhooks, config: all });
   cleanup.defer(() => gateway.stop());
   return gateway;
