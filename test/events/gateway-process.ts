@@ -17,7 +17,7 @@ const options = JSON.parse(process.argv[2] ?? '{}') as {
   dieAfterAppend?: boolean;
 };
 // No test takes longer; a test that was cut short cannot end it.
-setTimeout(() => process.exit(1), 60_000).unref();
+setTimeout(() => process.exit(1), 1_800_000).unref();
 
 const { redisUrl, dataDir, dieAfterAppend } = options;
 const log = await openEventLog({ redisUrl, dataDir, retention: 10_000, logger: recordingLogger() });
