@@ -301,6 +301,7 @@ describe('a disk that is full', () => {
   it('under the spool is told of while Redis is well, where every webhook is kept', async () => {
     await using gateway = await startGatewayProcess({ redisUrl: redis.url, dataDir: await newFolder() }, 8);
     const spoolProblem = expect.stringMatching(/^The spool in DATA_DIR takes no event: /);
+    await until(async () => (await gateway.health()).available);
     expect(await gateway.health()).toMatchObject({ writable: true, available: true, spoolProblem });
     expect((await gateway.post(client, 'MONEY_IN', speiCredit())).status).toBe(201);
   });
