@@ -6,6 +6,7 @@ import type { EventLog, NewEvent, StoredEvent } from '../../src/events/log.ts';
 import type { EventMetrics } from '../../src/events/metrics.ts';
 import { sealedReads } from '../../src/events/sealed-reads.ts';
 import { countingMetrics, failure, ids, moneyIn, take } from '../helpers/events.ts';
+import { PatientLog } from '../helpers/patient-log.ts';
 import { until } from '../helpers/until.ts';
 
 export interface ContractOptions {
@@ -22,7 +23,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
     let opened: EventLog[];
 
     const openLog = async (retention = 1000): Promise<EventLog> => {
-      const made = await open({ retention, metrics });
+      const made = new PatientLog(await open({ retention, metrics }));
       opened.push(made);
       return made;
     };
@@ -503,7 +504,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
     });
 
     it('is healthy while it runs', async () => {
-      expect(await log.health()).toMatchObject({ writable: true, available: true, spooled: 0 });
+      await expect.poll(() => log.health()).toMatchObject({ writable: true, available: true, spooled: 0 });
     });
   });
 }

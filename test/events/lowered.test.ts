@@ -10,6 +10,7 @@ import { silentMetrics } from '../../src/events/metrics.ts';
 import { RedisLog } from '../../src/events/redis/redis-log.ts';
 import { SqliteLog } from '../../src/events/sqlite/sqlite-log.ts';
 import { moneyIn, recordingLogger } from '../helpers/events.ts';
+import { PatientLog } from '../helpers/patient-log.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 
 interface Bounds {
@@ -45,7 +46,7 @@ async function openSqlite(bounds: Bounds): Promise<EventLog> {
 async function openRedis(bounds: Bounds): Promise<EventLog> {
   const log = new RedisLog({ redisUrl: redis.url, logger: recordingLogger(), ...common, ...bounds });
   await log.settled();
-  return log;
+  return new PatientLog(log);
 }
 
 async function held(log: EventLog, client: string): Promise<number> {

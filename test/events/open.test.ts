@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openEventLog } from '../../src/events/open.ts';
 import { ids, moneyIn, recordingLogger } from '../helpers/events.ts';
+import { PatientLog } from '../helpers/patient-log.ts';
 import { startRedis } from '../helpers/redis.ts';
 
 it.each(['node:sqlite', 'Redis'])(
@@ -16,7 +17,9 @@ it.each(['node:sqlite', 'Redis'])(
       ['counted', 3, { retention: 3 }],
       ['weighed', 1, { retention: 100, retentionBytes: 1 }],
     ] as const) {
-      const log = await openEventLog({ redisUrl: redis?.url, dataDir, logger: recordingLogger(), ...bounds });
+      const log = new PatientLog(
+        await openEventLog({ redisUrl: redis?.url, dataDir, logger: recordingLogger(), ...bounds }),
+      );
       for (const event of events) await log.append(client, event);
       expect(ids((await log.readBefore(client, null, 10)).events)).toEqual(
         events.slice(-kept).map(({ id }) => id),

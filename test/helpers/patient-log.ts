@@ -15,6 +15,10 @@ export class PatientLog extends WrappedLog {
     });
   }
 
+  override recall(...args: Parameters<EventLog['recall']>) {
+    return answered(() => this.log.recall(...args));
+  }
+
   override readAfter(...args: Parameters<EventLog['readAfter']>) {
     return answered(() => this.log.readAfter(...args));
   }
@@ -31,8 +35,20 @@ export class PatientLog extends WrappedLog {
     return answered(() => this.log.head(clientId));
   }
 
+  override bounds(clientId: string) {
+    return answered(() => this.log.bounds(clientId));
+  }
+
   override sealKey(clientId: string) {
     return answered(() => this.log.sealKey(clientId));
+  }
+
+  override follow(...args: Parameters<EventLog['follow']>) {
+    return answered(() => this.log.follow(...args));
+  }
+
+  override watch(...args: Parameters<EventLog['watch']>) {
+    return answered(() => this.log.watch(...args));
   }
 }
 

@@ -10,6 +10,7 @@ import {
   OtherHistoryError,
   StoreUnavailableError,
 } from '../../../src/events/errors.ts';
+import type { EventLog } from '../../../src/events/log.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
 import { redisKeys, seenKey } from '../../../src/events/redis/keys.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
@@ -18,6 +19,7 @@ import { sealedReads } from '../../../src/events/sealed-reads.ts';
 import { digestOf, type EventNames, MARK } from '../../../src/events/search.ts';
 import { runScript } from '../../../src/redis/script.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
+import { PatientLog } from '../../helpers/patient-log.ts';
 import { DURABLE, type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
@@ -29,15 +31,17 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-const open = async (options: {
-  redisUrl: string;
-  retention?: number;
-  retentionBytes?: number | undefined;
-  names?: EventNames;
-  metrics?: EventMetrics;
-  logger?: ReturnType<typeof recordingLogger>;
-  now?: () => number;
-}): Promise<RedisLog> => {
+interface Options {
+  readonly redisUrl: string;
+  readonly retention?: number;
+  readonly retentionBytes?: number | undefined;
+  readonly names?: EventNames;
+  readonly metrics?: EventMetrics;
+  readonly logger?: ReturnType<typeof recordingLogger>;
+  readonly now?: () => number;
+}
+
+const openRedisLog = async (options: Options): Promise<RedisLog> => {
   const log = new RedisLog({
     retention: 1000,
     logger: recordingLogger(),
@@ -49,16 +53,19 @@ const open = async (options: {
   return log;
 };
 
+/** For tests of what the log answers, not of when. */
+const open = async (options: Options): Promise<EventLog> => new PatientLog(await openRedisLog(options));
+
 describeEventLog('the log in Redis', ({ retention, metrics }) =>
-  open({ redisUrl: redis.url, retention, metrics }),
+  openRedisLog({ redisUrl: redis.url, retention, metrics }),
 );
 
-describeSearch('the log in Redis', (options) => open({ redisUrl: redis.url, ...options }));
+describeSearch('the log in Redis', (options) => openRedisLog({ redisUrl: redis.url, ...options }));
 
 describe('an index in Redis that lacks events', () => {
   const names: EventNames = ({ id }) => [id];
   /** What a search by name gives, page by page. */
-  const search = async (log: RedisLog, client: string, name: string): Promise<string[]> => {
+  const search = async (log: EventLog, client: string, name: string): Promise<string[]> => {
     const found: string[] = [];
     let cursor: string | null = null;
     for (let hasMore = true; hasMore; ) {
@@ -92,7 +99,7 @@ describe('an index in Redis that lacks events', () => {
     for (const event of sent) await log.append(client, event);
     return { client, log, sent: sent.map(({ id }) => id) };
   };
-  const isFoundByIndex = async (log: RedisLog, client: string, name: string, id = name) =>
+  const isFoundByIndex = async (log: EventLog, client: string, name: string, id = name) =>
     until(async () => {
       const found = await search(log, client, name);
       expect(found).toContain(id);
@@ -215,7 +222,7 @@ describe('an index in Redis that lacks events', () => {
 });
 
 it('an empty log that is known to stay is read where Redis takes no writes', async () => {
-  const log = await open({ redisUrl: redis.url });
+  const log = await openRedisLog({ redisUrl: redis.url });
   const client = randomUUID();
   const head = await log.head(client);
   await redis.admin.config('SET', 'min-replicas-to-write', 1);
@@ -245,7 +252,7 @@ it('a log that another version has trimmed never says that it reaches back befor
 
 it('a log that begins with an event reaches back to its receipt, and one that begins with what waited in a spool does not', async () => {
   const begun = Date.now();
-  const log = await open({ redisUrl: redis.url, now: () => begun });
+  const log = await openRedisLog({ redisUrl: redis.url, now: () => begun });
   const [first, late] = [begun - 200, begun - 3_600_000];
   const received = (at: number) => moneyIn({ receivedAt: new Date(at).toISOString() });
   const [fresh, after] = [randomUUID(), randomUUID()];
@@ -258,7 +265,7 @@ it('a log that begins with an event reaches back to its receipt, and one that be
 
 it('events are appended to the history of data that is named, and to no other', async () => {
   const client = randomUUID();
-  const log = await open({ redisUrl: redis.url });
+  const log = await openRedisLog({ redisUrl: redis.url });
   const [, replid = ''] = /^master_replid:(\w+)/m.exec(await redis.admin.info('replication')) ?? [];
   const [first, kept, refused] = [moneyIn(), moneyIn(), moneyIn()];
   await log.append(client, first);
@@ -298,8 +305,8 @@ it('an event that the channel has not carried is heard of with the next look', a
 });
 
 describe('two processes on one Redis', () => {
-  const logs: RedisLog[] = [];
-  const pair = async (metrics = countingMetrics()): Promise<[RedisLog, RedisLog]> => {
+  const logs: EventLog[] = [];
+  const pair = async (metrics = countingMetrics()): Promise<[EventLog, EventLog]> => {
     const two = [await open({ redisUrl: redis.url, metrics }), await open({ redisUrl: redis.url })] as const;
     logs.push(...two);
     return [...two];
@@ -406,7 +413,10 @@ describe('a Redis with a replica', () => {
     await using replica = await startRedis();
     await replica.admin.replicaof('127.0.0.1', primary.port);
     await until(async () => (await primary.admin.info('replication')).includes('state=online'));
-    const [one, other] = [await open({ redisUrl: primary.url }), await open({ redisUrl: primary.url })];
+    const [one, other] = [
+      await openRedisLog({ redisUrl: primary.url }),
+      await openRedisLog({ redisUrl: primary.url }),
+    ];
     const client = randomUUID();
     // Both learn of the replica.
     for (const log of [one, other]) await until(() => log.append(client, moneyIn()).catch(() => undefined));
@@ -432,7 +442,7 @@ describe('a Redis with a replica', () => {
 describe('a Redis that comes back', () => {
   it('is available once every question can be asked, and not before', async () => {
     await using own = await startRedis();
-    const log = await open({ redisUrl: own.url });
+    const log = await openRedisLog({ redisUrl: own.url });
     const client = randomUUID();
     const appended: string[] = [];
     for (let round = 0; round < 10; round += 1) {
@@ -599,7 +609,7 @@ describe('a Redis that lost a log, and not what it knows of it', () => {
   });
 
   it('still recognises the messages of the lost events: a redelivery gets the first answer, and no reader an event', async () => {
-    const log = await open({ redisUrl: redis.url });
+    const log = await openRedisLog({ redisUrl: redis.url });
     const client = randomUUID();
     const accepted = moneyIn();
     const refused = moneyIn({ decision: 'REJECTED', refundReason: 'closed', spoolable: false });
