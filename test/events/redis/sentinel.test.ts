@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
-import type { EventLog } from '../../../src/events/log.ts';
+import type { EventLog, FollowOptions } from '../../../src/events/log.ts';
 import { openEventLog } from '../../../src/events/open.ts';
 import { available, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
 import { startWithSentinel } from '../../helpers/redis-topologies.ts';
@@ -20,9 +20,9 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 const TIMEOUT_MS = 300_000;
 
 /** On a busy machine the replica may take longer to have the log's beginning than a reader waits for it. */
-const follow = (log: EventLog, client: string) =>
+const follow = (log: EventLog, client: string, options?: FollowOptions) =>
   until(() =>
-    log.follow(client).catch((error: unknown) => {
+    log.follow(client, options).catch((error: unknown) => {
       if (error instanceof StoreUnavailableError) return undefined;
       throw error;
     }),
@@ -90,12 +90,12 @@ describe('a primary that Sentinel fails over', { timeout: TIMEOUT_MS }, () => {
 
     const error = await failure(events);
     expect(error).toBeInstanceOf(EventsGapError);
-    await expect(log.follow(client, { after: seen?.cursor })).rejects.toThrow(EventsGapError);
+    await expect(follow(log, client, { after: seen?.cursor })).rejects.toThrow(EventsGapError);
     await redis.primary.start();
     await available(log);
     const later = moneyIn();
     await log.append(client, later);
-    const again = await log.follow(client, { after: (error as EventsGapError).oldest });
+    const again = await follow(log, client, { after: (error as EventsGapError).oldest });
     expect(ids(await take(again, 3))).toEqual([kept.id, lost.id, later.id]);
     await log.stop();
   });
