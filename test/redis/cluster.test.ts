@@ -138,15 +138,15 @@ it('is found again by its names where it has come back at other addresses, also 
   const redis = connected(name.url);
   await once(redis, 'ready');
   const writes = new DurableWrites(name.url, 500);
-  await writes.look(redis);
-  await using after = await startCluster();
-  name.give(after.nodes[0]?.port ?? 0);
-  await before[Symbol.asyncDispose]();
   const looked = () =>
     writes.look(redis).then(
       () => true,
       () => false,
     );
+  await until(looked);
+  await using after = await startCluster();
+  name.give(after.nodes[0]?.port ?? 0);
+  await before[Symbol.asyncDispose]();
   await until(looked);
   expect(await writes.write(redis, WRITE, ['{client}:key'], [])).toBeNull();
 });

@@ -252,7 +252,7 @@ it('says nothing of replicas where it has none, and is given up by the client', 
   client.on('error', () => {});
   opened.push(client);
   const writes = new DurableWrites(primary.url, 300);
-  await writing(writes, client)('key', '1');
+  await until(() => writing(writes, client)('key', '1').catch(() => undefined));
   primary.freeze();
   await expect(writing(writes, client)('key', '2')).rejects.toThrow('timed out');
   expect(writes.isDurable).toBe(true);
@@ -430,7 +430,7 @@ it('is done on a primary that Sentinels have promoted once the one that it repla
     );
     await until(async () => String(await sentinelRows(redis.sentinel)).includes('s_down'));
     // This one has never seen a replica.
-    const freshly = writing(new DurableWrites(redis.url, 300), connect(redis.url));
+    const freshly = writing(new DurableWrites(redis.url, 1_500), connect(redis.url));
     for (const write of [set, freshly]) {
       // The first looks at who could be promoted may be from before the Sentinels have noticed.
       for (let count = 0; count < 20; count += 1) {
@@ -524,8 +524,8 @@ it('is asked of the Sentinels how soon they act, which replicas they could promo
     throw new Error('all are there');
   expect(await until(() => watchers.ask(primary))).toEqual({ promotable: 1, noticedAfterMs: 500 });
   await redis.sentinel.admin.call('SENTINEL', 'SET', 'events', 'down-after-milliseconds', '45000');
-  expect(await watchers.ask(primary)).toEqual({ promotable: 1, noticedAfterMs: 45_000 });
-  expect(await watchers.ask(replica)).toBe('replaced');
+  expect(await until(() => watchers.ask(primary))).toEqual({ promotable: 1, noticedAfterMs: 45_000 });
+  expect(await until(() => watchers.ask(replica))).toBe('replaced');
   await redis.sentinel.admin.call('SENTINEL', 'SET', 'events', 'down-after-milliseconds', '500');
   await using patient = await startSentinel(redis.primary.port);
   await patient.admin.call('SENTINEL', 'SET', 'events', 'down-after-milliseconds', '60000');
@@ -534,13 +534,13 @@ it('is asked of the Sentinels how soon they act, which replicas they could promo
   await redis.replica.kill();
   await until(async () => String(await sentinelRows(redis.sentinel)).includes('s_down'));
   // It may be back in a moment.
-  expect(await watchers.ask(primary)).toMatchObject({ promotable: 1 });
+  expect(await until(() => watchers.ask(primary))).toMatchObject({ promotable: 1 });
   await until(async () => {
     const word = await watchers.ask(primary);
     return typeof word === 'object' && word.promotable === 0;
   });
   // Another may promote it all the same: it takes it for gone later.
-  expect(await both?.ask(primary)).toEqual({ promotable: 1, noticedAfterMs: 60_000 });
+  expect(await until(() => both?.ask(primary))).toEqual({ promotable: 1, noticedAfterMs: 60_000 });
   await redis.sentinel.kill();
   expect(await watchers.ask(primary)).toBeUndefined();
 });
