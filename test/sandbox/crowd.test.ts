@@ -66,6 +66,7 @@ describe('a sandbox with a large merchant', () => {
     await using gateway = await startGateway({
       webhooks: false,
       sandboxOptions: { ...options, customers: 700 },
+      config: { upstreamTimeoutMs: 60_000, operationTimeoutMs: 120_000 },
     });
     const seen: { id: string; accounts: { nodes: { owner: { id: string } | null }[] } }[] = [];
     for (let after: string | null = null; ; ) {
