@@ -20,7 +20,7 @@ export const CLIENT_ID = '11111111-2222-4333-8444-555555555555';
 
 /** How the gateway's own HTTP is set for tests. */
 export const HTTP: HttpOptions = {
-  connectTimeoutMs: 1_000,
+  connectTimeoutMs: 10_000,
   maxAnswerBytes: 5 * 1024 * 1024,
   callsPerCaller: 16,
 };
@@ -48,8 +48,8 @@ export async function startUpstream(
     requester: { caller: 'caller', group: 'caller' },
     authorize: fixedCredential({ authorization: 'Bearer token' }),
     headers: {},
-    timeoutMs: options.timeoutMs ?? 5_000,
-    deadline: Date.now() + (options.operationTimeoutMs ?? 20_000),
+    timeoutMs: options.timeoutMs ?? 30_000,
+    deadline: Date.now() + (options.operationTimeoutMs ?? 250_000),
   };
   return {
     url,

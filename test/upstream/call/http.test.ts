@@ -203,8 +203,9 @@ describe('a GET to the upstream', () => {
     // Whoever answers so may be back in a minute.
     ['3600', 30_000],
   ])('says how long a 503 asks to wait, half a minute at most: %s s', async (retryAfter, retryAfterMs) => {
-    await using upstream = await startUpstream((_request, response) =>
-      response.writeHead(503, { 'retry-after': retryAfter }).end(),
+    await using upstream = await startUpstream(
+      (_request, response) => response.writeHead(503, { 'retry-after': retryAfter }).end(),
+      { operationTimeoutMs: 20_000 },
     );
     await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({
       code: 'UPSTREAM_UNAVAILABLE',
@@ -381,7 +382,7 @@ describe('calls that move money', () => {
       path: '/pay',
       headers: {},
       body: '{}',
-      timeoutMs: 5_000,
+      timeoutMs: 60_000,
       over: 'money',
     });
     expect(paid).toMatchObject({ kind: 'answered', status: 200 });

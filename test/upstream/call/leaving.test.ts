@@ -18,9 +18,10 @@ const ROUTE = '/v1/clients/{clientId}/accounts';
 const requesterOf = (caller: string) => ({ caller, group: caller });
 
 it('one who leaves while a repeat is waited for waits no longer, and nothing more is sent', async () => {
-  await using upstream = await startUpstream((_request, response) => {
-    response.writeHead(429, { 'retry-after': '25' }).end();
-  });
+  await using upstream = await startUpstream(
+    (_request, response) => response.writeHead(429, { 'retry-after': '25' }).end(),
+    { operationTimeoutMs: 20_000 },
+  );
   const left = new AbortController();
   const calls: unknown[] = [];
   const rest = upstream.restOf({
@@ -42,9 +43,7 @@ it('one who leaves while a repeat is waited for waits no longer, and nothing mor
 it('a change is waited for no longer once its signal says so', async () => {
   await using upstream = await startUpstream(() => undefined);
   const left = new AbortController();
-  const change = upstream
-    .restOf({ timeoutMs: 1_000 })
-    .send('POST', ROUTE, { body: '{}', signal: left.signal });
+  const change = upstream.rest.send('POST', ROUTE, { body: '{}', signal: left.signal });
   await until(() => upstream.requests.length === 1);
   left.abort();
   expect(await change).toMatchObject({
@@ -63,7 +62,7 @@ it('a call without an answer says whether the service is the reason', async () =
     upstream.restOf({ onCall: (call) => dropped.push([call.path, call.dropped]), ...options });
   await restOf().send('POST', '/fails');
   // It has its operation's time, which is less than the service's own.
-  const cut = await restOf({ deadline: Date.now() + 100 }).send('POST', '/busy');
+  const cut = await restOf({ deadline: Date.now() + 2_000 }).send('POST', '/busy');
   expect(cut).toMatchObject({
     error: {
       code: 'UPSTREAM_TIMEOUT',

@@ -49,10 +49,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   json(response, { data, currentPage: page, perPage, totalItem: items.length + totalOff });
 }
 
-const start = async (operationTimeoutMs = 20_000) => {
-  upstream = await startUpstream((request, response) => void answer(request, response), {
-    operationTimeoutMs,
-  });
+const start = async (options?: { operationTimeoutMs: number }) => {
+  upstream = await startUpstream((request, response) => void answer(request, response), options);
 };
 beforeEach(async () => {
   items = Array.from({ length: SIZE }, (_, index) => item(index));
@@ -259,7 +257,7 @@ describe('where the items of a large list stand', () => {
 
   it('is found out to the end although the operation that began it is over', async () => {
     await upstream[Symbol.asyncDispose]();
-    await start(300);
+    await start({ operationTimeoutMs: 3_000 });
     const opened = Promise.withResolvers<void>();
     gate = opened.promise;
     const late = await Promise.resolve(operation().find('id', 'account-0')).catch((error: unknown) => error);
@@ -272,8 +270,8 @@ describe('where the items of a large list stand', () => {
       requester: { caller: 'caller', group: 'caller' },
       authorize: fixedCredential({}),
       headers: {},
-      timeoutMs: 5_000,
-      deadline: Date.now() + 20_000,
+      timeoutMs: 30_000,
+      deadline: Date.now() + 250_000,
     });
     await until(() => lists.of(CLIENT_ID, ACCOUNT_LIST, '').known !== undefined);
     const next = createPlacedLoader(rest, ACCOUNT_LIST, { lists });
