@@ -16,6 +16,8 @@ async function startProvider(keys: JWK[], maxAgeMs = 60_000) {
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ keys }));
   });
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
     server.closeAllConnections();

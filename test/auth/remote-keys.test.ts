@@ -34,6 +34,8 @@ async function startProvider(times: { cooldownMs: number; maxAgeMs: number }) {
     await released;
     response.writeHead(status, { 'content-type': 'application/json' }).end(keys);
   });
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
     server.closeAllConnections();

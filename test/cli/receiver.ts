@@ -51,6 +51,8 @@ export async function startReceiver(
     if (status < 300) taken.push(event);
     response.writeHead(status, headers).end(text);
   });
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  server.keepAliveTimeout = 0;
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo; // it listens on a port
   return {

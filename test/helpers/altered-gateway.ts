@@ -40,6 +40,8 @@ export async function startAltered(graphql: string, alterations: Alterations): P
     // A client that has heard enough breaks its request off.
     void relay(request, response, graphql, alterations).catch(() => response.destroy());
   });
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  http.keepAliveTimeout = 0;
   const sockets = new WebSocketServer({ server: http, autoPong: false });
   sockets.on('connection', (client) => join(client, graphql, alterations));
   http.listen(0, '127.0.0.1');

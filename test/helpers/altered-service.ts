@@ -40,6 +40,8 @@ export async function startAltered(behind: string): Promise<AlteredService> {
       .writeHead(altered?.status ?? answer.status, { 'content-type': 'application/json' })
       .end(sent === undefined ? '' : JSON.stringify(sent));
   });
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const service: AlteredService = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -35,6 +35,8 @@ export async function startUpstream(
     requests.push(`${request.method} ${request.url}`);
     answer(request, response);
   });
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const breaker = createBreaker(() => performance.now());

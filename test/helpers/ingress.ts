@@ -116,6 +116,8 @@ export async function startDecider(
     if (verdict.stalls) response.write(verdict.body);
     else response.end(verdict.body);
   });
+  // As above.
+  server.keepAliveTimeout = 0;
   const url = await listen(server);
   return {
     url: `${url}/decide?on=credits`,
