@@ -100,6 +100,8 @@ describe('callers with a token each', () => {
     const soon = await callerToken({ exp: Date.now() / 1_000 + 2 });
     const [ending, lasting] = [subscribe(soon, MONEY_IN), subscribe(await callerToken(), MONEY_IN)];
     expect(await ending.ended).toMatchObject({ code: 4403 });
+    // Where the process stood still, it has ended before the other has begun.
+    await until(async () => (await subscribers()) === 1);
     const [account] = accounts;
     if (account === undefined) throw new Error('there is an account');
     await credit(account);
