@@ -46,7 +46,9 @@ it('closes sockets whose time is over, and they connect again, twice', async () 
 });
 
 it('closes a socket that waits for an answer once it has it', async () => {
-  await using gateway = await startGateway({ config: { socketLifetimeMs: 100 } });
+  // Neither a call nor the wait for the answer is over early, however slow the machine is.
+  const config = { socketLifetimeMs: 100, upstreamTimeoutMs: 60_000, operationTimeoutMs: 60_000 };
+  await using gateway = await startGateway({ config });
   const { graphql, sandbox } = gateway;
   await inject(sandbox, { path: '/v1/' }, { delayMs: 1_000 });
   const { client, closes } = open(graphql, sandbox.accessToken);
