@@ -63,13 +63,25 @@ it('closed twice at once it ends once, after the payment that is under way', asy
   expect(await paying).toMatchObject({ data: { createMoneyOut: { __typename: 'CreateMoneyOutSuccess' } } });
 });
 
+/** Counts the milliseconds from now on, without those in which this process stands still. */
+function runningTime() {
+  let passed = 0;
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    passed += Math.min(now - last, 500);
+    last = now;
+  }, 10);
+  return { passed: () => passed, [Symbol.dispose]: () => clearInterval(timer) };
+}
+
 it('closed while the sandbox hangs it ends in less than a hook of Jest may take', async () => {
   await using sandbox = await createSandbox({ seed: 7 });
   const gateway = await createGateway({ sandbox });
   await sandbox.fail('DELETE /v1/clients/{clientId}/webhooks/{id}', { answer: 'hang' });
-  const begin = performance.now();
+  using time = runningTime();
   await gateway.close();
-  expect(performance.now() - begin).toBeLessThan(4_000);
+  expect(time.passed()).toBeLessThan(4_000);
 });
 
 it('leaves no webhook at a sandbox that has refused one of them', async () => {
@@ -89,9 +101,9 @@ it('an option that there is not is refused, as whoever gives it would wait for w
 
 it('a test that is slow on purpose takes as long as it says', async () => {
   await using sandbox = await createSandbox({ seed: 7 });
-  const times = { upstreamTimeoutMs: 300, operationTimeoutMs: 1_000 };
+  const times = { upstreamTimeoutMs: 1_000, operationTimeoutMs: 3_000 };
   await using gateway = await createGateway({ sandbox, ...times });
-  const begin = performance.now();
+  using time = runningTime();
   await sandbox.fail('GET /v1/clients/{clientId}/transactions/{transactionId}', { answer: 'hang' });
   const read = `{ transaction(id: "${sandbox.transactions.moneyOutId}") { status } }`;
   expect(await ask(gateway, read)).toMatchObject({ errors: [{ extensions: { code: 'UPSTREAM_TIMEOUT' } }] });
@@ -100,6 +112,6 @@ it('a test that is slow on purpose takes as long as it says', async () => {
     data: { createMoneyOut: { __typename: 'OutcomeUnknown', safeToRetry: true } },
   });
   // The deadlines of one call and one operation by default are 10 s and 30 s.
-  expect(performance.now() - begin).toBeLessThan(9_000);
+  expect(time.passed()).toBeLessThan(9_000);
   await expect(createGateway({ sandbox, upstreamTimeoutMs: 0 })).rejects.toThrow('UPSTREAM_TIMEOUT_MS');
 });
