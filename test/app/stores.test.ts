@@ -193,7 +193,8 @@ it('a comparison of balances that hangs takes no seat of the settler', async () 
 it('the metrics tell how many REST calls wait for a seat', async () => {
   const held: ServerResponse[] = [];
   const answer: Answer = (_request, response) => held.push(response);
-  await using parts = await startParts(answer, { upstreamCallsPerCaller: 1 });
+  // The calls have this time together.
+  await using parts = await startParts(answer, { upstreamCallsPerCaller: 1, upstreamTimeoutMs: 600_000 });
   const { metrics, restService } = parts.base;
   const waiting = async () =>
     (await metrics.registry.getSingleMetric('pasarela_upstream_calls_waiting')?.get())?.values[0]?.value;
