@@ -162,7 +162,7 @@ it('what npm start prints can be pasted: a stream, and the credit that makes it 
   ].map((start) => lines.find((line) => line.startsWith(start)) ?? '');
   const listening = spawn('sh', [
     '-c',
-    `${token}\n${stream.replace('curl -sN', 'exec curl -sN --max-time 20')}`,
+    `${token}\n${stream.replace('curl -sN', 'exec curl -sN --max-time 280')}`,
   ]);
   let heard = '';
   listening.stdout.on('data', (chunk) => {
