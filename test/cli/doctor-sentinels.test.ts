@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import { lookAtRedis } from '../../src/cli/doctor/redis.ts';
 import { Secret } from '../../src/common/secret.ts';
-import { freePort, startRedis } from '../helpers/redis.ts';
-import { startSentinel, startWithSentinel } from '../helpers/redis-topologies.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { neverFailOver, startSentinel, startWithSentinel } from '../helpers/redis-topologies.ts';
+import { freePort } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
 
 /** What the doctor says of Redis that is no praise, but for what its settings cost. */
@@ -15,6 +16,7 @@ async function wrongs(url: string): Promise<readonly string[]> {
 
 it('tells each Sentinel that does not answer, and each that watches another primary, another group or no replica', async () => {
   await using redis = await startWithSentinel();
+  await neverFailOver(redis.sentinel);
   await using stranger = await startRedis();
   await using lost = await startSentinel(stranger.port);
   const first = `127.0.0.1:${redis.sentinel.port}`;
@@ -39,6 +41,7 @@ it('tells each Sentinel that does not answer, and each that watches another prim
 it('tells a Sentinel that could begin no failover, and how many of them REDIS_URL leaves out', async () => {
   await using redis = await startWithSentinel();
   await using other = await startSentinel(redis.primary.port);
+  for (const sentinel of [redis.sentinel, other]) await neverFailOver(sentinel);
   const knowing = async (): Promise<boolean> => {
     const fields = await other.admin.call('SENTINEL', 'MASTER', 'events');
     return Array.isArray(fields) && fields[fields.indexOf('num-other-sentinels') + 1] === '1';
@@ -57,6 +60,7 @@ it('tells a Sentinel that could begin no failover, and how many of them REDIS_UR
 it('tells a Sentinel that accepts and does not answer, and looks at Redis all the same', async () => {
   await using redis = await startWithSentinel();
   await using frozen = await startSentinel(redis.primary.port);
+  for (const sentinel of [redis.sentinel, frozen]) await neverFailOver(sentinel);
   frozen.freeze();
   const silent = `127.0.0.1:${frozen.port}`;
   const url = `redis+sentinel://127.0.0.1:${redis.sentinel.port},${silent}/events`;
@@ -71,6 +75,7 @@ it('tells a Sentinel that accepts and does not answer, and looks at Redis all th
 
 it('tells a wrong password of the Sentinels from one of Redis', async () => {
   await using redis = await startWithSentinel();
+  await neverFailOver(redis.sentinel);
   await redis.sentinel.admin.call('ACL', 'SETUSER', 'default', 'resetpass', '>of the Sentinels');
   const look = async (password: string) => {
     const url = `${redis.url}?sentinelPassword=${password}`;

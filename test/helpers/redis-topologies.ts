@@ -177,6 +177,11 @@ export async function failOverBySentinel({ admin }: RedisServer): Promise<void> 
   await until(() => admin.call('SENTINEL', 'FAILOVER', 'events').catch(() => undefined));
 }
 
+/** Has a Sentinel replace no server by itself, however long one stands still. */
+export async function neverFailOver({ admin }: RedisServer): Promise<void> {
+  await admin.call('SENTINEL', 'SET', 'events', 'down-after-milliseconds', '600000');
+}
+
 /** Sentinel and its Redis, on a network that can be parted. `test` is the process that calls. */
 export interface PartableSentinel extends AsyncDisposable {
   readonly url: string;
