@@ -21,6 +21,7 @@ import { json, startUpstream } from '../helpers/http-stub.ts';
 import { SECRET } from '../helpers/ingress.ts';
 import { folder } from '../helpers/packages.ts';
 import { startProgram } from '../helpers/program.ts';
+import { freePort } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
 import { pasarela } from './run.ts';
 
@@ -314,7 +315,9 @@ it('goes on where it was after the gateway has been away', async () => {
     await control(sandbox, 'POST', '/sandbox/spei-credits', { clabe: accounts[0].clabe, amount });
   };
   const webhookSecrets = [new Secret(SECRET)] as const;
-  const before = await startGateway({ sandbox, config: { dataDir, webhookSecrets } });
+  // Nobody else is given it between the two.
+  const own = await freePort();
+  const before = await startGateway({ sandbox, config: { dataDir, webhookSecrets, port: own } });
   const { port } = new URL(before.url);
   const told = { PORT: port, PASARELA_TOKEN: sandbox.accessToken };
   await using program = startProgram('src/cli/pasarela.ts', told, ['events', 'tail']);
