@@ -70,7 +70,9 @@ describe.each([
     const closedOfOne = { status: 'CLOSED', customer_id: 'owner-1' };
     const oneStatus = { status: 'CLOSED&customer_id=owner-1' };
     for (const filter of [closedOfOne, oneStatus]) await loader.window(0, 5, filter);
-    const asked = upstream.requests.map((line) => new URL(line.slice('GET '.length), 'http://x').searchParams);
+    const asked = upstream.requests.map(
+      (line) => new URL(line.slice('GET '.length), 'http://x').searchParams,
+    );
     expect(asked.map((query) => [query.get('status'), query.get('customer_id')])).toEqual([
       ['CLOSED', 'owner-1'],
       ['CLOSED&customer_id=owner-1', null],
