@@ -5,11 +5,12 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { cacheOptions, createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { until } from '../helpers/until.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await startGateway({ config: PATIENT });
 });
 afterAll(() => gateway.stop());
 

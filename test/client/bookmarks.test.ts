@@ -5,12 +5,13 @@ import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { follow, type Source, typed } from '../../packages/client/src/index.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { speiCredit } from '../helpers/ingress.ts';
 import { until } from '../helpers/until.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ webhooks: false });
+  gateway = await startGateway({ webhooks: false, config: PATIENT });
 });
 afterAll(() => gateway.stop());
 

@@ -14,6 +14,7 @@ import { follow, isGap, type Source, typed } from '../../packages/client/src/ind
 import { requestOf, resumable } from '../../packages/client/src/request.ts';
 import { sourceExchange } from '../../packages/client/src/urql.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { folder } from '../helpers/packages.ts';
 import { until } from '../helpers/until.ts';
 import { type Network, startNetwork } from './network.ts';
@@ -23,7 +24,7 @@ let network: Network;
 let number = 0;
 
 beforeAll(async () => {
-  gateway = await startGateway({ webhooks: ['MONEY_IN'] });
+  gateway = await startGateway({ webhooks: ['MONEY_IN'], config: PATIENT });
   network = await startNetwork();
   network.route(Number(new URL(gateway.url).port));
 });

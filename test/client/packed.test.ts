@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packPackage } from '../../scripts/packing.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { COMPILER, folder, installPackages, run } from '../helpers/packages.ts';
 
 const PACKAGES = 'test/packed';
@@ -85,7 +86,7 @@ beforeAll(async () => {
   await installPackages(PACKAGES);
   work = await mkdtemp(folder(`${PACKAGES}/run-`));
   packed = await packPackage('client', work);
-  gateway = await startGateway();
+  gateway = await startGateway({ config: PATIENT });
 });
 afterAll(async () => {
   await gateway?.stop();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { packPackage } from '../../scripts/packing.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { folder, installPackages, run } from '../helpers/packages.ts';
 import { emptyProject, install } from '../helpers/packed.ts';
 import { endWithThisProcess } from '../helpers/redis.ts';
@@ -22,7 +23,7 @@ beforeAll(async () => {
   project = await emptyProject();
   await install(project, [await packPackage('client', packed)]);
   await rm(packed, { recursive: true, force: true });
-  gateway = await startGateway();
+  gateway = await startGateway({ config: PATIENT });
 });
 afterAll(async () => {
   await gateway?.stop();

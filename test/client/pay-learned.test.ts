@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { memoryIntents, pay, typed } from '../../packages/client/src/index.ts';
 import { control, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 
 type Result = { readonly __typename: string; readonly transaction?: { readonly id: string } };
 const VERIFY = typed<
@@ -15,7 +16,7 @@ const VERIFY = typed<
 } }`);
 
 it('a verification whose answer was lost is told as done once the gateway has found it, and is made once', async () => {
-  const gateway = await startGateway({ webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'] });
+  const gateway = await startGateway({ webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'], config: PATIENT });
   try {
     const { sandbox } = gateway;
     const world = await control(sandbox, 'GET', '/sandbox');

@@ -12,6 +12,7 @@ import { createNetwork, relaySource } from '../../packages/client/src/relay.ts';
 import { createFakeGateway, createFakeSource } from '../../packages/client/src/testing.ts';
 import { sourceExchange, urqlSource } from '../../packages/client/src/urql.ts';
 import { startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { until } from '../helpers/until.ts';
 
 const URL = 'http://127.0.0.1:9/graphql';
@@ -105,7 +106,7 @@ it.each(Object.keys(LIBRARIES).filter((library) => library !== 'Apollo’s own q
 );
 
 it('a query over HTTP and over a socket leaves nothing behind on a signal that goes on', async () => {
-  await using gateway = await startGateway({ webhooks: false });
+  await using gateway = await startGateway({ webhooks: false, config: PATIENT });
   const options = { url: gateway.graphql, token: () => gateway.sandbox.accessToken };
   const page = new AbortController();
   const socket = createSocket(options);

@@ -7,6 +7,7 @@ import { useCepStatus, useTransactionStatus } from '../../packages/client/src/re
 import { CEP_STATUS } from '../../packages/client/src/schema.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { until } from '../helpers/until.ts';
 import { type Network, startNetwork } from './network.ts';
 
@@ -16,7 +17,7 @@ let source: Source;
 let rendered: ReactTestRenderer | undefined;
 
 beforeAll(async () => {
-  gateway = await startGateway({ webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'] });
+  gateway = await startGateway({ webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'], config: PATIENT });
   network = await startNetwork();
   network.route(Number(new URL(gateway.url).port));
   source = createSocket({ url: network.graphql, token: () => gateway.sandbox.accessToken });

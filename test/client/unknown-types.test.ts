@@ -5,6 +5,7 @@ import { follow, isGap, type Source, typed, watch } from '../../packages/client/
 import { TRANSACTION_STATUS } from '../../packages/client/src/schema.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { until } from '../helpers/until.ts';
 
 interface Credit {
@@ -14,7 +15,7 @@ interface Credit {
 
 let gateway: RunningGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ webhooks: false });
+  gateway = await startGateway({ webhooks: false, config: PATIENT });
 });
 afterAll(() => gateway.stop());
 

@@ -2,13 +2,14 @@ import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { folder, installPackages, run } from '../helpers/packages.ts';
 
 let gateway: RunningGateway;
 let work: string;
 beforeAll(async () => {
   await installPackages('test/clients');
-  gateway = await startGateway({ webhooks: false, config: { upstreamReport: true } });
+  gateway = await startGateway({ webhooks: false, config: { ...PATIENT, upstreamReport: true } });
   // Packages are found from here.
   work = await mkdtemp(folder('test/clients/run-'));
 });

@@ -6,6 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { cep, speiCredit } from '../helpers/ingress.ts';
 import { blocks, ROOT, readPage } from './pages.ts';
 
@@ -17,7 +18,7 @@ let gateway: RunningGateway;
 beforeAll(async () => {
   page = await readPage('docs/events.md');
   folder = await mkdtemp(join(tmpdir(), 'pasarela-events-page-'));
-  gateway = await startGateway({ config: { dataDir: folder } });
+  gateway = await startGateway({ config: { ...PATIENT, dataDir: folder } });
 });
 afterAll(async () => {
   await gateway.stop();

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/common/secret.ts';
 import { pasarela } from '../cli/run.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { blocks, ROOT, readPage } from './pages.ts';
@@ -29,7 +30,7 @@ beforeAll(async () => {
   page = (await Promise.all(PAGES.map((name) => readPage(`docs/${name}.md`)))).join('\n');
   redis = await startRedis();
   gateway = await startGateway({
-    config: { redisUrl: new Secret(redis.url), webhookSecrets: [new Secret(SECRET)] },
+    config: { ...PATIENT, redisUrl: new Secret(redis.url), webhookSecrets: [new Secret(SECRET)] },
   });
   checkout = await mkdtemp(join(tmpdir(), 'pasarela-checkout-'));
   await copyFile(new URL('package.json', ROOT), join(checkout, 'package.json'));
@@ -109,7 +110,7 @@ describe('docs/operations.md and the pages on its parts', () => {
     await using server = await startRedis();
     await server.admin.call(command, ...args);
     const url = server.url.replace('//', '//gateway:password@');
-    await using careful = await startGateway({ config: { redisUrl: new Secret(url) } });
+    await using careful = await startGateway({ config: { ...PATIENT, redisUrl: new Secret(url) } });
     const { accounts, centralizingInstrumentId, cardInstrumentIds } = await control(
       careful.sandbox,
       'GET',

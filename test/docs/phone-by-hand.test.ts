@@ -10,6 +10,7 @@ import {
   sendQuery,
   startGateway,
 } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { folder } from '../helpers/packages.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
@@ -39,7 +40,7 @@ let gateway: RunningGateway;
 let world: any;
 beforeAll(async () => {
   sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, webhookHosts: ['example.mx'] });
-  gateway = await startGateway({ sandbox, config: { service: serviceFor(sandbox) } });
+  gateway = await startGateway({ sandbox, config: { ...PATIENT, service: serviceFor(sandbox) } });
   world = await control(sandbox, 'GET', '/sandbox');
 });
 afterAll(async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startSandbox } from '#sandbox';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { readPage } from './pages.ts';
 
@@ -15,7 +16,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     sandbox,
     webhooks: ['MONEY_IN'],
-    config: { service: serviceFor(sandbox) },
+    config: { ...PATIENT, service: serviceFor(sandbox) },
   });
   world = await control(sandbox, 'GET', '/sandbox');
   const ids: readonly string[] = world.customers.map(({ id }: { id: string }) => id);
