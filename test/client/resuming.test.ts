@@ -13,6 +13,7 @@ import { follow, isGap, type Source, typed } from '../../packages/client/src/ind
 import { createNetwork } from '../../packages/client/src/relay.ts';
 import { sourceExchange } from '../../packages/client/src/urql.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { until } from '../helpers/until.ts';
 import { EVENTS } from './bindings.ts';
 import { prepareCompiled } from './compiled.ts';
@@ -28,7 +29,7 @@ let compiled: GraphQLTaggedNode;
 let number = 0;
 
 beforeAll(async () => {
-  gateway = await startGateway({ webhooks: false });
+  gateway = await startGateway({ webhooks: false, config: PATIENT });
   network = await startNetwork();
   network.route(Number(new URL(gateway.url).port));
   const prepared = await prepareCompiled();
@@ -89,10 +90,14 @@ const unpooled: typeof fetch = (input, init) =>
   fetch(input, { ...init, dispatcher: agent } as RequestInit);
 
 const token = () => gateway.sandbox.accessToken;
+/** Longer than a test may last: by itself no source finds out that its connection is dead. */
+const LATE_MS = 3_600_000;
+const streams = () => ({ url: network.graphql, token, fetch: unpooled, silentForMs: LATE_MS });
 const SOURCES: Readonly<Record<string, () => Source>> = {
-  'a socket': () => createSocket({ url: network.graphql, token }),
-  fetch: () => createFetch({ url: network.graphql, token, fetch: unpooled }),
-  'graphql-sse': () => createEventStreams({ url: network.graphql, token, fetch: unpooled }),
+  'a socket': () =>
+    createSocket({ url: network.graphql, token, heartbeat: { everyMs: LATE_MS, withinMs: LATE_MS } }),
+  fetch: () => createFetch(streams()),
+  'graphql-sse': () => createEventStreams(streams()),
 };
 
 describe.each(Object.keys(LIBRARIES))('a plain subscription of %s', (library) => {
@@ -117,7 +122,6 @@ describe.each(Object.keys(LIBRARIES))('a plain subscription of %s', (library) =>
 
 const FEED = typed<Data, { readonly after: string | null }>(EVENTS);
 
-// By itself each finds out later than a test waits: a socket after 15 s, a stream after 30 s.
 describe.each(Object.keys(SOURCES))('a feed over %s', (over) => {
   it('is told that the network is back, and leaves at once a connection that is dead', async () => {
     const source = SOURCES[over]?.();
@@ -134,7 +138,7 @@ describe.each(Object.keys(SOURCES))('a feed over %s', (over) => {
     await until(() => seen.length > 0);
     expect(seen).toEqual([missed]);
     feed.close();
-  }, 10_000);
+  });
 
   it('comes back from the background at once over a connection that something else has kept, and that has died meanwhile', async () => {
     const source = SOURCES[over]?.();
@@ -156,5 +160,5 @@ describe.each(Object.keys(SOURCES))('a feed over %s', (over) => {
     expect(seen).toEqual([missed]);
     feed.close();
     beside.close();
-  }, 10_000);
+  });
 });
