@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket as NetSocket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { WebSocket, WebSocketServer } from 'ws';
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { type ClientOptions, WebSocket, WebSocketServer } from 'ws';
 import { ambient, type Timer, useAmbient } from '../../packages/client/src/ambient.ts';
 import {
   type ConnectionEvent,
@@ -11,6 +11,7 @@ import {
 } from '../../packages/client/src/graphql-ws.ts';
 import { typed } from '../../packages/client/src/index.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { until } from '../helpers/until.ts';
 import { type Network, startNetwork } from './network.ts';
 
@@ -18,7 +19,7 @@ let gateway: RunningGateway;
 let network: Network;
 
 beforeAll(async () => {
-  gateway = await startGateway({ webhooks: false });
+  gateway = await startGateway({ webhooks: false, config: PATIENT });
   network = await startNetwork();
 });
 afterAll(async () => {
@@ -31,6 +32,19 @@ beforeEach(connect);
 
 const answers = (socket: Socket) =>
   socket.query('{ __typename }', {}).then(({ data }) => expect(data).toEqual({ __typename: 'Query' }));
+
+/** Longer than a test may last. */
+const LATE_MS = 3_600_000;
+
+/** While `isShort` is set, what the client waits for so long is over soon. Else it may take as long as this process stands still. */
+function shortened(ms: number) {
+  const time = { isShort: false };
+  const before = ambient;
+  const setTimeout = (callback: () => void, given?: number) =>
+    before.setTimeout(callback, time.isShort && given === ms ? 100 : given);
+  onTestFinished(useAmbient({ ...before, setTimeout }));
+  return time;
+}
 
 it('says why no socket was made for an address, and asks for the address again', async () => {
   const addresses = [
@@ -53,12 +67,21 @@ it('says why no socket was made for an address, and asks for the address again',
   socket.close();
 });
 
-// A client of ws waits for half a minute for its close to be answered.
+/** A WebSocket that waits for the answer to its close. */
+class Waiting extends WebSocket {
+  constructor(address: string, protocols?: string | string[]) {
+    // The types of ws do not have it.
+    super(address, protocols, { closeTimeout: LATE_MS } as ClientOptions);
+  }
+}
+
 it('asks over another connection where the idle one was closed on a network that is gone', async () => {
   const socket = createSocket({
     url: network.graphql,
     token: () => gateway.sandbox.accessToken,
-    webSocketImpl: WebSocket,
+    webSocketImpl: Waiting,
+    // Nor does the client give the closing one up by itself.
+    heartbeat: { everyMs: LATE_MS, withinMs: LATE_MS },
   });
   const opened: WebSocket[] = [];
   socket.client.on('connected', (connection) => opened.push(connection as WebSocket));
@@ -68,7 +91,7 @@ it('asks over another connection where the idle one was closed on a network that
   await answers(socket);
   expect(opened).toHaveLength(2);
   socket.close();
-}, 15_000);
+});
 
 it.each([
   ['ws', WebSocket],
@@ -127,9 +150,11 @@ it('gives up a connection that nobody answers, also where it was checked while t
   network.route((silent.address() as AddressInfo).port);
   let give = (_: string): void => {};
   let asked = 0;
+  // How long a connection may take to be made.
+  const patience = shortened(2 * LATE_MS);
   const socket = createSocket({
     url: network.graphql,
-    heartbeat: { everyMs: 10_000, withinMs: 500 },
+    heartbeat: { everyMs: LATE_MS, withinMs: LATE_MS },
     async token() {
       asked += 1;
       if (asked > 1) return gateway.sandbox.accessToken;
@@ -142,9 +167,11 @@ it('gives up a connection that nobody answers, also where it was checked while t
   await until(() => asked === 1);
   socket.check?.();
   await expect(first).rejects.toMatchObject({ code: 4499 });
+  patience.isShort = true;
   const second = answers(socket);
   give(gateway.sandbox.accessToken);
   await expect(second).rejects.toMatchObject({ code: 4499 });
+  patience.isShort = false;
   connect();
   await answers(socket);
   socket.close();
@@ -154,17 +181,16 @@ it('gives up a connection that nobody answers, also where it was checked while t
 
 it('gives up a connection that has died between a ping and its answer, also where an event came in between', async () => {
   let id: unknown;
+  const patience = shortened(LATE_MS);
   const { url, close } = await serve((message, connection) => {
     if (message.type === 'subscribe') id = message.id;
-    // The last that arrives of it.
-    if (message.type === 'ping') connection.send(JSON.stringify({ type: 'next', id, payload: { data: {} } }));
+    if (message.type !== 'ping') return;
+    // The last that arrives of it. What the client waits for from then on is over soon.
+    patience.isShort = true;
+    connection.send(JSON.stringify({ type: 'next', id, payload: { data: {} } }));
   });
-  const socket = createSocket({
-    url,
-    token: () => 'any',
-    // Both ends are in this process, which may stand still for a while.
-    heartbeat: { everyMs: 50, withinMs: 3_000 },
-  });
+  const heartbeat = { everyMs: 50, withinMs: LATE_MS };
+  const socket = createSocket({ url, token: () => 'any', heartbeat });
   let events = 0;
   const cause = await new Promise((resolve) => {
     socket.subscribe(
@@ -436,6 +462,11 @@ it('tells the gateway that nobody waits any more for a query that is late', asyn
   const left: unknown[] = [];
   const { url, close } = await serve(({ type, id }) => type === 'complete' && left.push(id));
   const socket = createSocket({ url, token: () => 'any', answerMs: 100 });
+  // The connection is there before: a query that is late sooner has not been sent.
+  await new Promise<void>((resolve) => {
+    const sink = { opened: () => resolve(), next() {}, bookmark() {}, ended() {} };
+    socket.subscribe(typed('subscription { cepStatus { kind } }'), {}, sink);
+  });
   await expect(socket.query('{ __typename }', {})).rejects.toThrow('No answer came');
   await until(() => left.length > 0);
   socket.close();
