@@ -29,7 +29,7 @@ function followByEach({ ports: [port], sandbox }: Gateways) {
 
 // The one event that a run of follow.test.ts saw twice had been delivered twice: its answer was lost together with the log.
 it('an event whose answer is lost comes once over each transport, and twice, behind a gap, where the log is lost as well', async () => {
-  await using gateways = await startGateways({ redis: false, lifetimeSeconds: 180 });
+  await using gateways = await startGateways({ redis: false, lifetimeSeconds: 600 });
   const follows = followByEach(gateways);
   try {
     const all = (is: (follow: (typeof follows)[number]) => boolean) => until(() => follows.every(is));
