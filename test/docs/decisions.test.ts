@@ -14,8 +14,10 @@ import { refusalError } from '../../src/resolvers/service-refusal.ts';
 import { isDocumentedError } from '../../src/upstream/call/documented-error.ts';
 import { pasarela } from '../cli/run.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { speiCredit } from '../helpers/ingress.ts';
 import { startRedis } from '../helpers/redis.ts';
+import { freePort } from '../helpers/restartable.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
 import { until } from '../helpers/until.ts';
@@ -43,8 +45,12 @@ const decider = createServer((request, response) => {
     response.end(isTaken ? '{}' : '{"refundReason":"No"}');
   });
 });
+// Where this process stands still for long, an idle connection would be closed as it is used again.
+decider.keepAliveTimeout = 0;
 
 let gateway: RunningGateway;
+/** Ends a payment soon that is not answered, and is repeated for as long as the operation may take. */
+let hasty: RunningGateway;
 let folder: string;
 // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
 let world: any;
@@ -55,19 +61,21 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'pasarela-decisions-'));
   gateway = await startGateway({
     webhooks: ['MONEY_IN', 'CEP', 'STATUS_UPDATE'],
-    config: {
-      dataDir: folder,
-      moneyInDecisionUrl: `http://127.0.0.1:${port}/`,
-      operationTimeoutMs: 3_000,
-    },
+    config: { ...PATIENT, dataDir: folder, moneyInDecisionUrl: `http://127.0.0.1:${port}/` },
   });
+  hasty = await beside({ operationTimeoutMs: 3_000 });
   world = await control(gateway.sandbox, 'GET', '/sandbox');
 });
 afterAll(async () => {
+  await hasty.stop();
   await gateway.stop();
   decider.close();
   await rm(folder, { recursive: true });
 });
+
+/** Starts another gateway on the same sandbox, with a record of its own. */
+const beside = (config: NonNullable<Parameters<typeof startGateway>[0]>['config']) =>
+  startGateway({ sandbox: gateway.sandbox, webhooks: false, config: { ...PATIENT, ...config } });
 
 const ANSWER = '__typename ... on OutcomeUnknown { reason safeToRetry retryUntil } ... on UserError { code }';
 const DOCUMENTS = {
@@ -169,9 +177,9 @@ const apiError = (reason: string) => ({
 });
 /** A payment while nobody answers, and once the service is back. */
 async function isAway(): Promise<void> {
-  const first = await startSandbox({ port: 0, speed: 0, seed: 1 });
-  const port = Number(new URL(first.url).port);
-  await using asking = await startGateway({ sandbox: first, webhooks: false });
+  const port = await freePort();
+  const first = await startSandbox({ port, speed: 0, seed: 1 });
+  await using asking = await startGateway({ sandbox: first, webhooks: false, config: PATIENT });
   await asking.query('{ client { id } }');
   await first.stop();
   const input = out();
@@ -239,14 +247,14 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
   'OutcomeUnknown safeToRetry: true': async () => {
     const input = out();
     const before = await movements();
-    const unknown = await failing({ status: 503, commit: true }, () => pay('MoneyOut', input));
+    const unknown = await failing({ status: 503, commit: true }, () => pay('MoneyOut', input, hasty));
     expect(unknown).toMatchObject({
       __typename: 'OutcomeUnknown',
       safeToRetry: true,
       retryUntil: expect.any(String),
     });
     // Calls may be suspended for a moment, as many have failed.
-    await until(async () => (await pay('MoneyOut', input)).__typename === 'CreateMoneyOutSuccess');
+    await until(async () => (await pay('MoneyOut', input, hasty)).__typename === 'CreateMoneyOutSuccess');
     expect(await movements()).toBe(before + 1);
   },
   'OutcomeUnknown safeToRetry: false': async () => {
@@ -337,14 +345,9 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     const redis = await startRedis();
     cleanup.defer(() => redis.stop());
     const started = async (operationTimeoutMs: number) =>
-      cleanup.use(
-        await startGateway({
-          sandbox: gateway.sandbox,
-          webhooks: false,
-          config: { redisUrl: new Secret(redis.url), operationTimeoutMs },
-        }),
-      );
-    const [patient, hurried] = [await started(6_000), await started(800)];
+      cleanup.use(await beside({ redisUrl: new Secret(redis.url), operationTimeoutMs }));
+    // The first payment lasts until the second was refused, also where this process stands still meanwhile.
+    const [patient, hurried] = [await started(15_000), await started(2_000)];
     const input = internal();
     const before = await movements();
     await hurried.query('{ client { id } }');
@@ -355,9 +358,7 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     expect(await movements()).toBe(before + 1);
   },
   'path ["createMoneyOut", "transaction", "bank"] FORBIDDEN': async () => {
-    const { sandbox } = gateway;
-    const service = serviceFor(sandbox);
-    await using serving = await startGateway({ sandbox, webhooks: false, config: { service } });
+    await using serving = await beside({ service: serviceFor(gateway.sandbox) });
     const paying = { authorization: `Bearer ${await callerToken({ scope: 'money:move:out' })}` };
     const document = `mutation ($input: CreateMoneyOutInput!) { createMoneyOut(input: $input) {
       __typename ... on CreateMoneyOutSuccess { transaction { id bank { name } } } } }`;
@@ -395,9 +396,11 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     expect(await pay('MoneyOut', input)).toMatchObject({ replayed: true });
   },
   'payment IN_FLIGHT': async () => {
+    // It is seen in flight, also where this process stands still meanwhile.
+    await using asking = await beside({ operationTimeoutMs: 15_000 });
     const input = out();
-    const paying = failing('hang', () => pay('MoneyOut', input));
-    await until(async () => (await recorded(input.idempotencyKey))?.state === 'IN_FLIGHT');
+    const paying = failing('hang', () => pay('MoneyOut', input, asking));
+    await until(async () => (await recorded(input.idempotencyKey, asking))?.state === 'IN_FLIGHT');
     expect(await paying).toMatchObject({ __typename: 'OutcomeUnknown' });
   },
   'payment DONE': async () => {
@@ -425,13 +428,13 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     const lost = { status: 503, commit: true };
     const before = await movements();
     await failing(lost, async () => {
-      await pay('MoneyOut', moneyOut);
-      await pay('Internal', transfer);
+      await pay('MoneyOut', moneyOut, hasty);
+      await pay('Internal', transfer, hasty);
       for (const [{ idempotencyKey }, safeToRetry] of [
         [moneyOut, true],
         [transfer, false],
       ] as const)
-        expect(await recorded(idempotencyKey)).toMatchObject({ state: 'UNKNOWN', safeToRetry });
+        expect(await recorded(idempotencyKey, hasty)).toMatchObject({ state: 'UNKNOWN', safeToRetry });
     });
     expect(await movements()).toBe(before + 2);
   },
@@ -463,7 +466,7 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
   },
   'transactionStatus OTHER': async () => {
     const sandboxOptions = { choices: { valuesBeyondTheSpec: true } };
-    await using other = await startGateway({ sandboxOptions, webhooks: false });
+    await using other = await startGateway({ sandboxOptions, webhooks: false, config: PATIENT });
     const { transaction } = await pay('MoneyOut', out(), other);
     await control(other.sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 20 });
     expect(await statusOf(transaction.id, other)).toEqual({ status: 'OTHER', rawStatus: 'IN_PROCESS' });
@@ -535,7 +538,7 @@ const ROWS: Readonly<Record<string, () => Promise<void>>> = {
     expect(await statusOf(transaction.id)).toMatchObject({ status: 'LIQUIDATED' });
   },
   EVENTS_GAP: async () => {
-    await using forgetful = await startGateway({ config: { eventsRetention: 1 } });
+    await using forgetful = await startGateway({ config: { ...PATIENT, eventsRetention: 1 } });
     const { sandbox, graphql } = forgetful;
     const arrive = (amount: string) =>
       control(sandbox, 'POST', '/sandbox/spei-credits', { clabe: world.accounts[0].clabe, amount });
