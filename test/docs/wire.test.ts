@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { until } from '../helpers/until.ts';
 import { documentOf, inject, payable } from '../scenarios/faults/payments.ts';
 import { readPage } from './pages.ts';
@@ -41,7 +42,7 @@ it('what PROTOCOL.md writes beside a stream is what a socket takes and says', as
     'error',
     'complete',
   ]);
-  await using gateway = await startGateway({ webhooks: false });
+  await using gateway = await startGateway({ webhooks: false, config: PATIENT });
   const { socket, heard, say } = await connect(gateway);
   // The stream that the page has begun before.
   say({ id: '1', type: 'subscribe', payload: { query: 'subscription { moneyIn { cursor } }' } });
@@ -83,7 +84,7 @@ it('a payment that finds no seat is refused as PROTOCOL.md writes, over either t
   const { status, early, frames } = await refusalsOfPage();
   await using gateway = await startGateway({
     webhooks: false,
-    config: { operationsQueue: 0, upstreamTimeoutMs: 60_000, operationTimeoutMs: 60_000 },
+    config: { ...PATIENT, operationsQueue: 0 },
   });
   await inject(gateway.sandbox, { method: 'POST', path: '/v1/' }, 'hang');
   const { socket, heard, say } = await connect(gateway);
@@ -117,18 +118,19 @@ it('a payment that finds no seat is refused as PROTOCOL.md writes, over either t
 
 it('a payment whose calls are suspended, and one beside 20 others, are refused as PROTOCOL.md writes', async () => {
   const { atField, frames } = await refusalsOfPage();
-  await using gateway = await startGateway({ webhooks: false });
+  await using gateway = await startGateway({ webhooks: false, config: PATIENT });
   await inject(gateway.sandbox, { method: 'POST', path: '/v1/' }, { status: 503 });
+  const { input } = await payable(gateway.sandbox, 'createMoneyOut', 'suspended');
+  const { socket, heard, say } = await connect(gateway);
+  // Two seconds after the last of these a call may try whether the service is back: all else that takes its time comes before.
   for (const { query, variables } of await Promise.all(
     Array.from({ length: 20 }, (_, index) => penny(gateway, `fails ${index}`)),
   ))
     await gateway.query(query, variables);
-  const { input } = await payable(gateway.sandbox, 'createMoneyOut', 'suspended');
   const query = 'mutation ($input: CreateMoneyOutInput!) { createMoneyOut(input: $input) { __typename } }';
   const untimed = (message: object) =>
     JSON.parse(JSON.stringify(message), (name, value) => (name === 'retryAfterMs' ? 1_500 : value));
   expect(untimed(await gateway.query(query, { input }))).toMatchObject(atField);
-  const { socket, heard, say } = await connect(gateway);
   const [, , next, complete, error] = frames;
   say({ id: next.id, type: 'subscribe', payload: { query, variables: { input } } });
   expect(untimed((await until(() => heard.shift())) ?? {})).toMatchObject(next);
