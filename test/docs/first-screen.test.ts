@@ -58,12 +58,17 @@ it('the whole first screen shows credits, pays, says what is unknown, and where 
     times: 1,
   };
   await control(gateway.sandbox, 'POST', '/sandbox/faults', fault);
+  // After five seconds the gateway looks by itself for a payment that is unknown, and finds it by what is told of its receipt.
+  await control(gateway.sandbox, 'POST', '/sandbox/lost-messages', { type: 'CEP' });
+  await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 0 });
   await writeFile(join(work, 'first-screen-runner.js'), presses(input, steps));
   const screen = new Client('first-screen-runner', work);
   try {
     await screen.start();
     await tells(screen, 'The receipt is on its way.');
+    await control(gateway.sandbox, 'DELETE', '/sandbox/lost-messages');
     await control(gateway.sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 600 });
+    await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 60 });
     await tells(screen, 'The account belongs to');
     await gateway.credit('a credit');
     await tells(screen, 'a credit');
