@@ -130,6 +130,8 @@ export async function startUpstream(): Promise<Upstream> {
     if (request.method === 'POST') void post(request, response);
     else get(request, response);
   }).listen(0, '127.0.0.1');
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  server.keepAliveTimeout = 0;
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
