@@ -31,6 +31,10 @@ export class PatientLog extends WrappedLog {
     return answered(() => this.log.wholeSince(clientId));
   }
 
+  override givenUpTo(clientId: string) {
+    return answered(() => this.log.givenUpTo(clientId));
+  }
+
   override head(clientId: string) {
     return answered(() => this.log.head(clientId));
   }

@@ -10,6 +10,7 @@ import type { MoneyRecords } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { order } from './orders.ts';
+import { patient } from './stores.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
 
 const HOUR = 3_600_000;
@@ -33,7 +34,9 @@ afterEach(async () => {
 /** A process whose clock is off by so much. */
 async function process(offByMs: number) {
   const ambient: Ambient = { ...systemAmbient, now: () => Date.now() + offByMs };
-  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+  const records = patient(
+    await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger }),
+  );
   const money = createMoney({ records, logger, ambient });
   opened.push({ money, records });
   return (key: string, leave = new AbortController().signal) =>

@@ -16,6 +16,7 @@ import { DurableWrites } from '../../src/redis/durable-write.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS } from './orders.ts';
+import { patient } from './stores.ts';
 
 let dir: string;
 beforeEach(async () => {
@@ -108,8 +109,8 @@ it('a payment that the disk did not take at its very end is counted nowhere, so 
 describe('a Redis that was put back tells the time of the last line of the copy,', () => {
   it('also where calls leave lines before a gateway notices, and nothing where it is empty', async () => {
     await using redis = await startRedis();
-    const records = await openRedisRecords(redis.url, dir, silentLogger);
-    const unaware = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const records = patient(await openRedisRecords(redis.url, dir, silentLogger));
+    const unaware = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
     const clientId = randomUUID();
     await send(records, clientId);
     const keys = ['ledger', 'journal', 'journal-head'].map((name) => `pasarela:money:{${clientId}}:${name}`);
@@ -141,14 +142,14 @@ describe('a Redis that was put back tells the time of the last line of the copy,
   it('and no time where the count that it is behind was noted by a version before', async () => {
     await using redis = await startRedis();
     const clientId = randomUUID();
-    const first = await openRedisRecords(redis.url, dir, silentLogger);
+    const first = patient(await openRedisRecords(redis.url, dir, silentLogger));
     for (const _payment of [1, 2]) await send(first, clientId);
     await first.stop();
     const marks = JSON.parse(await readFile(join(dir, MARKS), 'utf8'));
     expect(marks).toEqual({ [clientId]: { epoch: 0, sent: 2, at: expect.any(Number) } });
     await writeFile(join(dir, MARKS), JSON.stringify({ [clientId]: { epoch: 0, sent: 2 } }));
     await redis.admin.hset(`pasarela:money:{${clientId}}:ledger`, 'sent', 1);
-    const records = await openRedisRecords(redis.url, dir, silentLogger);
+    const records = patient(await openRedisRecords(redis.url, dir, silentLogger));
     expect(await records.held()).toMatchObject([{ missing: 1, copied: undefined }]);
     await records.stop();
   });
@@ -160,12 +161,12 @@ describe('a Redis that was put back tells the time of the last line of the copy,
  */
 async function behind(cleanup: AsyncDisposableStack, isCommand = false) {
   const redis = cleanup.use(await startRedis());
-  const records = await openRedisRecords(redis.url, dir, silentLogger);
+  const records = patient(await openRedisRecords(redis.url, dir, silentLogger));
   const ids = [randomUUID(), randomUUID()];
   for (const clientId of [...ids, ...ids]) await send(records, clientId);
   await records.stop();
   for (const clientId of ids) await redis.admin.hset(ledgerOf(clientId), 'sent', 1);
-  const operator = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const operator = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
   cleanup.defer(() => operator.stop());
   const client = redis.admin.duplicate();
   cleanup.defer(() => client.disconnect());

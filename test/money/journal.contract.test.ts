@@ -16,7 +16,7 @@ import { type MoneyRecords, RETENTION_DAYS } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { NOBODYS, order, SHOWN } from './orders.ts';
-import { STORES, type Store } from './stores.ts';
+import { patient, STORES, type Store } from './stores.ts';
 
 const DONE = { kind: 'done', status: 201, text: '{}' } as const;
 const REFUSED = { kind: 'refused', status: 400, text: '{}' } as const;
@@ -197,7 +197,9 @@ describe('a journal that somebody has meddled with', () => {
 
   it('is found out, over Redis', async () => {
     await using redis = await startRedis();
-    const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+    const records = patient(
+      await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger }),
+    );
     for (let made = 0; made < 10; made += 1) await make(records, clientId, ['claim', 'sent', 'done']);
     const lines = await redis.admin.xrange(stream, '-', '+');
     const [kept, intact] = [await redis.admin.dump(stream), await redis.admin.dumpBuffer(stream)];

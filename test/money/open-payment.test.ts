@@ -26,7 +26,7 @@ import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
-import { STORES } from './stores.ts';
+import { patient, STORES } from './stores.ts';
 
 const OWNER = 'settler';
 const CLIENT = randomUUID();
@@ -632,7 +632,7 @@ async function findWhile(
 ) {
   await using redis = await startRedis();
   await using cleanup = new AsyncDisposableStack();
-  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', logger);
+  const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', logger));
   cleanup.defer(() => records.stop());
   const { name } = await leaveOpen(records, 'createInternalTransaction');
   await records.hasten(name);
@@ -699,7 +699,7 @@ it.each(['over node:sqlite', 'over Redis'])(
 /** A payment whose answer was lost, in a record that has forgotten a later one. */
 async function behindInRedis(cleanup: AsyncDisposableStack) {
   const redis = cleanup.use(await startRedis());
-  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', logger);
+  const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', logger));
   cleanup.defer(() => records.stop());
   const { name } = await leaveOpen(records, 'createInternalTransaction');
   await leaveOpen(records, 'createInternalTransaction');

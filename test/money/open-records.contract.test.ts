@@ -13,7 +13,7 @@ import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS } from './orders.ts';
-import { STORES, type Store } from './stores.ts';
+import { patient, STORES, type Store } from './stores.ts';
 
 const LEASE_MS = 600_000;
 const CLOSING = { kind: 'unknown', status: 409, text: 'busy' } as const;
@@ -290,7 +290,7 @@ describe('a record that was put back', () => {
 
   it('has its open payments sent again only when an operator hastens them, over Redis', async () => {
     await using redis = await startRedis();
-    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
     const clientId = randomUUID();
     const name = await send(records, clientId, 0, 'upstream-key');
     await send(records, clientId);
@@ -302,7 +302,7 @@ describe('a record that was put back', () => {
 
   it('holds the payments of each client of the Redis, once one is found to be behind', async () => {
     await using redis = await startRedis();
-    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
     const [behind, other] = [randomUUID(), randomUUID()];
     for (const clientId of [behind, other]) await send(records, clientId);
     await redis.admin.hset(`pasarela:money:{${behind}}:ledger`, 'sent', 0);
@@ -315,7 +315,7 @@ describe('a record that was put back', () => {
 
   it('holds payments also where the ledger of the client that was behind shows nothing of it any more', async () => {
     await using redis = await startRedis();
-    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
     const [behind, other] = [randomUUID(), randomUUID()];
     await send(records, other);
     await redis.admin.sadd('pasarela:money:held', behind);
@@ -328,7 +328,7 @@ describe('a record that was put back', () => {
 
   it('lets payments go on at the first resume where the copy had them held already, before payments went on', async () => {
     await using redis = await startRedis();
-    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
     const clientId = randomUUID();
     const ledger = `pasarela:money:{${clientId}}:ledger`;
     for (let payment = 0; payment < 2; payment += 1) await send(records, clientId);
@@ -350,7 +350,7 @@ describe('a record that was put back', () => {
 
 it('what a version before has written over Redis is tidied up, so that settled payments are found as such', async () => {
   await using redis = await startRedis();
-  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
   const clientId = randomUUID();
   const key = ({ hash }: RecordName) => `pasarela:money:{${clientId}}:${hash}`;
   const [looked, tidied, entered] = [
@@ -379,7 +379,7 @@ it('what a version before has written over Redis is tidied up, so that settled p
 
 it('what is put off for good stays so when the record is tidied up, until it is gone, over Redis', async () => {
   await using redis = await startRedis();
-  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
   const clientId = randomUUID();
   const name = await send(records, clientId);
   await records.hasten(name);
@@ -398,7 +398,7 @@ it('what is put off for good stays so when the record is tidied up, until it is 
 
 it('what was put off for good is due no more once its record is gone, also where a search has come before the tidying, over Redis', async () => {
   await using redis = await startRedis();
-  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
   const clientId = randomUUID();
   const name = await send(records, clientId);
   await records.hasten(name);
@@ -413,7 +413,7 @@ it('what was put off for good is due no more once its record is gone, also where
 
 it('what is open and filed is not written again when the record is tidied up, over Redis', async () => {
   await using redis = await startRedis();
-  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
   const clientId = randomUUID();
   for (let count = 0; count < 10; count += 1) await send(records, clientId);
   const changes = async () =>

@@ -10,6 +10,7 @@ import { MEMORY_FOLDER } from '../helpers/memory-folder.ts';
 import { randomFrom } from '../helpers/random.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { NOBODYS } from './orders.ts';
+import { patient } from './stores.ts';
 
 const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
 /** Of the record and the journal of a payment, in bytes. */
@@ -149,7 +150,9 @@ async function inSqlite(): Promise<Measured> {
 
 async function inRedis(): Promise<Measured> {
   const redis: RedisServer = await startRedis();
-  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+  const records = patient(
+    await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger }),
+  );
   return {
     records,
     async taken() {

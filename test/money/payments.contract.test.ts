@@ -23,7 +23,7 @@ import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
-import { STORES, type Store } from './stores.ts';
+import { patient, STORES, type Store } from './stores.ts';
 
 const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
 const CUSTOMER = '5f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c15';
@@ -431,7 +431,9 @@ it('payments of one millisecond are listed each once, whatever they are, over no
 
 it('payments whose record has expired are met once, over Redis', async () => {
   await using redis = await startRedis();
-  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+  const records = patient(
+    await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger }),
+  );
   try {
     const payments = createPayments(records);
     const keys: string[] = [];
@@ -461,7 +463,9 @@ it('payments whose record has expired are met once, over Redis', async () => {
 
 it('a payment under a key that was used again is not found by the transaction of the one before, over Redis', async () => {
   await using redis = await startRedis();
-  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+  const records = patient(
+    await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger }),
+  );
   try {
     const payments = createPayments(records);
     const [before, now] = [randomUUID(), randomUUID()];
@@ -525,7 +529,7 @@ describe('the payments of a version before', () => {
     await using redis = await startRedis();
     const { openRedisRecords } = await import('../../src/money/redis/redis-record.ts');
     const { silentLogger } = await import('../../src/common/logger.ts');
-    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
     const payments = createPayments(records);
     const name = recordName({ clientId: CLIENT, customerId: undefined, key: 'before' });
     const hash = inputHash('createMoneyOut', 'before');
@@ -555,7 +559,7 @@ describe('the payments of a version before', () => {
     await using redis = await startRedis();
     const { openRedisRecords } = await import('../../src/money/redis/redis-record.ts');
     const { silentLogger } = await import('../../src/common/logger.ts');
-    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
     const named = (customerId: string | undefined) =>
       recordName({ clientId: CLIENT, customerId, key: 'ours' });
     const theirs = named('00000000-0000-4000-8000-000000000001');
@@ -575,7 +579,7 @@ describe('the payments of a version before', () => {
     await using redis = await startRedis();
     const { openRedisRecords } = await import('../../src/money/redis/redis-record.ts');
     const { silentLogger } = await import('../../src/common/logger.ts');
-    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const records = patient(await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger));
     const fieldsOf = (key: string) => {
       const { clientId, hash } = recordName({ clientId: CLIENT, customerId: undefined, key });
       return redis.admin.hgetall(`pasarela:money:{${clientId}}:${hash}`);

@@ -7,6 +7,7 @@ import { openEventLog } from '../../../src/events/open.ts';
 import { type SightedLog, Sightings } from '../../../src/resolvers/payments/sightings.ts';
 import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
 import { CLIENT_ID } from '../../helpers/http-stub.ts';
+import { PatientLog } from '../../helpers/patient-log.ts';
 import { startRedis } from '../../helpers/redis.ts';
 
 const SECOND = 1_000;
@@ -198,7 +199,9 @@ async function openRedisLog() {
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-sightings-'));
   stack.defer(() => rm(dataDir, { recursive: true }));
   const logger = recordingLogger();
-  const log = await openEventLog({ redisUrl: redis.url, dataDir, retention: 100, logger });
+  const log = new PatientLog(
+    await openEventLog({ redisUrl: redis.url, dataDir, retention: 100, logger }),
+  );
   stack.defer(() => log.stop());
   await available(log);
   const now = Date.now();
