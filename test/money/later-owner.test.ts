@@ -49,7 +49,7 @@ it('what a second owner of a key has left unknown is told, and looked after, und
   };
   const later = { calls: () => calls, until: Number.POSITIVE_INFINITY, credential: 'token' };
   const pay = (made: MoneyOrder) =>
-    money.execute(made, { deadline: ambient.now() + 300_000, signal: new AbortController().signal });
+    money.execute(made, { deadline: ambient.now() + 1_800_000, signal: new AbortController().signal });
   const [hers, his] = ['ana', 'ben'].map((keyOwner) => ({
     ...order(upstream.url, 'createInternalTransaction', KEY, { keyOwner }),
     later,

