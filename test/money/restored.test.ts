@@ -6,6 +6,7 @@ import { type Sandbox, startSandbox } from '#sandbox';
 import { Secret } from '../../src/common/secret.ts';
 import { pasarela } from '../cli/run.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { leads } from '../helpers/nemesis.ts';
 import { DURABLE, type RedisServer, startRedis } from '../helpers/redis.ts';
 import { type RedisWithSentinel, startCluster, startWithSentinel } from '../helpers/redis-topologies.ts';
@@ -30,7 +31,7 @@ const start = (redisUrl?: string): Promise<RunningGateway> =>
   startGateway({
     sandbox,
     webhooks: false,
-    config: { dataDir, redisUrl: redisUrl === undefined ? undefined : new Secret(redisUrl) },
+    config: { dataDir, redisUrl: redisUrl === undefined ? undefined : new Secret(redisUrl), ...PATIENT },
   });
 const pay = async ({ query }: RunningGateway, { mutation, input }: Payable) => {
   const { data, errors } = await query(documentOf(mutation), { input });
@@ -233,6 +234,8 @@ describe('a Redis', () => {
 
   it('holds payments, and tells readers of the gap, when a replica that came back with nothing is promoted at once, each time', async () => {
     await using redis = await startWithSentinel();
+    // Until it is told to, it replaces no primary, however long that stands still.
+    await missesPrimaryAfter(redis, 600_000);
     await using gateway = await start(redis.url);
     let [leading, following] = [redis.primary, redis.replica];
     for (const time of [1, 2]) {
