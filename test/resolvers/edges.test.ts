@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { alternativeChoices, type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { Secret } from '../../src/common/secret.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
@@ -47,7 +48,7 @@ describe.each(WORLDS)('the edges between the graph and the log, over %s,', (stor
     redis = store === 'Redis' ? await startRedis() : undefined;
     sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, choices });
     const redisUrl = redis === undefined ? undefined : new Secret(redis.url);
-    gateway = await startGateway({ sandbox, config: { service: serviceFor(sandbox), redisUrl } });
+    gateway = await startGateway({ sandbox, config: { ...PATIENT, service: serviceFor(sandbox), redisUrl } });
     seeded = await control(sandbox, 'GET', '/sandbox');
     const [one = '', other = ''] = seeded.customerIds;
     tokens = {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { buildSchema } from '../../src/schema/index.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 
 /** A list of the graph, asked for several times in one document, each time with other arguments. */
@@ -36,7 +37,7 @@ let customers: readonly string[];
 
 beforeAll(async () => {
   sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
-  gateway = await startGateway({ sandbox, config: { service: serviceFor(sandbox) } });
+  gateway = await startGateway({ sandbox, config: { ...PATIENT, service: serviceFor(sandbox) } });
   const { customerIds, accounts } = await control(sandbox, 'GET', '/sandbox');
   customers = customerIds;
   for (const ownerId of customerIds) {

@@ -16,6 +16,7 @@ import { RecordsUnavailableError } from '../../src/money/record.ts';
 import type { Context } from '../../src/operation/context.ts';
 import { node } from '../../src/resolvers/node.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { VARIANTS } from '../helpers/variants.ts';
 
@@ -26,7 +27,7 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
   let ids: Readonly<Record<string, string>>;
 
   beforeAll(async () => {
-    gateway = await startGateway({ sandboxOptions, config: { upstreamReport: true } });
+    gateway = await startGateway({ sandboxOptions, config: { ...PATIENT, upstreamReport: true } });
     // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
     const world: any = await control(gateway.sandbox, 'GET', '/sandbox');
     const { data } = await gateway.query(

@@ -11,6 +11,7 @@ import {
   startAltered,
 } from '../helpers/altered-service.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { OWN, TRANSACTION } from '../helpers/selections.ts';
 
 const RUNS = 30;
@@ -85,7 +86,7 @@ beforeAll(async () => {
   service = await startAltered(sandbox.url);
   gateway = await startGateway({
     sandbox,
-    config: { upstreamUrl: service.url, listsMaxAgeMs: 0, operationTimeoutMs: 5_000 },
+    config: { ...PATIENT, upstreamUrl: service.url, listsMaxAgeMs: 0 },
   });
   world = await control(sandbox, 'GET', '/sandbox');
   await gateway.query('{ client { id } }');
@@ -245,7 +246,7 @@ describe('an odd answer of the service', () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(200), someOddity, async (choice, oddity) => {
         // A catalog that was read serves for minutes.
-        const fresh = await startGateway({ sandbox, webhooks: false, config: { upstreamUrl: service.url } });
+        const fresh = await startGateway({ sandbox, webhooks: false, config: { ...PATIENT, upstreamUrl: service.url } });
         try {
           service.alter = () => undefined;
           await fresh.query('{ client { id } }');

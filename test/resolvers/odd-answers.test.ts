@@ -4,6 +4,7 @@ import { Secret } from '../../src/common/secret.ts';
 import { type AlteredService, altered, startAltered } from '../helpers/altered-service.ts';
 import { steppedClock } from '../helpers/clock.ts';
 import { control, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
@@ -46,7 +47,7 @@ it('an instrument that does not say whose it is spoils its own row for a narrowe
   await using narrowed = await startGateway({
     sandbox,
     webhooks: false,
-    config: { upstreamUrl: service.url, service: serviceFor(sandbox), listsMaxAgeMs: 0 },
+    config: { ...PATIENT, upstreamUrl: service.url, service: serviceFor(sandbox), listsMaxAgeMs: 0 },
   });
   const headers = { authorization: `Bearer ${await callerToken({ customer_id: customer })}` };
   const ask = () =>
@@ -77,7 +78,7 @@ it('a CLABE and an account number that come as long numbers are not shown as oth
   await using gateway = await startGateway({
     sandbox,
     webhooks: false,
-    config: { upstreamUrl: service.url },
+    config: { ...PATIENT, upstreamUrl: service.url },
   });
   service.alter = () => undefined;
   const list = await gateway.query(
@@ -106,7 +107,7 @@ it('a CLABE and an account number that come as long numbers are not shown as oth
 });
 
 it('an account without a CLABE is not shown the credits to others', async () => {
-  await using gateway = await startGateway({ sandbox, config: { upstreamUrl: service.url } });
+  await using gateway = await startGateway({ sandbox, config: { ...PATIENT, upstreamUrl: service.url } });
   service.alter = () => undefined;
   const read =
     '{ client { accounts(first: 2) { nodes { moneyIn { nodes { ... on MoneyInEvent { beneficiary { account } } } } } } } }';
@@ -132,7 +133,7 @@ it('a transaction and an instrument that answer with another id are not shown un
   await using gateway = await startGateway({
     sandbox,
     webhooks: false,
-    config: { upstreamUrl: service.url },
+    config: { ...PATIENT, upstreamUrl: service.url },
   });
   service.alter = () => undefined;
   const list = await gateway.query('{ client { instruments(first: 2) { nodes { id } } } }');
@@ -165,7 +166,7 @@ it.each(TRANSPORTS)(
     await using followed = await startGateway({
       sandbox,
       webhooks: ['STATUS_UPDATE'],
-      config: { upstreamUrl: service.url },
+      config: { ...PATIENT, upstreamUrl: service.url },
       // It stands still: nothing is read but what a message hints at.
       clock: steppedClock(),
     });

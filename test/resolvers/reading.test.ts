@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readMetric } from '../helpers/fleet.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { VARIANTS } from '../helpers/variants.ts';
 
 interface InstrumentPage {
@@ -20,7 +21,7 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
   let world: any;
 
   beforeAll(async () => {
-    gateway = await startGateway({ sandboxOptions });
+    gateway = await startGateway({ sandboxOptions, config: PATIENT });
     world = await control(gateway.sandbox, 'GET', '/sandbox');
   });
   afterAll(() => gateway.stop());

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { documentOf, KEYLESS_CHANGES, matchOf } from '../helpers/keyless-changes.ts';
 import { VARIANTS } from '../helpers/variants.ts';
 
@@ -36,7 +37,7 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
   let world: any;
 
   beforeAll(async () => {
-    gateway = await startGateway({ sandboxOptions });
+    gateway = await startGateway({ sandboxOptions, config: PATIENT });
     world = await control(gateway.sandbox, 'GET', '/sandbox');
   });
   afterAll(() => gateway.stop());

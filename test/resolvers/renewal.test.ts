@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '#sandbox';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { documentOf, KEYLESS_CHANGES, matchOf } from '../helpers/keyless-changes.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { serviceError } from '../money/upstream.ts';
@@ -26,7 +27,7 @@ describe.each(SENT_ONCE)('a 401 to $name', ({ name, route, input }) => {
   let authorization: string;
   beforeEach(async () => {
     await control(sandbox, 'DELETE', '/sandbox/faults');
-    gateway = await startGateway({ sandbox, webhooks: false, config: { service: serviceFor(sandbox) } });
+    gateway = await startGateway({ sandbox, webhooks: false, config: { ...PATIENT, service: serviceFor(sandbox) } });
     authorization = `Bearer ${await callerToken()}`;
     await gateway.query('{ client { accounts { totalCount } } }', {}, { authorization });
     await control(sandbox, 'DELETE', '/sandbox/requests');
@@ -74,7 +75,7 @@ describe.each(RENEWED)('a 401 to $name', ({ name, route, input }) => {
     await using own = await startGateway({
       sandbox,
       webhooks: false,
-      config: { service: serviceFor(sandbox) },
+      config: { ...PATIENT, service: serviceFor(sandbox) },
     });
     const headers = { authorization: `Bearer ${await callerToken()}` };
     const url = `https://example.mx/${randomUUID()}`;

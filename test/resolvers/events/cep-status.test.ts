@@ -4,6 +4,7 @@ import { createSandbox, type TestSandbox } from '../../../packages/sandbox/src/i
 import { type SteppedClock, steppedClock } from '../../helpers/clock.ts';
 import { readMetric } from '../../helpers/fleet.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { PATIENT } from '../../helpers/gateway-config.ts';
 import { cep } from '../../helpers/ingress.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { subscribeOverWebSocket, TRANSPORTS } from '../../helpers/subscriber.ts';
@@ -26,7 +27,7 @@ beforeAll(async () => {
   clock = steppedClock();
   // No webhook is registered: what messages come, the tests send.
   sandbox = await createSandbox();
-  gateway = await startGateway({ sandbox, webhooks: false, clock });
+  gateway = await startGateway({ sandbox, webhooks: false, clock, config: PATIENT });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -140,7 +141,7 @@ describe('phones with a token each that wait for one receipt', () => {
       sandbox,
       webhooks: false,
       clock: stepped,
-      config: { service: serviceFor(sandbox) },
+      config: { ...PATIENT, service: serviceFor(sandbox) },
     });
     const id = await validate(sandbox.clabeInstrumentIds[0]);
     const tokens = await Promise.all(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { PATIENT } from '../../helpers/gateway-config.ts';
 import { subscribeOverSse } from '../../helpers/subscriber.ts';
 import { until } from '../../helpers/until.ts';
 import { VARIANTS } from '../../helpers/variants.ts';
@@ -34,7 +35,7 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
   let start: string;
 
   beforeAll(async () => {
-    gateway = await startGateway({ sandboxOptions });
+    gateway = await startGateway({ sandboxOptions, config: PATIENT });
     world = await control(gateway.sandbox, 'GET', '/sandbox');
     start = (await gateway.query('{ eventCursor }')).data.eventCursor;
     for (const amount of ['1.00', '2.00', '3.00', '4.00', '5.00']) await credit(amount);

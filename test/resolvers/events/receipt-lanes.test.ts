@@ -56,8 +56,8 @@ it.each(['SQLite', 'Redis'])(
           redisUrl: redis && new Secret(redis.url),
           service: serviceFor(sandbox),
           upstreamCallsPerCaller: 1,
-          upstreamTimeoutMs: 20_000,
-          operationTimeoutMs: 20_000,
+          upstreamTimeoutMs: 120_000,
+          operationTimeoutMs: 120_000,
         },
       }),
     );

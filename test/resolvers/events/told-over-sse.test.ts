@@ -5,6 +5,7 @@ import { startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { clock, useClock } from '../../../src/common/clock.ts';
 import { steppedClock } from '../../helpers/clock.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
+import { PATIENT } from '../../helpers/gateway-config.ts';
 import { subscribeOverSse } from '../../helpers/subscriber.ts';
 import { until } from '../../helpers/until.ts';
 import { startFront } from '../../scenarios/faults/front.ts';
@@ -36,7 +37,7 @@ it('a query that is asked again once a stream has told that a payment is settled
   await using gateway = await startGateway({
     sandbox,
     webhooks: false,
-    config: { upstreamUrl: front.url, upstreamReport: true, listsMaxAgeMs: 0 },
+    config: { ...PATIENT, upstreamUrl: front.url, upstreamReport: true, listsMaxAgeMs: 0 },
     clock: steps,
   });
   const seeded = await control(sandbox, 'GET', '/sandbox');

@@ -5,6 +5,7 @@ import { Secret } from '../../../src/common/secret.ts';
 import { type SteppedClock, steppedClock } from '../../helpers/clock.ts';
 import { readMetric } from '../../helpers/fleet.ts';
 import { control, type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
+import { PATIENT } from '../../helpers/gateway-config.ts';
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { subscribeOverWebSocket, TRANSPORTS } from '../../helpers/subscriber.ts';
@@ -87,7 +88,7 @@ describe.each([
       // One Redis remembers the payments of both sandboxes: what is made in them must have ids of its own.
       sandboxOptions: { choices, run: randomUUID() },
       webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'],
-      config: { redisUrl: inRedis ? new Secret(redis.url) : undefined },
+      config: { ...PATIENT, redisUrl: inRedis ? new Secret(redis.url) : undefined },
       clock,
     });
     seeded = await control(gateway.sandbox, 'GET', '/sandbox');
@@ -210,7 +211,7 @@ describe.each([
 
 it('the metrics tell how many readings wait for the rate', async () => {
   const clock = steppedClock();
-  await using gateway = await startGateway({ webhooks: false, config: { pollsPerSecond: 1 }, clock });
+  await using gateway = await startGateway({ webhooks: false, config: { ...PATIENT, pollsPerSecond: 1 }, clock });
   const seeded = await control(gateway.sandbox, 'GET', '/sandbox');
   const waiting = () => readMetric(gateway.url, 'pasarela_polls_waiting');
   const follow = async () => {
@@ -247,7 +248,7 @@ describe.each([
     const service = await startGateway({
       sandbox,
       webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'],
-      config: { service: serviceFor(sandbox) },
+      config: { ...PATIENT, service: serviceFor(sandbox) },
       clock,
     });
     gateway = {

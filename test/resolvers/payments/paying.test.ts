@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/common/secret.ts';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { PATIENT } from '../../helpers/gateway-config.ts';
 import { startRedis } from '../../helpers/redis.ts';
 import { VARIANTS } from '../../helpers/variants.ts';
 import { serviceError } from '../../money/upstream.ts';
@@ -31,7 +32,7 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
   let world: any;
 
   beforeAll(async () => {
-    gateway = await startGateway({ sandboxOptions });
+    gateway = await startGateway({ sandboxOptions, config: PATIENT });
     world = await control(gateway.sandbox, 'GET', '/sandbox');
   });
   afterAll(() => gateway.stop());

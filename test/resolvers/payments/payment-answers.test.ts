@@ -4,6 +4,7 @@ import { Secret } from '../../../src/common/secret.ts';
 import type { MoneyMutation } from '../../../src/money/intent.ts';
 import { type AlteredService, startAltered } from '../../helpers/altered-service.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { PATIENT } from '../../helpers/gateway-config.ts';
 import { startRedis } from '../../helpers/redis.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import {
@@ -126,7 +127,7 @@ describe.each([
           upstreamUrl: service.url,
           redisUrl,
           service: isService ? serviceFor(sandbox) : undefined,
-          operationTimeoutMs: 20_000,
+          ...PATIENT,
         },
       }),
     );

@@ -24,6 +24,9 @@ const HOUR = 3_600_000;
 const [ACCOUNT, INSTRUMENT] = [randomUUID(), randomUUID()];
 const TIMES = { everyMs: 50, marginMs: 10 };
 
+/** The service is in one process with the calls to it: none is given up while both stand still. */
+const patient = () => ({ timeoutMs: 60_000, deadline: Date.now() + 60_000 });
+
 let cleanup: AsyncDisposableStack;
 beforeEach(() => {
   cleanup = new AsyncDisposableStack();
@@ -65,7 +68,7 @@ async function aClient(marginMs = TIMES.marginMs) {
   behindMs = 0;
   const calls = createReconcilingCalls({
     ...{ clientId: CLIENT_ID, log, utcOffset: '-06:00', marginMs },
-    rest: () => service.restOf({ deadline: Date.now() + 10_000 }),
+    rest: () => service.restOf(patient()),
     turn: () => undefined,
     now: () => Date.now(),
     sleep: systemAmbient.sleep,
@@ -228,7 +231,7 @@ async function gathering(
   );
   const calls = createReconcilingCalls({
     ...{ clientId: CLIENT_ID, log, utcOffset: '-06:00', marginMs: TIMES.marginMs },
-    rest: () => service.restOf({ deadline: Date.now() + 20_000 }),
+    rest: () => service.restOf(patient()),
     turn: () => undefined,
     now: () => now,
     sleep: systemAmbient.sleep,

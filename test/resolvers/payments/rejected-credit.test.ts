@@ -9,6 +9,7 @@ import { LogReading } from '../../../src/operation/log-reading.ts';
 import { whyRejected } from '../../../src/resolvers/payments/rejected-credit.ts';
 import { countingMetrics, moneyIn } from '../../helpers/events.ts';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { PATIENT } from '../../helpers/gateway-config.ts';
 import { speiCredit, startDecider } from '../../helpers/ingress.ts';
 import { startRedis } from '../../helpers/redis.ts';
 
@@ -39,7 +40,7 @@ it.each([
     await using decider = await startDecider({ status, body: '{"refundReason":"No"}' });
     await using gateway = await startGateway({
       webhooks: ['MONEY_IN'],
-      config: { moneyInDecisionUrl: decider.url },
+      config: { ...PATIENT, moneyInDecisionUrl: decider.url },
     });
     const { sandbox } = gateway;
     const { id, deliver } = await arrived(gateway);
@@ -72,7 +73,7 @@ it('a credit that this gateway has refunded gets no 422, though somebody refuses
   await using decider = await startDecider(verdict);
   await using gateway = await startGateway({
     webhooks: ['MONEY_IN'],
-    config: { moneyInDecisionUrl: decider.url },
+    config: { ...PATIENT, moneyInDecisionUrl: decider.url },
   });
   const { sandbox } = gateway;
   const { id, deliver } = await arrived(gateway);
