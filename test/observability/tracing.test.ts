@@ -5,7 +5,8 @@ import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { control } from '../helpers/gateway.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
-import { freePort, startRedis } from '../helpers/redis.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { freePort } from '../helpers/restartable.ts';
 
 /** A span as a collector is sent it (OTLP/HTTP, JSON). */
 interface Span {
@@ -37,6 +38,8 @@ async function startCollector(take: (body: string, headers: IncomingHttpHeaders)
       response.end('{}');
     });
   });
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectRedis } from '../../../src/redis/connection.ts';
 import { type RedisServer as RealServer, startRedis } from '../../helpers/redis.ts';
+import { until } from '../../helpers/until.ts';
 import { Simulation } from '../core.ts';
 import { SimulatedRedis } from './client.ts';
 import { RedisServer } from './server.ts';
@@ -74,7 +75,7 @@ it('a command that may wait is sent once more, to the server that is the primary
 });
 
 /** What is said to who waits for replicas as the server begins to follow another, and to who waits after that. */
-const WAIT = ['WAIT', '1', '5000'] as const;
+const WAIT = ['WAIT', '1', '60000'] as const;
 const firstWords = (replies: readonly unknown[]): readonly string[] =>
   replies.map((reply) => String(reply).split(' ', 2).join(' '));
 
@@ -86,7 +87,7 @@ async function waitsOfReal(): Promise<readonly unknown[]> {
   await client.set('key', 'before');
   const closed = once(client, 'close');
   const waiting = ended([client.call(...WAIT)]);
-  await vi.waitFor(async () => expect(await real.admin.info('clients')).toContain('blocked_clients:1'));
+  await until(async () => (await real.admin.info('clients')).includes('blocked_clients:1'));
   await real.admin.call('REPLICAOF', '127.0.0.1', '1');
   const replies = await waiting;
   await closed;
