@@ -16,8 +16,8 @@ import { describeSignedIn } from './mobile-signed-in.ts';
 import { describeStarts } from './mobile-starts.ts';
 
 const EXAMPLE = 'examples/mobile';
-/** Long enough to read a screen with, and short enough to be outlived. */
-const TOKEN_TTL_SECONDS = 8;
+/** Long enough to read a screen with, and to be checked by a gateway that is slow; short enough to be outlived. */
+const TOKEN_TTL_SECONDS = 20;
 
 let site: Awaited<ReturnType<typeof serveFolder>>;
 let gateway: RestartableGateway;
@@ -92,9 +92,12 @@ it('verifies an account on a phone: from the choice to the holder’s name, over
   await page.getByRole('heading', { name: 'Verifica de quién es una cuenta' }).waitFor();
   await page.getByLabel('Buscar por nombre o CLABE').fill('bodega');
   await page.getByRole('radio', { name: 'Renta de bodega' }).click();
+  // The receipt is not there before the app has shown that it is on its way: the sandbox's time stands still.
+  await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 0 });
   await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
   await page.getByRole('heading', { name: 'Verificación en curso' }).waitFor();
   await page.reload();
+  await control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed: 60 });
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   expect(await page.getByTestId('holder').textContent()).toBe('ROSA ELENA CASTRO VEGA');
   await page.getByText('El titular coincide con el nombre registrado').waitFor();
@@ -136,10 +139,22 @@ it('pays for a verification once, though the gateway is killed while it is sent'
   await page.getByLabel('Buscar por nombre o CLABE').fill('taller');
   await page.getByRole('radio', { name: /Taller/ }).click();
   await gateway.kill();
+  // The app asks for a minute what became of a payment, and a slow gateway takes longer to start: the minute lasts five.
+  await page.evaluate(() => {
+    const { now } = Date;
+    const began = now();
+    Date.now = () => began + (now() - began) / 5;
+    Object.assign(globalThis, {
+      goOn() {
+        Date.now = now;
+      },
+    });
+  });
   await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
   await page.getByRole('button', { name: 'Enviando…' }).waitFor();
   await gateway.start();
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+  await page.evaluate(() => (Reflect.get(globalThis, 'goOn') as () => void)());
   await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
 });
 

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startBrowser } from '../helpers/browser.ts';
-import { sendQuery } from '../helpers/gateway.ts';
+import { control, sendQuery } from '../helpers/gateway.ts';
 import { buildWebExample, folder } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
@@ -101,6 +101,12 @@ async function reload(): Promise<void> {
   await signIn(page, gateway);
 }
 
+/**
+ * Has the sandbox's time stand still, or go on. While it goes on, a receipt comes a second and a half after its payment: a slow gateway
+ * answers later, and the page never shows that the receipt is on its way.
+ */
+const setSpeed = (speed: 0 | 60) => control(gateway.sandbox, 'PATCH', '/sandbox/clock', { speed });
+
 it('asks for a token, and says so when the gateway refuses it', async () => {
   await page.goto(site.origin);
   await page.getByLabel('Dirección del gateway').fill(gateway.graphql);
@@ -125,10 +131,12 @@ it('verifies an account: from the choice to the holder’s name and the receipt,
   await page.getByLabel('Buscar por nombre o CLABE').fill('bodega');
   await page.getByRole('radio', { name: /Renta de bodega/ }).check();
   expect(await hasAsked()).toBe(false);
+  await setSpeed(0);
   await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
   await page.getByRole('heading', { name: 'Verificación en curso' }).waitFor();
   expect(await hasAsked()).toBe(true);
   await reload();
+  await setSpeed(60);
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   expect(await page.locator('.holder .name').textContent()).toBe('ROSA ELENA CASTRO VEGA');
   await page.getByText('El titular coincide con el nombre registrado').waitFor();
@@ -142,10 +150,12 @@ it('verifies an account: from the choice to the holder’s name and the receipt,
 it('follows a receipt through a restart of the gateway', async () => {
   await page.getByRole('link', { name: 'Verificar otra cuenta' }).click();
   await page.getByRole('radio', { name: /Taller/ }).check();
+  await setSpeed(0);
   await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
   await page.getByRole('heading', { name: 'Verificación en curso' }).waitFor();
   await gateway.kill();
   await gateway.start();
+  await setSpeed(60);
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   expect(await page.locator('.holder .name').textContent()).toMatch(/DI[EÉ]SEL BOCA/);
 });
