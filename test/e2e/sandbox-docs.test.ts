@@ -7,6 +7,7 @@ import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { oddBreaks } from './breaks.ts';
 import { visitSandbox } from './sandbox-visit.ts';
+import { tells } from './workbench-page.ts';
 
 let browser: Browser;
 beforeAll(async () => {
@@ -50,8 +51,9 @@ describe('the reference at /docs', () => {
     await using one = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { page } = one;
     for (const id of await openAll(page)) {
-      await entry(page, id).getByRole('button', { name: 'Copy as curl' }).click();
-      await entry(page, id).getByText('Copied').waitFor();
+      await tells(entry(page, id), 'Copied', () =>
+        entry(page, id).getByRole('button', { name: 'Copy as curl' }).click(),
+      );
       const shell = await page.evaluate(() => navigator.clipboard.readText());
       const { stdout } = await run('sh', ['-c', `${shell} -o /dev/null -w '%{http_code}'`]);
       expect(stdout, shell).toMatch(/^2\d\d$/);

@@ -8,7 +8,8 @@ import { openTab, play, result } from './workbench-page.ts';
 let demo: Demo;
 
 beforeAll(async () => {
-  demo = await startDemo();
+  // A receipt is on its way for a minute and a half: a page that is slow sees it so as well.
+  demo = await startDemo({ SANDBOX_SPEED: '1' });
 });
 afterAll(() => demo?.[Symbol.asyncDispose]());
 

@@ -6,7 +6,7 @@ import { seriousFindings } from '../helpers/axe.ts';
 import { until } from '../helpers/until.ts';
 import { openReceiver } from '../sandbox/harness.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
-import { deed, openTab, play, result, textOf, watchMoneyIn } from './workbench-page.ts';
+import { deed, openTab, play, result, stop, tells, textOf, watchMoneyIn } from './workbench-page.ts';
 
 let demo: Demo;
 
@@ -313,6 +313,12 @@ describe('a payment', () => {
   });
 });
 
+/** Copies a link to the session, whose menu is open. */
+const copyLink = (page: Page): Promise<void> =>
+  tells(page.locator('.wb-menu'), 'Link copied', () =>
+    page.getByRole('button', { name: 'Copy a link to it' }).click(),
+  );
+
 describe('a session', () => {
   it('is handed over as a link, and as a file that the page opens without any gateway', async () => {
     await using one = await demo.open({ permissions: ['clipboard-read', 'clipboard-write'] });
@@ -324,8 +330,7 @@ describe('a session', () => {
     await page.getByText('1 event', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Session', { exact: true }).click();
-    await page.getByRole('button', { name: 'Copy a link to it' }).click();
-    await page.getByText('Link copied').waitFor();
+    await copyLink(page);
     const link = await page.evaluate(() => navigator.clipboard.readText());
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -407,8 +412,7 @@ describe('a session', () => {
       return written;
     };
     expect(await saved()).toContain('issueCredentialToken');
-    await page.getByRole('button', { name: 'Copy a link to it' }).click();
-    await page.getByText('Link copied').waitFor();
+    await copyLink(page);
     // Another text in its place, which is not played: the answer that is shown is of the one before.
     await page.locator('.wb-operation .view-line').first().click();
     await page.keyboard.press('ControlOrMeta+A');
@@ -482,8 +486,7 @@ describe('the story', () => {
     await page.locator('.wb-variables .view-lines').first().click();
     await page.keyboard.press('ControlOrMeta+Home');
     await page.keyboard.press('ArrowRight');
-    await page.clock.install();
-    await page.clock.pauseAt(Date.now() + 10_000);
+    await stop(page);
     await page.keyboard.insertText('"typed": 1,');
     await page.getByRole('button', { name: 'New key' }).click();
     await page.clock.resume();

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 
 /** The page at /graphql, as somebody sees it who has never been there. */
 export interface Visit extends AsyncDisposable {
@@ -13,6 +13,15 @@ export interface Visit extends AsyncDisposable {
 const isHere = (address: string): boolean =>
   !/^(https?|wss?):/.test(address) || ['127.0.0.1', 'localhost'].includes(new URL(address).hostname);
 
+/**
+ * Runs in the page: has it wait five times as long for an answer. It gives its gateway three seconds, and takes one that is slower for
+ * one that is gone, or that does not know whether a token is good.
+ */
+export function waitLonger(): void {
+  const { timeout } = AbortSignal;
+  AbortSignal.timeout = (ms) => timeout.call(AbortSignal, 5 * ms);
+}
+
 /** Opens it in a browser of its own, with nothing in its storage and with no network but this machine. */
 export async function visit(
   browser: Browser,
@@ -20,6 +29,7 @@ export async function visit(
   options: BrowserContextOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  await context.addInitScript(waitLonger);
   const foreign: string[] = [];
   const failures: string[] = [];
   await context.route(
@@ -75,9 +85,33 @@ export async function deed(page: Page, button: string): Promise<string> {
   const said = page.locator('.wb-said');
   const before = await said.innerText();
   await page.locator('.wb-sandbox').getByRole('button', { name: button, exact: true }).click();
-  await page.waitForFunction(
-    (text) => ![text, ''].includes(document.querySelector('.wb-said')?.textContent ?? ''),
-    before,
-  );
-  return said.innerText();
+  const told = await page.waitForFunction((last) => {
+    const text = document.querySelector('.wb-said')?.textContent ?? '';
+    return text === last ? '' : text;
+  }, before);
+  // The bar may say nothing any more.
+  return told.jsonValue();
+}
+
+/** Does something that a place tells of in a text, which may be gone by the time that the test looks: the page itself looks for it meanwhile. */
+export async function tells(place: Locator, text: string, act: () => Promise<unknown>): Promise<void> {
+  const element = await place.elementHandle();
+  await Promise.all([
+    place
+      .page()
+      .waitForFunction(
+        ({ at, wanted }) => at instanceof HTMLElement && at.innerText.includes(wanted),
+        { at: element, wanted: text },
+      ),
+    act(),
+  ]);
+}
+
+/** How far the clock of a page is put forward as it is stopped: a test may stand still for ten seconds between two steps, and the clock goes on until then. */
+const AHEAD_MS = 12_000;
+
+/** The clock of the page stands from now on, and goes by leaps alone until it is resumed: on a busy machine seconds pass between two steps. */
+export async function stop(page: Page): Promise<void> {
+  await page.clock.install();
+  await page.clock.pauseAt((await page.evaluate(() => Date.now())) + AHEAD_MS);
 }

@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Browser, Route } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { changeAnswers, startBrowser } from '../helpers/browser.ts';
@@ -11,7 +11,7 @@ import { folder } from '../helpers/packages.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
 import { startDemo } from './workbench-demo.ts';
-import { openTab, play, result, textOf, visit } from './workbench-page.ts';
+import { openTab, play, result, textOf, visit, waitLonger } from './workbench-page.ts';
 
 /** In front of a service that it does not know to be a sandbox, as an operator starts it. */
 let service: Sandbox;
@@ -244,6 +244,7 @@ it('is there over plain http, with a payment that may get another key, where the
 it('is there, and follows, where the browser blocks storage', async () => {
   await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
   await using context = await browser.newContext();
+  await context.addInitScript(waitLonger);
   await context.addInitScript(() => {
     for (const name of ['localStorage', 'sessionStorage'])
       Object.defineProperty(globalThis, name, {
@@ -294,6 +295,10 @@ it('a page of the demo whose place a real service takes shows what was kept befo
   expect(await page.getByRole('tab', { name: 'StartPennyValidation' }).count()).toBe(0);
 });
 
+/** Signs out, and waits for the page that is loaded then: the one before stays, with its results and its form, until the gateway has answered. */
+const signOut = (page: Page): Promise<unknown> =>
+  Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Sign out' }).click()]);
+
 it('whoever signs out leaves no result behind, in no tab', async () => {
   await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
   const query = 'query Who { client { id } }';
@@ -305,7 +310,7 @@ it('whoever signs out leaves no result behind, in no tab', async () => {
   await play(page);
   await result(page, new RegExp(service.clientId));
   await page.getByRole('button', { name: 'New tab' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signOut(page);
   await page.getByLabel('Access token').waitFor();
   await openTab(page, 'Who');
   await until(async () => (await textOf(page, '.wb-operation')).includes('query Who'));
@@ -326,7 +331,7 @@ it('whoever signs out leaves no token and no events behind, also after a reload'
   await page.locator('.wb-status.wb-live').waitFor();
   const kept = () => page.evaluate(() => JSON.stringify({ ...sessionStorage }));
   await until(async () => (await kept()).includes('moneyIn'));
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signOut(page);
   await page.getByLabel('Access token').waitFor();
   expect(await page.locator('.wb-stream').count()).toBe(0);
   await page.reload();

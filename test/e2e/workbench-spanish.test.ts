@@ -8,7 +8,7 @@ import { GRAPHIQL_SPANISH } from '../../workbench/src/spanish-graphiql.ts';
 import { folder } from '../helpers/packages.ts';
 import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
-import { openTab, result } from './workbench-page.ts';
+import { openTab, result, tells } from './workbench-page.ts';
 
 let demo: Demo;
 
@@ -166,8 +166,9 @@ describe('in Spanish', () => {
     await page.getByRole('button', { name: 'Pestaña nueva' }).click();
     await page.getByRole('tab', { name: 'Sin nombre' }).waitFor();
     await page.getByText('Sesión', { exact: true }).click();
-    await page.getByRole('button', { name: 'Copiar un enlace', exact: true }).click();
-    await page.getByText('Enlace copiado').waitFor();
+    await tells(page.locator('.wb-menu'), 'Enlace copiado', () =>
+      page.getByRole('button', { name: 'Copiar un enlace', exact: true }).click(),
+    );
     const other = await context.newPage();
     await other.goto(await page.evaluate(() => navigator.clipboard.readText()));
     await other.getByRole('tab', { name: 'Sin nombre' }).click();

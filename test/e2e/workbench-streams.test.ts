@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changeAnswers } from '../helpers/browser.ts';
 import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
-import { deed, openTab, play, result, rows, visit, watchMoneyIn } from './workbench-page.ts';
+import { deed, openTab, play, result, rows, stop, visit, watchMoneyIn } from './workbench-page.ts';
 
 let demo: Demo;
 
@@ -134,21 +134,27 @@ describe('a stream', () => {
     async (transport) => {
       await using one = await demo.open({}, transport === 'WS' ? '?subscriptions=WS' : '');
       const { page } = one;
+      await page.clock.install();
       await watchMoneyIn(page);
       await demo.credit('Antes');
       await rows(page).first().waitFor();
+      // It stays cut for as long as the clock of the page stands.
+      await stop(page);
       expect(await deed(page, 'Cut')).toContain('One stream is cut');
       await page.locator('.wb-status.wb-cut').waitFor();
       for (const name of ['Uno', 'Dos', 'Tres']) await demo.credit(name);
+      await page.clock.resume();
       await page.getByText(/Reconnected, resumed from cursor/).waitFor();
       await page.getByText('3 caught up: the gap is closed.').waitFor();
       expect(await page.locator('.wb-says').allInnerTexts()).toEqual(
         ['Tres', 'Dos', 'Uno', 'Antes'].map((name) => `10.00 MXN from ${name}`),
       );
       // Each time as many as were missed then.
+      await stop(page);
       await page.locator('.wb-sandbox').getByRole('button', { name: 'Cut', exact: true }).click();
       await page.locator('.wb-status.wb-cut').waitFor();
       await demo.credit('Cuatro');
+      await page.clock.resume();
       await page.getByText('1 caught up: the gap is closed.').waitFor();
     },
   );
@@ -309,14 +315,18 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
   ])('over WS %s', async (_does, query, notes) => {
     await using one = await demo.open({}, `?subscriptions=WS#${new URLSearchParams({ query })}`);
     const { page } = one;
+    await page.clock.install();
     await play(page);
     await page.getByRole('menuitem', { name: 'Watch' }).click();
     await page.locator('.wb-status.wb-live').waitFor();
     await demo.credit('Antes');
     await rows(page).first().waitFor();
+    // It stays cut for as long as the clock of the page stands.
+    await stop(page);
     await deed(page, 'Cut');
     await page.locator('.wb-status.wb-cut').waitFor();
     await demo.credit('Durante');
+    await page.clock.resume();
     await page.locator('.wb-status.wb-live').waitFor();
     for (const note of notes) await page.getByText(note).waitFor();
     await demo.credit('Después');
@@ -358,8 +368,10 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     await page.locator('.wb-tab', { hasText: 'Other' }).locator('.wb-close').click();
     await page.locator('.wb-tab', { hasText: 'Other' }).waitFor({ state: 'detached' });
     await page.locator('.wb-status.wb-live').waitFor();
+    await stop(page);
     expect(await deed(page, 'Cut')).toContain('One stream is cut');
     await page.locator('.wb-status.wb-cut').waitFor();
+    await page.clock.resume();
     await page.locator('.wb-status.wb-live').waitFor();
     await page.getByRole('button', { name: 'Stop the stream' }).click();
     expect(await deed(page, 'Cut')).toContain('No stream is live');
@@ -492,9 +504,12 @@ subscription Watch($page: Cursor) { moneyIn { cursor account { client { accounts
     await play(page);
     await page.locator('.wb-status.wb-live').waitFor();
     expect(await transport.inputValue()).toBe('SSE');
+    // It stays cut for as long as the clock of the page stands.
+    await stop(page);
     await deed(page, 'Cut');
     await page.locator('.wb-status.wb-cut').waitFor();
     await demo.credit('Durante');
+    await page.clock.resume();
     await page.getByText('1 caught up: the gap is closed.').waitFor();
     expect(await rows(page).count()).toBe(1);
     await transport.selectOption('WS');

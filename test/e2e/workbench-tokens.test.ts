@@ -7,7 +7,7 @@ import { newToken } from '../helpers/new-token.ts';
 import { until } from '../helpers/until.ts';
 import { documentOf, payable } from '../scenarios/faults/payments.ts';
 import { startDemo } from './workbench-demo.ts';
-import { play, result, rows, visit, watchMoneyIn } from './workbench-page.ts';
+import { play, result, rows, visit, waitLonger, watchMoneyIn } from './workbench-page.ts';
 
 const ACCOUNTS = 'query Accounts { client { accounts(first: 1) { nodes { id } } } }';
 const MONEY_IN =
@@ -328,6 +328,8 @@ it('a token that is accepted after its end by the browser’s clock is not asked
   await using one = await open(ACCOUNTS);
   const { page } = one;
   await page.clock.install({ time: Date.now() + 7 * 86_400_000 });
+  // The clock has brought the page's own patience.
+  await one.context.addInitScript(waitLonger);
   await page.reload();
   await signIn(page, first);
   await noteForms(page);
@@ -350,6 +352,8 @@ it.each([
   await using one = await open(ACCOUNTS);
   const { page } = one;
   await page.clock.install();
+  // The clock has brought the page's own patience.
+  await page.evaluate(waitLonger);
   await signIn(page, first);
   await noteForms(page);
   const refused = async () => {

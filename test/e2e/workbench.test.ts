@@ -4,12 +4,13 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../helpers/until.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
-import { deed, openTab, play, result, rows, textOf, visit, watchMoneyIn } from './workbench-page.ts';
+import { deed, openTab, play, result, rows, tells, textOf, visit, watchMoneyIn } from './workbench-page.ts';
 
 let demo: Demo;
 
 beforeAll(async () => {
-  demo = await startDemo();
+  // A receipt is on its way for a minute and a half: a page that is slow sees it so as well.
+  demo = await startDemo({ SANDBOX_SPEED: '1' });
 });
 afterAll(() => demo?.[Symbol.asyncDispose]());
 
@@ -93,6 +94,11 @@ describe('the story', () => {
     const pending = page.locator('.wb-event .wb-badge', { hasText: 'PENDING' });
     const completed = page.locator('.wb-event .wb-badge', { hasText: 'COMPLETED' });
     await pending.waitFor();
+    await fetch(`${demo.addresses.sandbox}/sandbox/clock`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"advanceSeconds":90}',
+    });
     await completed.waitFor();
     const holder = await page.locator('.wb-says').first().innerText();
     expect(holder).not.toBe('');
@@ -241,8 +247,9 @@ describe('out of the page', () => {
     await using one = await demo.open({ permissions: ['clipboard-read', 'clipboard-write'] });
     await openTab(one.page, 'StartPennyValidation');
     await one.page.locator('.wb-variables .view-lines', { hasText: 'idempotencyKey' }).waitFor();
-    await one.page.getByRole('button', { name: 'Copy a link to this operation' }).click();
-    await one.page.getByText('Link copied').waitFor();
+    await tells(one.page.locator('.wb-toolbar'), 'Link copied', () =>
+      one.page.getByRole('button', { name: 'Copy a link to this operation' }).click(),
+    );
     const link = await one.page.evaluate(() => navigator.clipboard.readText());
     await using other = await visit(demo.browser, link);
     await other.page.locator('.wb-tab[data-active="true"]', { hasText: 'StartPennyValidation' }).waitFor();
@@ -263,17 +270,20 @@ describe('out of the page', () => {
     await page.goto(`${demo.addresses.gateway}/graphql`);
     await page.locator('.wb-operation .view-line').first().waitFor();
     await page.getByText('Session', { exact: true }).click();
-    await page.getByRole('button', { name: 'Copy a link to it' }).click();
-    await page.getByRole('status').getByText('The browser does not allow it').waitFor();
+    await tells(page.locator('.wb-menu').getByRole('status'), 'The browser does not allow it', () =>
+      page.getByRole('button', { name: 'Copy a link to it' }).click(),
+    );
     await page.keyboard.press('Escape');
-    await page.getByRole('button', { name: 'Copy a link to this operation' }).click();
-    await page.getByText('The link is in the address bar').waitFor();
+    await tells(page.locator('.wb-toolbar'), 'The link is in the address bar', () =>
+      page.getByRole('button', { name: 'Copy a link to this operation' }).click(),
+    );
     expect(new URL(page.url()).hash).toContain('Instruments');
     await page.goto(`${demo.addresses.sandbox}/docs`);
-    const [first] = await page.locator('.endpoint').all();
-    await first?.locator('summary').click();
-    await first?.getByRole('button', { name: 'Copy as curl' }).click();
-    await first?.getByText('The browser does not allow it').waitFor();
+    const first = page.locator('.endpoint').first();
+    await first.locator('summary').click();
+    await tells(first, 'The browser does not allow it', () =>
+      first.getByRole('button', { name: 'Copy as curl' }).click(),
+    );
   });
 
   it('what was played is in the history', async () => {
