@@ -1,5 +1,6 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { type Choices, createSandbox, type TestSandbox } from '../../packages/sandbox/src/index.ts';
+import { freePort } from '../helpers/restartable.ts';
 import { openReceiver } from '../sandbox/harness.ts';
 
 /** A sandbox with a receiver of its webhooks, and somebody who looks at its page. */
@@ -9,7 +10,8 @@ export async function visitSandbox(
   options: BrowserContextOptions = {},
   choices: Partial<Choices> = {},
 ) {
-  const sandbox: TestSandbox = await createSandbox({ seed: 7, choices });
+  // A test may start another one in its place: a port that the system gives out would be another program's by then.
+  const sandbox: TestSandbox = await createSandbox({ seed: 7, choices, port: await freePort() });
   const receiver = await openReceiver({ status: 201 });
   for (const webhook_type of ['MONEY_IN', 'CEP']) {
     await fetch(`${sandbox.url}/v1/clients/${sandbox.clientId}/webhooks`, {
@@ -19,6 +21,13 @@ export async function visitSandbox(
     });
   }
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  // What the console says stands there for eight seconds, and a test may look later.
+  await context.addInitScript(() => {
+    const { setTimeout } = window;
+    const longer = (work: TimerHandler, ms?: number, ...more: unknown[]): number =>
+      setTimeout(work, ms === 8_000 ? 60_000 : ms, ...more);
+    Object.assign(window, { setTimeout: longer });
+  });
   const page = await context.newPage();
   const failures: string[] = [];
   page.on('pageerror', (error) => failures.push(error.message));

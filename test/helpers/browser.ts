@@ -16,7 +16,7 @@ const PLACES = [
   '/usr/bin/google-chrome',
 ];
 
-/** How long until what a page does not show counts as missing, in milliseconds: beside busy neighbours it takes ten times as long as alone. */
+/** How long until what a page does not show counts as missing, as does a browser that does not start, in milliseconds: beside busy neighbours it takes ten times as long as alone. */
 const PATIENCE_MS = 200_000;
 
 /** Starts the system's Chromium without a window, and with nothing that calls home. */
@@ -27,6 +27,7 @@ export async function startBrowser(): Promise<Browser> {
   }
   const browser = await chromium.launch({
     executablePath,
+    timeout: PATIENCE_MS,
     args: [
       '--no-sandbox',
       '--disable-gpu',
