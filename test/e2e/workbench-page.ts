@@ -99,10 +99,10 @@ export async function tells(place: Locator, text: string, act: () => Promise<unk
   await Promise.all([
     place
       .page()
-      .waitForFunction(
-        ({ at, wanted }) => at instanceof HTMLElement && at.innerText.includes(wanted),
-        { at: element, wanted: text },
-      ),
+      .waitForFunction(({ at, wanted }) => at instanceof HTMLElement && at.innerText.includes(wanted), {
+        at: element,
+        wanted: text,
+      }),
     act(),
   ]);
 }

@@ -8,7 +8,10 @@ const WEBHOOK_SECRET = 'a secret for tests that is long enough';
  * For tests of what a gateway answers, not of when: it is in one process with its sandbox, and gives up no call while both stand still. Not for
  * those in which something lasts as long as an operation may.
  */
-export const PATIENT = { upstreamTimeoutMs: 60_000, operationTimeoutMs: 60_000 } satisfies Partial<ServerConfig>;
+export const PATIENT = {
+  upstreamTimeoutMs: 60_000,
+  operationTimeoutMs: 60_000,
+} satisfies Partial<ServerConfig>;
 
 /** A gateway on a free port of loopback, with neither Redis nor anything that has to be allowed. */
 export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfig => ({

@@ -246,7 +246,11 @@ describe('an odd answer of the service', () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(200), someOddity, async (choice, oddity) => {
         // A catalog that was read serves for minutes.
-        const fresh = await startGateway({ sandbox, webhooks: false, config: { ...PATIENT, upstreamUrl: service.url } });
+        const fresh = await startGateway({
+          sandbox,
+          webhooks: false,
+          config: { ...PATIENT, upstreamUrl: service.url },
+        });
         try {
           service.alter = () => undefined;
           await fresh.query('{ client { id } }');

@@ -58,7 +58,10 @@ let world: any;
 beforeAll(async () => {
   sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, webhookHosts: ['example.mx'] });
   service = await startAltered(sandbox.url);
-  gateway = await startGateway({ sandbox, config: { upstreamUrl: service.url, upstreamTimeoutMs: 60_000, operationTimeoutMs: 10_000 } });
+  gateway = await startGateway({
+    sandbox,
+    config: { upstreamUrl: service.url, upstreamTimeoutMs: 60_000, operationTimeoutMs: 10_000 },
+  });
   world = await control(sandbox, 'GET', '/sandbox');
 });
 

@@ -27,7 +27,11 @@ describe.each(SENT_ONCE)('a 401 to $name', ({ name, route, input }) => {
   let authorization: string;
   beforeEach(async () => {
     await control(sandbox, 'DELETE', '/sandbox/faults');
-    gateway = await startGateway({ sandbox, webhooks: false, config: { ...PATIENT, service: serviceFor(sandbox) } });
+    gateway = await startGateway({
+      sandbox,
+      webhooks: false,
+      config: { ...PATIENT, service: serviceFor(sandbox) },
+    });
     authorization = `Bearer ${await callerToken()}`;
     await gateway.query('{ client { accounts { totalCount } } }', {}, { authorization });
     await control(sandbox, 'DELETE', '/sandbox/requests');

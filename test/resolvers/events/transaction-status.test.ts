@@ -211,7 +211,11 @@ describe.each([
 
 it('the metrics tell how many readings wait for the rate', async () => {
   const clock = steppedClock();
-  await using gateway = await startGateway({ webhooks: false, config: { ...PATIENT, pollsPerSecond: 1 }, clock });
+  await using gateway = await startGateway({
+    webhooks: false,
+    config: { ...PATIENT, pollsPerSecond: 1 },
+    clock,
+  });
   const seeded = await control(gateway.sandbox, 'GET', '/sandbox');
   const waiting = () => readMetric(gateway.url, 'pasarela_polls_waiting');
   const follow = async () => {

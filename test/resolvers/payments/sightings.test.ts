@@ -199,9 +199,7 @@ async function openRedisLog() {
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-sightings-'));
   stack.defer(() => rm(dataDir, { recursive: true }));
   const logger = recordingLogger();
-  const log = new PatientLog(
-    await openEventLog({ redisUrl: redis.url, dataDir, retention: 100, logger }),
-  );
+  const log = new PatientLog(await openEventLog({ redisUrl: redis.url, dataDir, retention: 100, logger }));
   stack.defer(() => log.stop());
   await available(log);
   const now = Date.now();
