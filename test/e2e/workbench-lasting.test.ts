@@ -449,7 +449,7 @@ describe('a session', () => {
     await page.keyboard.press('ControlOrMeta+Enter');
     await page.getByRole('button', { name: 'Leave this session' }).click();
     await page.getByText('1 request, 4 REST calls').waitFor();
-    expect(await textOf(page, '.result-window')).toContain('"totalCount"');
+    await result(page, /"totalCount": \d+/);
     expect(sent).toEqual([]);
   });
 });
