@@ -22,7 +22,7 @@ export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfi
   socketLifetimeMs: 0,
   shutdown: { delayMs: 0, graceMs: 40_000 },
   upstreamUrl,
-  upstreamTimeoutMs: 5_000,
+  upstreamTimeoutMs: 9_000,
   operationTimeoutMs: 10_000,
   upstreamAnswerBytes: 64 * 1024 * 1024,
   upstreamCallsPerCaller: 16,
