@@ -36,7 +36,7 @@ const answers = (socket: Socket) =>
 /** Longer than a test may last. */
 const LATE_MS = 3_600_000;
 
-/** While `isShort` is set, what the client waits for so long is over soon. Else it may take as long as this process stands still. */
+/** While `isShort` is set, timers that the client sets for so long end soon; else they end as they were set. */
 function shortened(ms: number) {
   const time = { isShort: false };
   const before = ambient;

@@ -136,7 +136,9 @@ describe('every client of the pages', () => {
   });
 
   it('goes on with another token when the one that it connected with has expired', async () => {
-    const headers = { authorization: `Bearer ${gateway.sandbox.accessToken}` };
+    // The one that is given now: no client is connected with a later one.
+    const { accessToken } = await control(gateway.sandbox, 'GET', '/sandbox');
+    const headers = { authorization: `Bearer ${accessToken}` };
     const code = async () => {
       const { errors } = await sendQuery(gateway.graphql, '{ client { id } }', {}, headers);
       return errors?.[0]?.extensions['code'];

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { PATIENT } from '../helpers/gateway-config.ts';
+import { holdTime } from '../helpers/held-time.ts';
 import { until } from '../helpers/until.ts';
 import { documentOf, inject, payable } from '../scenarios/faults/payments.ts';
 import { readPage } from './pages.ts';
@@ -122,7 +123,8 @@ it('a payment whose calls are suspended, and one beside 20 others, are refused a
   await inject(gateway.sandbox, { method: 'POST', path: '/v1/' }, { status: 503 });
   const { input } = await payable(gateway.sandbox, 'createMoneyOut', 'suspended');
   const { socket, heard, say } = await connect(gateway);
-  // Two seconds after the last of these a call may try whether the service is back: all else that takes its time comes before.
+  // Two seconds after the last of these a call may try whether the service is back.
+  holdTime();
   for (const { query, variables } of await Promise.all(
     Array.from({ length: 20 }, (_, index) => penny(gateway, `fails ${index}`)),
   ))

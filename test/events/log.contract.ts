@@ -204,7 +204,9 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
       it('makes one event of a message delivered a hundred times at once', async () => {
         const event = moneyIn();
         const results = await Promise.all(Array.from({ length: 100 }, () => log.append(client, event)));
-        expect(results.filter((result) => !result.duplicate)).toHaveLength(1);
+        // None is the first where its answer was late, and it was asked again.
+        expect(results.filter((result) => !result.duplicate).length).toBeLessThanOrEqual(1);
+        expect(new Set(results.map(({ cursor }) => cursor)).size).toBe(1);
         expect((await log.readAfter(client, null, 10)).events).toHaveLength(1);
       });
 

@@ -116,7 +116,7 @@ export async function startDecider(
     if (verdict.stalls) response.write(verdict.body);
     else response.end(verdict.body);
   });
-  // As above.
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
   server.keepAliveTimeout = 0;
   const url = await listen(server);
   return {

@@ -59,8 +59,8 @@ const endingSooner =
     return end;
   };
 
-/** What never fails. */
-const SURE: ReadonlySet<string> = new Set(['isAvailable', 'problem']);
+/** What never fails, and what does something else the second time. */
+const ONCE: ReadonlySet<string> = new Set(['isAvailable', 'problem', 'sentAgain', 'takeOpen', 'take']);
 
 /**
  * A record whose steps are taken again where the store did not answer in time: beside other work a Redis may take longer than the gateway
@@ -75,7 +75,11 @@ export function patient(records: MoneyRecords): MoneyRecords {
         step(...asked).then(
           (answer) => ({ answer }),
           (error: unknown) => {
-            const isLate = error instanceof RecordsUnavailableError && !(error instanceof PaymentsHeldError);
+            const isLate =
+              error instanceof RecordsUnavailableError &&
+              !(error instanceof PaymentsHeldError) &&
+              // What Redis refuses for good is refused again.
+              !/(^|: )(ERR|WRONGTYPE) /.test(String(error.cause));
             if (hasStopped || !isLate) throw error;
             return undefined;
           },
@@ -88,7 +92,7 @@ export function patient(records: MoneyRecords): MoneyRecords {
     Object.fromEntries(
       Object.entries(steps).map(([name, step]) => [
         name,
-        typeof step === 'function' && !SURE.has(name) ? again(step) : step,
+        typeof step === 'function' && !ONCE.has(name) ? again(step) : step,
       ]),
     ) as Steps;
   return {

@@ -320,7 +320,9 @@ describe('two processes on one Redis', () => {
     const results = await Promise.all(
       Array.from({ length: 100 }, (_, index) => both[index % 2 === 0 ? 0 : 1].append(client, event)),
     );
-    expect(results.filter((result) => !result.duplicate)).toHaveLength(1);
+    // None is the first where its answer was late, and it was asked again.
+    expect(results.filter((result) => !result.duplicate).length).toBeLessThanOrEqual(1);
+    expect(new Set(results.map(({ cursor }) => cursor)).size).toBe(1);
     expect((await both[0].readAfter(client, null, 5)).events).toHaveLength(1);
   });
 

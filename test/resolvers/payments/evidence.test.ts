@@ -20,7 +20,7 @@ import { NOBODYS } from '../../money/orders.ts';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /** The service is in one process with the calls to it: none is given up while both stand still, and none because a test lasts. */
-const PATIENT = { timeoutMs: MINUTE, operationTimeoutMs: 10 * MINUTE };
+const UNHURRIED = { timeoutMs: MINUTE, operationTimeoutMs: 10 * MINUTE };
 const [SOURCE, DESTINATION] = [randomUUID(), randomUUID()];
 const ASKED = {
   operation: 'createInternalTransaction',
@@ -101,7 +101,7 @@ async function losePayment(retention = 10_000) {
         ...audit,
         ...more.get(id),
       });
-    }, PATIENT),
+    }, UNHURRIED),
   );
   const key = randomUUID();
   const name = recordName({ clientId: CLIENT_ID, customerId: undefined, key });

@@ -62,7 +62,7 @@ it('a call without an answer says whether the service is the reason', async () =
     upstream.restOf({ onCall: (call) => dropped.push([call.path, call.dropped]), ...options });
   await restOf().send('POST', '/fails');
   // It has its operation's time, which is less than the service's own.
-  const cut = await restOf({ deadline: Date.now() + 2_000 }).send('POST', '/busy');
+  const cut = await restOf({ deadline: Date.now() + 6_000 }).send('POST', '/busy');
   expect(cut).toMatchObject({
     error: {
       code: 'UPSTREAM_TIMEOUT',

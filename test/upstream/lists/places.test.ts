@@ -257,7 +257,8 @@ describe('where the items of a large list stand', () => {
 
   it('is found out to the end although the operation that began it is over', async () => {
     await upstream[Symbol.asyncDispose]();
-    await start({ operationTimeoutMs: 3_000 });
+    // Longer than a machine stands still: the walk has to begin before it is over.
+    await start({ operationTimeoutMs: 8_000 });
     const opened = Promise.withResolvers<void>();
     gate = opened.promise;
     const late = await Promise.resolve(operation().find('id', 'account-0')).catch((error: unknown) => error);
