@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
 import { listens, startProxy } from './proxies.ts';
-import { freePort } from './redis.ts';
+import { freePort } from './restartable.ts';
 import { until } from './until.ts';
 
 const RULES = fileURLToPath(new URL('../../deploy/prometheus/alerts.yaml', import.meta.url));

@@ -151,7 +151,7 @@ it('a process that is told to end answers what it has taken, and sends its reade
   const subscription = JSON.stringify({ query: EVENTS });
   const late = async (request: string) => begin(ending, request, request.length - 20);
   // All at once: the head of a request may be under way for five seconds.
-  const [probe, operation, stream, delivery] = await Promise.all([
+  const begun = await Promise.all([
     late('GET /readyz HTTP/1.1\r\nHost: gateway\r\n\r\n'),
     late(
       post(
@@ -171,12 +171,12 @@ it('a process that is told to end answers what it has taken, and sends its reade
   current = other;
   await until(() => refusesConnections(ending));
 
-  expect(await probe()).toMatch(/^HTTP\/1.1 503 .*"draining"/s);
-  const refused = await operation();
+  const [probe, refused, stream, delivery] = await Promise.all(begun.map((end) => end()));
+  expect(probe).toMatch(/^HTTP\/1.1 503 .*"draining"/s);
   expect(refused).toMatch(/^HTTP\/1.1 200 .*application\/graphql-response\+json/s);
-  expect(JSON.parse(/\{.*\}/s.exec(refused)?.[0] ?? '')).toMatchObject(DRAINING);
-  expect(await stream()).toMatch(/^HTTP\/1.1 503 .*"DRAINING"/s);
-  expect(await delivery()).toMatch(/^HTTP\/1.1 503 .*connection: close/is);
+  expect(JSON.parse(/\{.*\}/s.exec(refused ?? '')?.[0] ?? '')).toMatchObject(DRAINING);
+  expect(stream).toMatch(/^HTTP\/1.1 503 .*"DRAINING"/s);
+  expect(delivery).toMatch(/^HTTP\/1.1 503 .*connection: close/is);
   socket.ask('query', '{ eventCursor }');
   await until(() => socket.messages('query').length > 0);
   expect(socket.messages('query')[0].payload).toMatchObject(DRAINING);

@@ -22,7 +22,7 @@ describe('an app that is gone before its payment is answered', () => {
       sandbox,
       webhooks: false,
       // The next call with a key waits as long as what hangs under it, and then goes on.
-      config: { upstreamUrl: front.url, upstreamTimeoutMs: 5_000, operationTimeoutMs: 30_000 },
+      config: { upstreamUrl: front.url, upstreamTimeoutMs: 20_000, operationTimeoutMs: 60_000 },
     });
   });
   afterAll(async () => {

@@ -38,6 +38,8 @@ export async function startFront(
     onwards.end(seen.body);
   };
   const server = createServer((incoming, response) => void handle(incoming, response)).listen(0, '127.0.0.1');
+  // Where this process stands still for long, an idle connection would be closed as it is used again.
+  server.keepAliveTimeout = 0;
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');

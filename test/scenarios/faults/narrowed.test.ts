@@ -39,7 +39,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-/** Keeps the gateway from sending again by itself, every two seconds from the fifth on, what has got no answer. */
+/** Keeps the gateway from sending again by itself, from the fifth second on, what has got no answer. */
 function putOffOpenPayments(): void {
   using records = new DatabaseSync(join(dataDir, 'money.sqlite'), { timeout: 5_000 });
   records.prepare('UPDATE intent SET due_at = ? WHERE due_at IS NOT NULL').run(Date.now() + 600_000);

@@ -117,7 +117,7 @@ describe.each(STORES)('while the record of payments is away, over %s,', (_name, 
     const payment = await payable(sandbox, 'refundTransaction', 'between');
     const read = 'GET /v1/clients/{clientId}/transactions/{transactionId}';
     const match = { method: 'GET', path: payment.path.replace('/refund', '') };
-    await inject(sandbox, match, { delayMs: 4_000 }, 1);
+    await inject(sandbox, match, { delayMs: 8_000 }, 1);
     const calling = call(payment);
     await until(async () => (await requestsOf(sandbox, read)) === 1);
     await store.takeAway();

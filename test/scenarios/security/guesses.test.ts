@@ -156,6 +156,8 @@ describe('a token that the REST service has accepted, and refuses since', () => 
       expect(await codeOf()).toBeUndefined();
       const once = await requests(PROBE, own);
       await until(() => Date.now() > endsAt);
+      // A refusal is remembered for ten seconds.
+      holdTime();
       await control(own.sandbox, 'DELETE', '/sandbox/requests');
       for (let round = 0; round < 5; round += 1) expect(await codeOf()).toBe('UNAUTHENTICATED');
       const query = 'subscription { events { id } }';

@@ -369,7 +369,7 @@ beforeAll(async () => {
   sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
   const { otherClients, ...demo } = await control(sandbox, 'GET', '/sandbox');
   const clients: Seeded[] = [demo, otherClients[0]];
-  // Sandbox, gateway and test are one process: where it stands still, no call is given up that is under way.
+  // Sandbox, gateway and test are one process: where it stands still for some seconds, no call is given up that is under way.
   const config = { limits: NO_LIMITS, upstreamTimeoutMs: 9_500 };
   const passthrough = await startGateway({ sandbox, config });
   gateways.push(passthrough);
