@@ -63,6 +63,8 @@ export class Peer implements ProtocolSocket, Expiring {
   readonly #socket: WebSocket;
   readonly #options: PeerOptions;
   #isGreeted = false;
+  /** True once its client has sent `connection_init`. */
+  #hasInit = false;
   /** Undefined as long as it stays. */
   #end: End | undefined;
   /** The payload of the message that is being taken. */
@@ -106,7 +108,10 @@ export class Peer implements ProtocolSocket, Expiring {
   }
 
   close(code?: number, reason?: string): void {
-    this.#socket.close(code, reason);
+    const close = (): void => this.#socket.close(code, reason);
+    if (code !== CloseCode.ConnectionInitialisationTimeout) close();
+    // The `connection_init` may have come while the process was busy. It is read before this callback runs.
+    else clock.setImmediate(() => this.#hasInit || close());
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
@@ -114,6 +119,7 @@ export class Peer implements ProtocolSocket, Expiring {
     const handOver = (data: RawData): void => {
       const text = String(data);
       const message = clientMessage(text);
+      this.#hasInit ||= message?.type === MessageType.ConnectionInit;
       if (message === undefined) this.close(CloseCode.BadRequest, 'Invalid message received');
       else if (message.type === MessageType.Subscribe) this.#begin(message, hand);
       else if (message.type === MessageType.Complete) this.#leave(message.id, hand);
@@ -132,7 +138,7 @@ export class Peer implements ProtocolSocket, Expiring {
         this.#isGreeted = true;
         handOver(data);
       } else if (this.#unread === undefined) {
-        const turn = this.#turn();
+        const turn = this.#options.turns.turn('streams', this.turnKey);
         if (turn === undefined) {
           handOver(data);
           return;
@@ -156,12 +162,8 @@ export class Peer implements ProtocolSocket, Expiring {
       this.#socket.resume();
       return;
     }
-    const turn = this.#turn() ?? Promise.resolve();
+    const turn = this.#options.turns.turn('streams', this.turnKey) ?? Promise.resolve();
     turn.then(() => this.#takeNext(handOver));
-  }
-
-  #turn(): Promise<void> | undefined {
-    return this.#options.turns.turn('streams', this.turnKey);
   }
 
   #begin({ id, payload }: SubscribeMessage, hand: (text: string) => void): void {

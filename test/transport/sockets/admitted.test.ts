@@ -152,3 +152,27 @@ it('a socket that is gone before it has begun leaves others with the same creden
   await until(() => serving.gone() === 2);
   expect(serving.expiries.isWatched('Bearer one')).toBe(false);
 });
+
+it('a socket whose `connection_init` came while the process was busy stays, though its time is over when it is read', async () => {
+  await using serving = await start(async () => CALLER);
+  const socket = new WebSocket(serving.url, 'graphql-transport-ws');
+  const heard: string[] = [];
+  socket.on('message', (data) => heard.push(JSON.parse(String(data)).type));
+  socket.on('close', (code) => heard.push(`closed with ${code}`));
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init' }));
+  // The 3 s that a client has pass before the server reads again.
+  const begun = performance.now();
+  while (performance.now() - begun < 3_100);
+  await until(() => heard.length > 0);
+  expect(heard).toEqual(['connection_ack']);
+});
+
+it('a socket that sends other messages in the place of `connection_init` is closed once its time is over', async () => {
+  await using serving = await start(async () => CALLER);
+  const socket = new WebSocket(serving.url, 'graphql-transport-ws');
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'ping' }));
+  const [code] = await once(socket, 'close');
+  expect(code).toBe(4408);
+});
