@@ -1,6 +1,5 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { seedOfCommit, simulate } from './command.ts';
 import { run } from './run.ts';
 
 /** Each of them once found a fault, of the gateway or of the model, within this many hours. */
@@ -82,8 +81,7 @@ const PAYING_SEEDS = [
   // A repeat released the record of a call that still waited, and the answer was then stored as nobody's.
   77_000_032, 77_000_035,
 ];
-/** How many seeds that nobody has tried are run for each commit, and for how many hours each. */
-const FRESH = 50;
+/** The hours of a seed of `fresh-seeds.test.ts`. */
 const FRESH_HOURS = 0.008;
 /** Each of these within as many as a fresh one. */
 const FRESH_SEEDS = [
@@ -92,28 +90,6 @@ const FRESH_SEEDS = [
   // The simulation took the first departure of a payment for a repeat of another one’s, whose text is the same.
   266_847_442,
 ];
-const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
-
-/** Runs the simulator as its command does. @returns its exit code, and all that it said */
-const simulate = (...args: readonly string[]): Promise<{ readonly code: unknown; readonly text: string }> =>
-  new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], { maxBuffer: 2 ** 26 }, (error, stdout, stderr) =>
-      resolve({ code: error?.code ?? 0, text: stdout + stderr }),
-    );
-  });
-
-/** A number that is the commit's own. */
-const seedOfCommit = (): number =>
-  Number.parseInt(execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).slice(0, 7), 16);
-
-it(`${FRESH} seeds of this commit’s own find nothing`, async () => {
-  const { code, text } = await simulate(
-    ...['--seed', `${seedOfCommit()}`, '--runs', `${FRESH}`, '--hours', `${FRESH_HOURS}`],
-  );
-  expect(code, text).toBe(0);
-  expect(text).toContain(`${FRESH} runs of ${FRESH_HOURS} h, 0 failed`);
-}, 900_000);
-
 it('ordinary traffic, with 50 readers and a fault every few minutes, finds nothing either', async () => {
   const { code, text } = await simulate(
     ...['--seed', `${seedOfCommit()}`, '--runs', '3', '--hours', '0.1', '--traffic', 'ordinary'],
