@@ -161,26 +161,27 @@ describe('the credentials of sockets and streams', () => {
     expect([socket.closed, asked.get('one')]).toEqual([1, 1]);
   });
 
-  it('that an operation was refused for are asked about at once, and once for all who want to know', async () => {
-    const { watch, asked } = start((count) => {
-      if (count === 1) return 9_000_000;
-      return count === 2 ? new Error('away') : REFUSED;
-    });
-    const sockets = [new Socket(), new Socket()];
-    for (const socket of sockets) watch.watch(socket, 'one', { expiresAt: 9_000_000 });
-    const doubt = () => Promise.all([watch.doubt('one'), watch.doubt('one')]);
-    // One endpoint alone refuses it, or nobody can tell.
-    for (const count of [1, 2]) {
-      expect([await doubt(), asked.get('one')]).toEqual([[false, false], count]);
-      expect(sockets.map(({ closed }) => closed)).toEqual([0, 0]);
-    }
-    expect([await doubt(), asked.get('one')]).toEqual([[true, true], 3]);
-    expect(sockets.map(({ closed, reason }) => [closed, reason])).toEqual([
-      [1, REFUSED],
-      [1, REFUSED],
-    ]);
-    expect(watch.isWatched('one')).toBe(false);
-  });
+  it.each(['Bearer one', 'bearer  one', 'Bearer one '])(
+    'that an operation was refused for are asked about at once, each time, and once for all who want to know: %j',
+    async (written) => {
+      const { watch, asked } = start((count) => {
+        if (count === 1) return 9_000_000;
+        return count === 2 ? new Error('away') : REFUSED;
+      });
+      const sockets = [new Socket(), new Socket()];
+      for (const socket of sockets) watch.watch(socket, written, { expiresAt: 9_000_000 });
+      const doubt = () => Promise.all([watch.doubt(written), watch.doubt(written)]);
+      // One endpoint alone refuses it, or nobody can tell.
+      for (const count of [1, 2]) {
+        expect([await doubt(), asked.get(written)]).toEqual([[false, false], count]);
+        expect(sockets.map(({ closed }) => closed)).toEqual([0, 0]);
+      }
+      expect([await doubt(), asked.get(written)]).toEqual([[true, true], 3]);
+      const closed = sockets.map(({ closed, reason }) => [closed, reason]);
+      expect(closed).toEqual(sockets.map(() => [1, REFUSED]));
+      expect(watch.isWatched(written)).toBe(false);
+    },
+  );
 
   it('that the service takes again after it refused them once are asked about at each later refusal', async () => {
     const { watch, asked } = start((count) => (count === 2 ? 9_000_000 : REFUSED));
