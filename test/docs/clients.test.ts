@@ -567,6 +567,38 @@ process.exit();`,
   );
 });
 
+it('a refund goes under the last key of its credit that the gateway knows, or under the next where that one was refused', async () => {
+  const output = await runBeside(
+    'refund-keys',
+    `import { memoryIntents } from '@pasarela/client';
+import { refund } from './refund.js';
+const credit = { transactionId: 'credit', amount: { amount: '10.00' } };
+const knowing = (...states) => ({
+  async query(_document, { key, input }) {
+    if (input === undefined) {
+      const state = states[Number(key.slice('refund-credit-'.length) || 1) - 1];
+      return { data: { payment: state === undefined ? null : { state } } };
+    }
+    console.log(input.idempotencyKey);
+    return { data: { refundTransaction: { __typename: 'RefundTransactionSuccess', refund: { id: 'one' } } } };
+  },
+});
+const press = (...states) => refund(knowing(...states), memoryIntents(), credit, () => {});
+await press();
+await press('UNKNOWN');
+await press('REFUSED');
+// The gateway forgets a key after 30 days, the first one first.
+await press(undefined, 'UNKNOWN');
+await press(undefined, 'REFUSED');
+await press(...Array(10).fill('REFUSED')).catch(({ message }) => console.log(message));
+process.exit();`,
+  );
+  expect(output.split('\n')).toEqual([
+    ...['refund-credit', 'refund-credit', 'refund-credit-2', 'refund-credit-2', 'refund-credit-3'],
+    ...['The service has refused 10 refunds of this credit. Nothing was sent.', ''],
+  ]);
+});
+
 it('the button of Vue tells how a refund ended, and counts it as seen once the person says so', async () => {
   await gateway.credit('to be returned');
   const [, component = ''] = /^```vue\n(.*?)^```$/ms.exec(page) ?? [];
