@@ -8,6 +8,7 @@ import type { Quarantine } from '../quarantine.ts';
 import type { EventNames } from '../search.ts';
 import { WrappedLog } from '../wrapped-log.ts';
 import { EarlierSpools } from './earlier-spools.ts';
+import { Emptying } from './emptying.ts';
 import type { RemoteLog } from './remote-log.ts';
 import type { Spool } from './spool.ts';
 import { SpoolDisk } from './spool-disk.ts';
@@ -26,8 +27,6 @@ export interface SpooledLogOptions {
 
 /** Pauses between attempts to drain, in milliseconds: the first, then doubling up to the longest. */
 const RETRY_MS = { first: 25, longest: 400 } as const;
-/** How long `recall` waits for this client's queue to drain, in milliseconds. */
-const PATIENCE_MS = 1000;
 const ADOPT_EVERY_MS = 10_000;
 
 /**
@@ -47,6 +46,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   readonly #damaged = new Set<string>();
   #draining: Promise<void> | undefined;
   readonly #drains: SpoolDrain;
+  readonly #emptying = new Emptying();
   readonly #disk: SpoolDisk;
   readonly #earlier: EarlierSpools;
   #isEarlierTold = false;
@@ -58,7 +58,10 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     this.#drains = new SpoolDrain({
       ...options,
       stopping: this.#stopping.signal,
-      released: () => options.metrics.waiting(this.#waiting),
+      released: () => {
+        options.metrics.waiting(this.#waiting);
+        this.#emptying.look();
+      },
       damaged: () => this.#noteDamage(),
     });
     this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
@@ -87,9 +90,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
       const known = spool.find(clientId, event);
       if (known !== undefined) return known;
     }
-    if (this.#waits(clientId)) {
-      await Promise.race([this.#drain(), clock.sleep(PATIENCE_MS, { ref: false })]);
-    }
+    if (this.#waits(clientId)) await this.#emptying.wait(() => !this.#waits(clientId), this.#drain());
     if (this.#waits(clientId)) throw new StoreUnavailableError('Events of this client wait in the spool.');
     return this.log.recall(clientId, event);
   }

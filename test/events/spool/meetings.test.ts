@@ -396,6 +396,25 @@ it('a message that waits in what another process has left is recognised, and cou
   await log.stop();
 });
 
+it('a message is asked for once the events of its client are in the log, while those of another client wait on', async () => {
+  const { sleep } = clock;
+  const restore = useClock({
+    ...clock,
+    sleep: (ms, options) => (ms === 1_000 ? new Promise(() => undefined) : sleep(ms, options)),
+  });
+  onTestFinished(restore);
+  const log = open(await newFolder());
+  const other = randomUUID();
+  remote.isAway = true;
+  for (const client of [other, CLIENT]) await log.append(client, moneyIn());
+  remote.awayFor.add(other);
+  const asked = log.recall(CLIENT, moneyIn());
+  remote.isAway = false;
+  expect(await asked).toBeUndefined();
+  expect((await log.health()).spooled).toBe(1);
+  await log.stop();
+}, 60_000);
+
 it('a message that is not known here is asked for once what another process has left is in the log', async () => {
   const { sleep } = clock;
   // The recall never tires of waiting for the disk.
