@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { follow, typed } from '../../packages/client/src/index.ts';
 import { Pause } from '../../packages/client/src/pause.ts';
+import { createFakeSource } from '../../packages/client/src/testing.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -137,4 +139,32 @@ it('rests for a time that no timer holds, and sets no timer each millisecond', a
   await over;
   expect(Date.now() - begun).toBeGreaterThanOrEqual(daysMs);
   expect(timers).toBeLessThan(5);
+});
+
+it('is short for a feed that each connection brings an event, also where none stands for long', async () => {
+  const fake = createFakeSource();
+  const document = typed<{ readonly events: { readonly cursor: string } }, { readonly after: string }>(
+    'subscription S($after: Cursor) { events(after: $after) { cursor } }',
+  );
+  const feed = follow(fake, document, {
+    store: { load: () => ({ cursor: 'start' }), save() {} },
+    presence: () => () => {},
+  });
+  const seen: string[] = [];
+  const done = (async () => {
+    for await (const { cursor } of feed) seen.push(cursor);
+  })();
+  // For longer than all waits are short ones.
+  for (let cuts = 0; cuts < 30; cuts += 1) {
+    await vi.advanceTimersByTimeAsync(500);
+    expect(fake.subscriptions, `after ${cuts} cuts`).toHaveLength(1);
+    const sink = fake.subscriptions[0]?.sink;
+    sink?.opened();
+    sink?.next({ data: { events: { cursor: String(cuts) } } });
+    await vi.advanceTimersByTimeAsync(4_000);
+    sink?.ended(new Error('The connection was cut.'));
+  }
+  expect(seen).toHaveLength(30);
+  feed.close();
+  await done;
 });

@@ -130,6 +130,20 @@ it('useTransactionStatus tells what the gateway will never serve', async () => {
   await shows('undefined ended');
 });
 
+it('a hook still says what the gateway could not give of a state once that state is final', async () => {
+  const from = createFakeSource();
+  await render(createElement(Transaction, { transactionId: 'one', from }));
+  const { sink } = await until(() => from.subscriptions[0]);
+  sink.opened();
+  sink.next({
+    data: { transactionStatus: { transaction: { status: 'LIQUIDATED' } } },
+    errors: [{ message: 'No amount.' }],
+  });
+  sink.ended();
+  await shows('LIQUIDATED final');
+  expect(JSON.stringify(rendered?.toJSON())).toContain('No amount.');
+});
+
 it('a hook that is given another transaction shows nothing more of the one before, not even its end', async () => {
   const from = createFakeSource();
   const shown: string[] = [];
