@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Base } from '../../src/app/base.ts';
-import { settleLaterOf } from '../../src/app/open-payments.ts';
+import { serveOpenPayments, settleLaterOf } from '../../src/app/open-payments.ts';
 import type { Stores } from '../../src/app/stores.ts';
 import { clock, useClock } from '../../src/common/clock.ts';
-import type { PaymentBook } from '../../src/money/settling/open-payment.ts';
+import type { PaymentBook, SettlingCalls } from '../../src/money/settling/open-payment.ts';
 import type { OpenPayment } from '../../src/money/settling/open-records.ts';
 import type { SettleLater } from '../../src/operation/services.ts';
 import { fixedCredential } from '../../src/upstream/call/credential.ts';
@@ -113,4 +113,34 @@ it('a look reads what events name for its own time, also where each call has lit
     seen: 'nothing',
   });
   expect(upstream.requests).toHaveLength(named.length);
+});
+
+it('each look of the gateway itself has the whole time for its REST calls, however long after the start it is made', async () => {
+  let passed = 0;
+  const system = clock;
+  // No time passes but what the test lets pass.
+  const [now, monotonic] = [system.now(), system.monotonic()];
+  onTestFinished(useClock({ ...system, now: () => now + passed, monotonic: () => monotonic + passed }));
+  await using upstream = await startUpstream((_request, response) => json(response, {}, 201));
+  const clientId = randomUUID();
+  const base = {
+    config: {
+      upstreamTimeoutMs: 5_000,
+      upstreamUtcOffset: '-06:00',
+      service: { clients: [{ clientId }] },
+    },
+    restService: { http: upstream.http },
+    metrics: { upstreamCall: () => undefined },
+    // What else there is of it, sending a payment again does not need.
+  } as unknown as Base;
+  const served = new Map<string, SettlingCalls>();
+  const money = { serve: (id: string, calls: SettlingCalls) => served.set(id, calls) };
+  const auth = { authorize: () => fixedCredential({ authorization: 'Bearer token' }) };
+  serveOpenPayments(base, { events: {}, money, auth } as unknown as Stores, () => undefined);
+  for (let day = 0; day < 3; day += 1) {
+    const attempt = await served.get(clientId)?.repeat({ body: '{}' } as OpenPayment, randomUUID());
+    expect(attempt).toMatchObject({ kind: 'answered', status: 201 });
+    passed += 86_400_000;
+  }
+  expect(upstream.requests).toHaveLength(3);
 });

@@ -179,6 +179,28 @@ it('only a change that may lengthen a list has its ends read again', async () =>
   expect((await told(`{ ${NOBODY} }`)).calls).toBeGreaterThan(0);
 });
 
+it('an account that was opened for a customer has the ends of the list read again as well', async () => {
+  await using gateway = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { service: serviceFor(sandbox), listsMaxAgeMs: MAX_AGE_MS },
+  });
+  const token = await callerToken();
+  const { data } = await ask(gateway, token, `{ ${NOBODY} client { customers(first: 1) { nodes { id } } } }`);
+  expect((await ask(gateway, token, `{ ${NOBODY} }`)).calls).toBe(0);
+
+  const input = `{ customerId: "${data.client.customers.nodes[0].id}" }`;
+  const opened = await ask(
+    gateway,
+    token,
+    `mutation { createCustomerPrivateAccount(input: ${input}) { __typename ... on UserError { message } } }`,
+  );
+  expect(opened.data.createCustomerPrivateAccount).toEqual({
+    __typename: 'CreateCustomerPrivateAccountSuccess',
+  });
+  expect((await ask(gateway, token, `{ ${NOBODY} }`)).calls).toBeGreaterThan(0);
+});
+
 it('what a change may have done whose answer was lost is shown, though the list from before it was kept', async () => {
   await using gateway = await startGateway({
     sandbox,
