@@ -118,6 +118,28 @@ describe('an operation', () => {
     expect(sent).toEqual([`Bearer ${demo.addresses.token}`, 'Bearer the next']);
   });
 
+  it('that is refused asks the sandbox for another token, and is sent again with that', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const sent: (string | undefined)[] = [];
+    let isRefused = false;
+    await renewToken(page, () => isRefused);
+    await page.route(
+      (url) => url.pathname === '/graphql',
+      (route) => {
+        if (route.request().method() !== 'POST') return route.fallback();
+        sent.push(route.request().headers()['authorization']);
+        if (sent.length > 1) return route.fulfill({ json: { data: { totalCount: 1 } } });
+        isRefused = true;
+        const refusal = { message: 'No.', extensions: { code: 'UNAUTHENTICATED' } };
+        return route.fulfill({ status: 401, json: { errors: [refusal] } });
+      },
+    );
+    await play(page);
+    expect(await result(page, /"totalCount": 1|"UNAUTHENTICATED"/)).toContain('"totalCount": 1');
+    expect(sent).toEqual([`Bearer ${demo.addresses.token}`, 'Bearer the next']);
+  });
+
   it('of two mutations, of which the first was made, is not sent again with another token', async () => {
     await using one = await demo.open();
     const { page } = one;

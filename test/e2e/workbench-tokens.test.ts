@@ -285,6 +285,25 @@ it.each([
   expect(await notedForms(page)).toEqual([]);
 });
 
+it('a token that was accepted after a refusal is asked about again after the next one', async () => {
+  await using one = await open(ACCOUNTS);
+  const { page } = one;
+  await signIn(page, first);
+  await noteForms(page);
+  const match = { path: '/v1/clients/*/accounts' };
+  await control(service, 'POST', '/sandbox/faults', { match, fault: { status: 401 } });
+  const confirmed = page.waitForResponse(
+    (response) => response.request().postData()?.includes('{ client { id } }') === true,
+  );
+  await play(page);
+  await (await confirmed).finished();
+  expect(await notedForms(page)).toEqual([]);
+  await control(service, 'DELETE', '/sandbox/faults');
+  await newToken(service);
+  await play(page);
+  await page.getByRole('alert').getByText(NO_LONGER).waitFor();
+});
+
 it('a token under which something alone is refused is not judged by the answer about the one before it', async () => {
   await using one = await open(ACCOUNTS);
   const { page } = one;
