@@ -6,10 +6,27 @@ import type { Stores } from '../../src/app/stores.ts';
 import { clock, useClock } from '../../src/common/clock.ts';
 import type { PaymentBook, SettlingCalls } from '../../src/money/settling/open-payment.ts';
 import type { OpenPayment } from '../../src/money/settling/open-records.ts';
+import { Remembered } from '../../src/money/settling/remembered.ts';
 import type { SettleLater } from '../../src/operation/services.ts';
 import { fixedCredential } from '../../src/upstream/call/credential.ts';
+import { PATIENT } from '../helpers/gateway-config.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 import { SHOWN } from '../money/orders.ts';
+
+const HOUR = 3_600_000;
+
+/** Until the test ends, no time passes but what the test says, and no call is given up, however slow the machine is. */
+function useTime(passed: () => number): void {
+  const system = clock;
+  const [now, monotonic] = [system.now(), system.monotonic()];
+  const restore = useClock({
+    ...system,
+    now: () => now + passed(),
+    monotonic: () => monotonic + passed(),
+    setTimeout: (callback, ms, ...args) => system.setTimeout(callback, 60 * ms, ...args),
+  });
+  onTestFinished(restore);
+}
 
 it('all tokens of a client read once what its events name, and another client reads its own', async () => {
   const read: string[] = [];
@@ -63,18 +80,42 @@ it('a credential that the service has refused once is over, whatever the service
   expect(isOver).toEqual([false, true, true]);
 });
 
+it('each payment is sent again under its own caller’s credential, and under the new one once the caller has renewed it', async () => {
+  useTime(() => 0);
+  const sent: string[] = [];
+  await using upstream = await startUpstream((request, response) => {
+    sent.push(`${request.headers['idempotency-key']} under ${request.headers.authorization}`);
+    json(response, {}, 201);
+  });
+  const base = {
+    config: { ...PATIENT, upstreamUtcOffset: '-06:00' },
+    restService: { http: upstream.http },
+    metrics: { upstreamCall: () => undefined },
+    // What else there is of it, sending a payment again does not need.
+  } as unknown as Base;
+  const settleLater = settleLaterOf(base, { events: {} } as unknown as Stores);
+  const clientId = randomUUID();
+  const now = clock.now();
+  const remembered = new Remembered();
+  const add = (payment: string, token: string, until: number): void => {
+    const caller = { clientId, expiresAt: until };
+    const requester = { caller: token, group: 'client' };
+    const authorize = fixedCredential({ authorization: token });
+    const requestedBy = `digest of ${token}`;
+    const later = settleLater?.({ caller, requester, authorize, requestedBy } as Parameters<SettleLater>[0]);
+    if (later !== undefined) remembered.add({ clientId, hash: payment }, later, now);
+  };
+  add('hers', 'Bearer ana', now + HOUR);
+  add('his', 'Bearer ben', now + HOUR);
+  add('his', 'Bearer ben, renewed', now + 4 * HOUR);
+  for (const { name, calls } of remembered.due(clientId, now + HOUR / 2))
+    await calls.repeat({ body: '{}' } as OpenPayment, name.hash);
+  expect(sent.sort()).toEqual(['hers under Bearer ana', 'his under Bearer ben, renewed']);
+});
+
 it('a look reads what events name for its own time, also where each call has little', async () => {
   let passed = 0;
-  const system = clock;
-  const [now, monotonic] = [system.now(), system.monotonic()];
-  // No time passes but that of the calls, and none of them is given up, however slow the machine is.
-  const restore = useClock({
-    ...system,
-    now: () => now + passed,
-    monotonic: () => monotonic + passed,
-    setTimeout: (callback, ms, ...args) => system.setTimeout(callback, 60 * ms, ...args),
-  });
-  onTestFinished(restore);
+  useTime(() => passed);
   const reason = { reason: 'transaction_not_found', domain: 'CORE', metadata: { http_code: '404' } };
   await using upstream = await startUpstream((_request, response) => {
     passed += 100;
