@@ -184,14 +184,21 @@ class Pools implements UpstreamHttp {
     if (party.isGone) return abandoned();
     const leftMs = party.deadline - clock.now();
     if (leftMs <= 0) return expired();
-    const kind = circuitOf(request);
-    const domain = domainOf(requester);
-    const permit = this.#breaker.admit(kind, domain);
+    const permit = this.#admit(request, requester);
     if (permit !== undefined) return this.#sendPermitted(pool, request, requester, leftMs, permit);
     const endsAt = trialEndsAt ?? clock.monotonic() + TRIAL_MS;
-    return (await this.#tried(request, [domain], endsAt))
-      ? this.#sendIfAdmitted(pool, request, requester, endsAt)
-      : suspended(this.#breaker.waitMs(kind, domain));
+    if (await this.#tried(request, [...party.waiters].map(domainOfWaiter), endsAt))
+      return this.#sendIfAdmitted(pool, request, requester, endsAt);
+    return party.isGone ? abandoned() : suspended(this.#suspendedMs(request));
+  }
+
+  /** The seat may be that of one whose calls are suspended: then the call is that of another waiter, whose calls may be made. */
+  #admit(request: HttpRequest, requester: Requester): Permit | undefined {
+    const kind = circuitOf(request);
+    let permit = this.#breaker.admit(kind, domainOf(requester));
+    for (const { requester: other } of request.party.waiters)
+      permit ??= other === requester ? undefined : this.#breaker.admit(kind, domainOf(other));
+    return permit;
   }
 
   /**

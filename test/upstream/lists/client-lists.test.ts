@@ -25,6 +25,18 @@ it('the lists of a client are the same however its id is written, and are told w
   for (const each of changed) expect(each).toHaveBeenCalledTimes(2);
 });
 
+it.each([
+  [CLIENT, CLIENT],
+  [CLIENT.toLowerCase(), CLIENT],
+  [CLIENT, CLIENT.toLowerCase()],
+])('what is read of %s right after a change of %s may miss it: of no other client', (read, changed) => {
+  const lists = startClientLists();
+  const mayMiss = (client: string) => lists.of(client, ACCOUNT_LIST, '').moment().mayMiss;
+  expect(mayMiss(read)).toBe(false);
+  lists.markChanged(changed);
+  expect([mayMiss(read), mayMiss(CLIENT.replace('A', 'F'))]).toEqual([true, false]);
+});
+
 it('a new index of a list is told of, and a list has changed where an event names an item that its index lacks', async () => {
   await using upstream = await withOneAccount();
   const told: string[] = [];

@@ -136,6 +136,24 @@ it('what a payment has to know first is read by calls of its own', async () => {
   expect(await session.original(OWN)).toMatchObject({ description: 'a payment' });
 });
 
+it('a catalog of banks that was asked for first and comes last does not take the place of the later one', async () => {
+  const held: ServerResponse[] = [];
+  await using upstream = await startUpstream((_request, response) => held.push(response));
+  let time = 0;
+  const banks = createBankCache(BANK_FIELD_NAMES, 60_000, () => time);
+  const catalogOf = (id: string) => ({ banks: [{ id }], total_banks: 1, page: 1, page_size: 50 });
+  const slow = banks.read(upstream.rest);
+  const first = await until(() => held[0]);
+  time += 1;
+  const later = banks.read(upstream.rest);
+  json(await until(() => held[1]), catalogOf(OTHER));
+  expect((await later).items).toMatchObject([{ id: OTHER }]);
+  json(first, catalogOf(OWN));
+  expect((await slow).items).toMatchObject([{ id: OWN }]);
+  expect((await banks.read(upstream.rest)).items).toMatchObject([{ id: OTHER }]);
+  expect(upstream.requests).toHaveLength(2);
+});
+
 it('a transaction that is asked for by two conditions is asked for by each, and once by the same', async () => {
   await using made = await operation(({ url = '' }, response) => {
     if (url.includes('REFUNDED')) json(response, {}, 404);
