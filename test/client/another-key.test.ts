@@ -1,6 +1,7 @@
 import { createElement } from 'react';
 import { act, create, type ReactTestRenderer } from 'react-test-renderer';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { ambient, useAmbient } from '../../packages/client/src/ambient.ts';
 import { memoryStore, type Source, type Store, typed } from '../../packages/client/src/index.ts';
 import { useCepStatus, useFeed } from '../../packages/client/src/react.ts';
 import { createFakeGateway, createFakeSource } from '../../packages/client/src/testing.ts';
@@ -77,4 +78,17 @@ it('no rendering of a receipt shows the state of another', async () => {
   await until(() => shown.at(-1) === 'one COMPLETED');
   await render(createElement(Receipt, { source, transactionId: 'other' }));
   expect(new Set(of('other'))).toEqual(new Set(['other undefined']));
+});
+
+it('a receipt goes on where the person has looked at many, one after another', async () => {
+  let time = Date.now();
+  onTestFinished(useAmbient({ ...ambient, now: () => time }));
+  const source = createFakeSource();
+  for (let count = 1; count <= 30; count += 1) {
+    const transactionId = `number ${count}`;
+    await render(createElement(Receipt, { source, transactionId }));
+    await until(() => source.subscriptions[0]?.variables['transactionId'] === transactionId);
+    time += 1_000;
+  }
+  expect(shown.at(-1)).toBe('number 30 undefined');
 });

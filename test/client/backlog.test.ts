@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { ambient, useAmbient } from '../../packages/client/src/ambient.ts';
+import { ambient, type Timer, useAmbient } from '../../packages/client/src/ambient.ts';
 import { backlog as backlogOf } from '../../packages/client/src/backlog.ts';
 import type { Source } from '../../packages/client/src/index.ts';
 import { requestOf } from '../../packages/client/src/request.ts';
@@ -89,6 +89,24 @@ it('asks again after a pause where a page could not be had, and not without end'
   await until(() => told.length > 0);
   expect(told).toEqual([1]);
   backlog.close();
+});
+
+it('leaves no timer once it is closed while it waits to ask again', async () => {
+  const timers = new Set<Timer>();
+  const setTimeout = () => {
+    const timer = {};
+    timers.add(timer);
+    return timer;
+  };
+  const clearTimeout = (timer: Timer) => void timers.delete(timer);
+  onTestFinished(useAmbient({ ...ambient, setTimeout, clearTimeout }));
+  const { backlog, pages } = measure();
+  pages[0]?.reject(new Error('The gateway is away.'));
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect(timers.size).toBe(1);
+  backlog.close();
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect([timers.size, pages.length]).toEqual([0, 1]);
 });
 
 it('asks again no sooner than the gateway has asked to wait', async () => {

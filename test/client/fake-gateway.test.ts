@@ -93,3 +93,25 @@ it('a stream of the fake gateway opens while fake timers stand still, also those
   gateway.deliver({ paymentConcept: 'later' });
   expect(told).toEqual(['opened', 'bookmark', 'later']);
 });
+
+it('the fake gateway tells nothing more to who leaves as the last missed event comes', async () => {
+  const gateway = createFakeGateway();
+  gateway.deliver({ paymentConcept: 'missed' });
+  const told: string[] = [];
+  const leave = gateway.connect().subscribe(
+    MONEY_IN,
+    { after: 'place-0' },
+    {
+      opened: () => told.push('opened'),
+      next({ data }) {
+        told.push(String(data?.moneyIn.paymentConcept));
+        leave();
+      },
+      bookmark: () => told.push('bookmark'),
+      ended: () => told.push('ended'),
+    },
+  );
+  await until(() => told.includes('missed'));
+  gateway.deliver({ paymentConcept: 'later' });
+  expect(told).toEqual(['opened', 'missed']);
+});

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import type { FeedState } from '../../packages/client/src/feed-state.ts';
-import { follow, isGap, memoryStore, typed } from '../../packages/client/src/index.ts';
+import { type Answer, follow, isGap, memoryStore, typed } from '../../packages/client/src/index.ts';
 import { subscribeFor } from '../../packages/client/src/resume.ts';
 import { feedStore } from '../../packages/client/src/svelte.ts';
 import { createFakeSource, type FakeSource } from '../../packages/client/src/testing.ts';
@@ -151,3 +151,17 @@ it.each(['follow', 'a feed as a list'])(
     expect(told).toEqual(['EVENTS_GAP', 'EVENTS_GAP', 'new']);
   },
 );
+
+it('a plain subscription ends where the gateway refuses for good to say where it goes on after a gap', async () => {
+  const source = createFakeSource();
+  const told: unknown[] = [];
+  const over = Promise.withResolvers<unknown>();
+  const next = ({ errors }: Answer<unknown>) => void told.push(errors?.[0]?.extensions?.['code']);
+  leave = subscribeFor(source, TEXT, { after: 'start' }, undefined, { next, ended: over.resolve }, {});
+  const sink = await streamAfter(source, 'start');
+  sink.next({ errors: [{ message: 'Gone.', extensions: { code: 'EVENTS_GAP' } }] });
+  const call = await until(() => source.calls[0]);
+  call.answer({ errors: [{ message: 'Not yours.', extensions: { code: 'FORBIDDEN' } }] });
+  expect(await over.promise).toBeUndefined();
+  expect(told).toEqual(['EVENTS_GAP', 'FORBIDDEN']);
+});
