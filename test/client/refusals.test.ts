@@ -376,7 +376,7 @@ describe.each(Object.keys(LIBRARIES))('over %s', (library) => {
     });
   });
 
-  it.each([1009, 4400, 4401, 4406, 4409, 4429])(
+  it.each([1007, 1009, 4400, 4401, 4406, 4409, 4429])(
     'a feed that is closed with %i ends with a sentence',
     async (code) => {
       const fake = createFakeSource();

@@ -145,7 +145,7 @@ export const placeOf = ({ oldest, head }: Readonly<Record<string, unknown>>, gap
 /**
  * Close codes of a WebSocket that the same client gets again, because it has a defect (PROTOCOL.md, "What ends a stream").
  */
-const DEFECTS: readonly unknown[] = [1009, 4400, 4401, 4406, 4409, 4429];
+const DEFECTS: readonly unknown[] = [1007, 1009, 4400, 4401, 4406, 4409, 4429];
 
 /**
  * Returns the refusal for the app if repeating the request is of no use; undefined if it may help. `TOO_COMPLEX` for one
