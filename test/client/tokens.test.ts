@@ -22,6 +22,21 @@ it('a token that was refused stays so, though an earlier one is accepted after t
   expect(told).toEqual([false, false, true, false]);
 });
 
+it('a token that was refused stays so, though a request that was sent before is answered after that', async () => {
+  const told: boolean[] = [];
+  const next = tokens(({ refused }) => {
+    told.push(refused);
+    return 'the same';
+  }, 1_000);
+  const [first, second] = [await next(), await next()];
+  first.refuse();
+  second.accept();
+  const third = await next();
+  third.accept();
+  await next();
+  expect(told).toEqual([false, false, true, false]);
+});
+
 it('a token that an answer refused stays so over HTTP until an answer with data has accepted it', async () => {
   const refusal = { errors: [{ message: 'No.', extensions: { code: 'UNAUTHENTICATED' } }] };
   const failure = { errors: [{ message: 'Later.', extensions: { code: 'INTERNAL' } }] };

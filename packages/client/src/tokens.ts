@@ -10,22 +10,25 @@ export interface Shown {
 
 /**
  * Returns a function that asks for tokens, and says if the last one has been refused. That stays until another one is given,
- * or until the same one is accepted: other failures in between do not change it.
+ * or until the same one is accepted by a request that was sent after the refusal: other failures in between do not change it.
  */
 export function tokens(token: Token, patienceMs: number): () => Promise<Shown> {
   let given: string | undefined;
   let refused: string | null = null;
+  let refusals = 0;
   return async () => {
     const isRefused = given === refused;
     const text = await within(patienceMs, (signal) => token({ refused: isRefused, signal }));
     given = text;
+    const before = refusals;
     return {
       text,
       refuse() {
         refused = text;
+        refusals += 1;
       },
       accept() {
-        if (refused === text) refused = null;
+        if (refused === text && refusals === before) refused = null;
       },
     };
   };
