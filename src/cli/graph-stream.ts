@@ -164,7 +164,7 @@ function whyBroken(cause: unknown): string {
 /** The close code for a caller that the gateway does not know, or no longer knows. */
 const FORBIDDEN = 4403;
 /** The close codes that the same client gets again (PROTOCOL.md, "What ends a stream"). */
-const DEFECTS: readonly unknown[] = [1009, 4400, 4401, 4406, 4409, 4429];
+const DEFECTS: readonly unknown[] = [1007, 1009, 4400, 4401, 4406, 4409, 4429];
 const Closed = z.object({ code: z.number(), reason: z.string() });
 /** The event of a socket that fails. */
 const Failed = z.object({ error: z.instanceof(Error) });

@@ -136,15 +136,12 @@ async function sync(args: readonly string[]): Promise<0> {
       'PUBLIC_URL and WEBHOOK_SECRET must be set, as they are for the gateway: the addresses follow from them.',
     );
   }
+  const isDry = values['dry-run'] === true;
+  const failures: CommandError[] = [];
   const steps = await withUpstream(variables, async (rest) => {
     const found = readRegistrations(rest.clientId, await readWebhooks(rest), receiver);
     const planned = types.map((type) => stepFor(type, found));
-    if (values['dry-run'] !== true) {
-      for (const step of planned) {
-        if (step.action !== 'none') remark(`${step.type}: ${step.action}…`);
-        await take(step, rest, receiver);
-      }
-    }
+    const taken = isDry ? planned : await takeAll(planned, rest, receiver, failures);
     for (const { webhook, isActive } of found) {
       const isOther = !planned.some(({ id }) => id === webhook.id);
       if (isActive && isOther && types.some((type) => type === webhook.webhookType)) {
@@ -153,10 +150,13 @@ async function sync(args: readonly string[]): Promise<0> {
         );
       }
     }
-    return planned;
+    return taken;
   });
   if (values.json === true) print(JSON.stringify(steps, undefined, 2));
-  else for (const step of steps) print(told(step, values['dry-run'] === true));
+  else for (const step of steps) print(told(step, isDry));
+  const [first, ...others] = failures;
+  for (const { message } of others) remark(message);
+  if (first !== undefined) throw first;
   return EXIT.done;
 }
 
@@ -164,6 +164,27 @@ function told({ type, action, id }: Step, isDry: boolean): string {
   const done = { none: 'is right', create: 'was made', update: 'was mended' } as const;
   const planned = { none: 'is right', create: 'would be made', update: 'would be mended' } as const;
   return `${type}: ${(isDry ? planned : done)[action]}${id === undefined ? '' : ` (${id})`}`;
+}
+
+/** Takes each step, also behind one that fails. @returns those that were taken */
+async function takeAll(
+  steps: readonly Step[],
+  rest: Rest,
+  receiver: Receiver,
+  failures: CommandError[],
+): Promise<Step[]> {
+  const taken: Step[] = [];
+  for (const step of steps) {
+    if (step.action !== 'none') remark(`${step.type}: ${step.action}…`);
+    try {
+      await take(step, rest, receiver);
+      taken.push(step);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      failures.push(error);
+    }
+  }
+  return taken;
 }
 
 async function take({ type, action, id }: Step, rest: Rest, receiver: Receiver): Promise<void> {

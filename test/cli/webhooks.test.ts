@@ -174,6 +174,27 @@ describe('pasarela webhooks sync', () => {
     expect(code).toBe(1);
   });
 
+  it('changes the other types where the service refuses one, and says what was changed', async () => {
+    const refuse = () =>
+      control(running(), 'POST', '/sandbox/faults', {
+        match: { method: 'POST', path: '/v1/clients/*/webhooks' },
+        fault: { status: 403 },
+        times: 1,
+      });
+    await refuse();
+    const { code, stdout, stderr } = await run('sync', '--types', 'MONEY_IN,CEP');
+    expect([code, stdout]).toEqual([1, 'CEP: was made\n']);
+    expect(stderr).toContain('The MONEY_IN webhook could not be changed: The service does not allow this');
+    await refuse();
+    const next = await run('sync', '--json');
+    expect(next.code).toBe(1);
+    expect(JSON.parse(next.stdout)).toMatchObject([
+      { type: 'CEP', action: 'none' },
+      { type: 'STATUS_UPDATE', action: 'create' },
+    ]);
+    expect(next.stderr).toContain('MONEY_IN');
+  });
+
   it('needs to know the address that it registers', async () => {
     delete environment['PUBLIC_URL'];
     expect(await run('sync')).toMatchObject({ code: 1, stderr: expect.stringContaining('PUBLIC_URL') });

@@ -100,7 +100,7 @@ it('every command that docs/events.md names exists', async () => {
 it('the seconds after which docs/events.md says that a credit is answered are those of its waits', async () => {
   const waits = [
     ['src/ingress/body.ts', 'DEADLINE_MS'],
-    ['src/events/spool/spooled-log.ts', 'PATIENCE_MS'],
+    ['src/events/spool/emptying.ts', 'PATIENCE_MS'],
     ['src/events/redis/redis-log.ts', 'TIMEOUT_MS'],
     ['src/ingress/decider.ts', 'TIMEOUT_MS'],
     ['src/events/redis/redis-log.ts', 'TIMEOUT_MS'],

@@ -8,10 +8,19 @@ import { until } from './until.ts';
  * other work a store may take longer than the gateway waits for it. For tests of what a log answers, not of when.
  */
 export class PatientLog extends WrappedLog {
+  /** While events wait in the spool. */
+  #draining: Promise<unknown> | undefined;
+
   override append(...args: Parameters<EventLog['append']>) {
     return until(async () => {
       const appended = await answered(() => this.log.append(...args));
-      return appended.cursor !== null && appended;
+      if (appended.cursor !== null) return appended;
+      // Appended again before that, it would join the spool once more, and others that do so as well would never see it empty.
+      this.#draining ??= until(async () => (await this.log.health()).spooled === 0).finally(() => {
+        this.#draining = undefined;
+      });
+      await this.#draining;
+      return undefined;
     });
   }
 
