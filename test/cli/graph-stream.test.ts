@@ -62,10 +62,13 @@ describe.concurrent('a subscription of a command', () => {
     expect(await another(gateway.url)).toBe(2);
   });
 
-  it.for([1007, 1009, 4400, 4401, 4406, 4409, 4429])('ends with %i, and says so', async (code, { expect }) => {
-    await using gateway = await startStreams((connection) => connection.close(code, 'Its reason'));
-    await expect(another(gateway.url)).rejects.toThrow(`The gateway closed the stream: ${code} Its reason`);
-  });
+  it.for([1007, 1009, 4400, 4401, 4406, 4409, 4429])(
+    'ends with %i, and says so',
+    async (code, { expect }) => {
+      await using gateway = await startStreams((connection) => connection.close(code, 'Its reason'));
+      await expect(another(gateway.url)).rejects.toThrow(`The gateway closed the stream: ${code} Its reason`);
+    },
+  );
 
   it('fetches another token after 4403, and ends where there is none', async ({ expect }) => {
     await using gateway = await startStreams((connection, _, token) => {

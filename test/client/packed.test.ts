@@ -10,18 +10,18 @@ import { COMPILER, folder, installPackages, run } from '../helpers/packages.ts';
 const PACKAGES = 'test/packed';
 /** The most that an entry may weigh beside what it stands on, compressed. */
 const OWN_BYTES: Readonly<Record<string, number>> = {
-  apollo: 6_560,
+  apollo: 6_565,
   fetch: 4_935,
   'graphql-sse': 5_550,
   'indexed-db': 1_270,
-  react: 4_970,
+  react: 4_975,
   'react-native': 310,
-  relay: 5_635,
+  relay: 5_640,
   request: 3_505,
   schema: 750,
   svelte: 4_170,
   testing: 4_540,
-  urql: 5_790,
+  urql: 5_795,
 };
 /** What an app loads of the package, and the most that it may weigh, compressed. */
 const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
@@ -33,16 +33,16 @@ const WEIGHTS: Readonly<Record<string, readonly [string, number]>> = {
   ],
   feed: [
     "export { follow, isGap, keyValueStore, memoryStore, typed, watch } from '@pasarela/client';",
-    4_420,
+    4_425,
   ],
-  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 4_215],
+  payment: ["export { forget, intentStore, pay, typed, unsettled } from '@pasarela/client';", 4_220],
   // The whole of what an app loads to follow.
   socket: [
     "export { follow } from '@pasarela/client'; export { createSocket } from '@pasarela/client/graphql-ws';",
     10_500,
   ],
   // Both together, which no app has to load at once.
-  whole: ["export * from '@pasarela/client';", 7_170],
+  whole: ["export * from '@pasarela/client';", 7_175],
   ...Object.fromEntries(
     Object.entries(OWN_BYTES).map(([entry, most]) => [
       entry,
