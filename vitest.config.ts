@@ -28,8 +28,8 @@ export default defineConfig({
     // How long until a test that hangs is ended. Beside busy neighbours a test takes ten times as long as alone.
     testTimeout: 300_000,
     expect: { poll: { timeout: 200_000 } },
-    // Most of a test's time is waiting for a process: three files fit beside each other on two cores.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    // Most of a test's time is waiting for a process: one more of them fits on any machine.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     // Some hooks install and bundle an example, which takes minutes beside other files.
     hookTimeout: 1_800_000,
     // Node itself loads the sources, as it does in production: one copy of graphql, and no other transform.

@@ -22,8 +22,10 @@ if (name !== 'e2e') await import('./require-redis.ts');
 const say = () => console.log(`\n${what}\n`);
 say();
 if (entry === 'dist') execFileSync(process.execPath, ['scripts/build.ts'], { stdio: 'inherit' });
-// Most of the long lane is waiting for servers that fail over: more files at a time fit beside each other than in the others.
-const workers = name === 'long' ? [`--maxWorkers=${Math.max(5, availableParallelism())}`] : [];
+// Most of the long lane is waiting for servers that fail over: more files at a time fit beside each other than in the others. The short lane
+// has no browser beside it.
+const most = { short: 3, long: 5, whole: undefined, e2e: undefined }[name];
+const workers = most === undefined ? [] : [`--maxWorkers=${Math.max(most, availableParallelism())}`];
 // Every file of tests runs in a process of its own, and so does each process that a test starts, and each loads the sources again:
 // this keeps what V8 has compiled of them.
 const NODE_COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/tests', import.meta.url));
