@@ -137,11 +137,10 @@ async function sync(args: readonly string[]): Promise<0> {
     );
   }
   const isDry = values['dry-run'] === true;
-  const failures: CommandError[] = [];
-  const steps = await withUpstream(variables, async (rest) => {
+  const { steps, failures } = await withUpstream(variables, async (rest) => {
     const found = readRegistrations(rest.clientId, await readWebhooks(rest), receiver);
     const planned = types.map((type) => stepFor(type, found));
-    const taken = isDry ? planned : await takeAll(planned, rest, receiver, failures);
+    const result = isDry ? { steps: planned, failures: [] } : await takeAll(planned, rest, receiver);
     for (const { webhook, isActive } of found) {
       const isOther = !planned.some(({ id }) => id === webhook.id);
       if (isActive && isOther && types.some((type) => type === webhook.webhookType)) {
@@ -150,13 +149,13 @@ async function sync(args: readonly string[]): Promise<0> {
         );
       }
     }
-    return taken;
+    return result;
   });
   if (values.json === true) print(JSON.stringify(steps, undefined, 2));
   else for (const step of steps) print(told(step, isDry));
-  const [first, ...others] = failures;
-  for (const { message } of others) remark(message);
-  if (first !== undefined) throw first;
+  const last = failures.at(-1);
+  for (const { message } of failures.slice(0, -1)) remark(message);
+  if (last !== undefined) throw last;
   return EXIT.done;
 }
 
@@ -166,25 +165,26 @@ function told({ type, action, id }: Step, isDry: boolean): string {
   return `${type}: ${(isDry ? planned : done)[action]}${id === undefined ? '' : ` (${id})`}`;
 }
 
-/** Takes each step, also behind one that fails. @returns those that were taken */
-async function takeAll(
-  steps: readonly Step[],
-  rest: Rest,
-  receiver: Receiver,
-  failures: CommandError[],
-): Promise<Step[]> {
-  const taken: Step[] = [];
-  for (const step of steps) {
+interface Taken {
+  readonly steps: readonly Step[];
+  readonly failures: readonly CommandError[];
+}
+
+/** Takes each step, also behind one that fails. @returns those that were taken, and why others were not */
+async function takeAll(planned: readonly Step[], rest: Rest, receiver: Receiver): Promise<Taken> {
+  const steps: Step[] = [];
+  const failures: CommandError[] = [];
+  for (const step of planned) {
     if (step.action !== 'none') remark(`${step.type}: ${step.action}…`);
     try {
       await take(step, rest, receiver);
-      taken.push(step);
+      steps.push(step);
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       failures.push(error);
     }
   }
-  return taken;
+  return { steps, failures };
 }
 
 async function take({ type, action, id }: Step, rest: Rest, receiver: Receiver): Promise<void> {
