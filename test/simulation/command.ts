@@ -1,6 +1,9 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
+/** For how many hours a seed is run that nobody has tried. */
+export const FRESH_HOURS = 0.008;
+
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
 
 /** Runs the simulator as its command does. @returns its exit code, and all that it said */

@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
-import { seedOfCommit, simulate } from './command.ts';
+import { FRESH_HOURS, seedOfCommit, simulate } from './command.ts';
 
-/** How many seeds that nobody has tried are run for each commit, and for how many hours each. */
+/** How many seeds that nobody has tried are run for each commit. */
 const FRESH = 50;
-const FRESH_HOURS = 0.008;
 
 it(`${FRESH} seeds of this commit’s own find nothing`, async () => {
   const { code, text } = await simulate(

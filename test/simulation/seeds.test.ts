@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { seedOfCommit, simulate } from './command.ts';
+import { FRESH_HOURS, seedOfCommit, simulate } from './command.ts';
 import { run } from './run.ts';
 
 /** Each of them once found a fault, of the gateway or of the model, within this many hours. */
@@ -81,8 +81,6 @@ const PAYING_SEEDS = [
   // A repeat released the record of a call that still waited, and the answer was then stored as nobody's.
   77_000_032, 77_000_035,
 ];
-/** The hours of a seed of `fresh-seeds.test.ts`. */
-const FRESH_HOURS = 0.008;
 /** Each of these within as many as a fresh one. */
 const FRESH_SEEDS = [
   // The first reads after an outage, which a query makes at once, were refused but for one: that tried whether the service is back.
@@ -90,6 +88,7 @@ const FRESH_SEEDS = [
   // The simulation took the first departure of a payment for a repeat of another one’s, whose text is the same.
   266_847_442,
 ];
+
 it('ordinary traffic, with 50 readers and a fault every few minutes, finds nothing either', async () => {
   const { code, text } = await simulate(
     ...['--seed', `${seedOfCommit()}`, '--runs', '3', '--hours', '0.1', '--traffic', 'ordinary'],

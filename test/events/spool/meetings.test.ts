@@ -396,13 +396,18 @@ it('a message that waits in what another process has left is recognised, and cou
   await log.stop();
 });
 
-it('a message is asked for once the events of its client are in the log, while those of another client wait on', async () => {
+/** Until the test ends, a recall never tires of waiting for the disk. */
+function waitForever(): void {
   const { sleep } = clock;
   const restore = useClock({
     ...clock,
     sleep: (ms, options) => (ms === 1_000 ? new Promise(() => undefined) : sleep(ms, options)),
   });
   onTestFinished(restore);
+}
+
+it('a message is asked for once the events of its client are in the log, while those of another client wait on', async () => {
+  waitForever();
   const log = open(await newFolder());
   const other = randomUUID();
   remote.isAway = true;
@@ -416,13 +421,7 @@ it('a message is asked for once the events of its client are in the log, while t
 }, 60_000);
 
 it('a message that is not known here is asked for once what another process has left is in the log', async () => {
-  const { sleep } = clock;
-  // The recall never tires of waiting for the disk.
-  const restore = useClock({
-    ...clock,
-    sleep: (ms, options) => (ms === 1_000 ? new Promise(() => undefined) : sleep(ms, options)),
-  });
-  onTestFinished(restore);
+  waitForever();
   const dataDir = await newFolder();
   const opened = Promise.withResolvers<void>();
   remote.gate = opened.promise;
